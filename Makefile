@@ -1,0 +1,78 @@
+# Needs only make and Python 3.11 or later; everything else is installed into .venv.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# The first of these that is recent enough makes the environment; PYTHON=... overrides.
+PYTHON ?=
+CANDIDATES := $(or $(PYTHON),python3 python3.11 python3.12 python3.13)
+
+COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --custom-compile-command "make lock" $(UPGRADE)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(VENV)/.runtime ## show the library at work
+	$(BIN)/deniable demo
+
+.PHONY: test
+test: $(VENV)/.dev ## run the tests and the doctests
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+.PHONY: lint
+lint: $(VENV)/.dev ## check style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(VENV)/.dev ## run the benchmarks
+	$(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: vectors
+vectors: $(VENV)/.runtime ## write the test vectors again
+	$(BIN)/python -m deniable.cli vectors vectors
+
+.PHONY: lock
+lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to newer versions
+	$(COMPILE) --group build --output-file requirements/runtime.txt
+	$(COMPILE) --group build --group dev --all-extras --constraints requirements/runtime.txt \
+		--output-file requirements/dev.txt
+
+.PHONY: clean
+clean: ## remove the environment, the caches and what was built
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@rm -rf $(VENV)
+	@for python in $(CANDIDATES); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "Making $(VENV) with $$($$python --version)"; \
+			$$python -m venv $(VENV) && touch $@; \
+			exit; \
+		fi; \
+	done; \
+	echo "deniable needs Python 3.11 or later, and none of these is: $(CANDIDATES)." >&2; \
+	echo "Install one, or name it: make PYTHON=path/to/python3" >&2; \
+	exit 1
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(VENV)/.created
+	$(PIP) install --require-hashes --requirement requirements/runtime.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The development lock contains the runtime lock, hence both stamps.
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.created
+	$(PIP) install --require-hashes --requirement requirements/dev.txt
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(VENV)/.runtime $@

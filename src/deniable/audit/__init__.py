@@ -1,0 +1,111 @@
+"""Audit: prove or measure the epsilon of any protocol, from the code that clients run.
+
+``audit`` treats ``privatize`` as a black box. On small domains it finds, by replaying chosen random
+bytes, where the output changes, and so enumerates the exact law of the reports and the worst
+likelihood ratio. On large ones, and for mechanisms whose randomness it cannot replay, it samples
+reports and gives a lower bound on epsilon that holds with high confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from deniable.audit.enumeration import Law, NotEnumerable, enumerate_laws, worst_pair
+from deniable.audit.sampling import sampled_bound
+from deniable.errors import InvalidParameter
+from deniable.protocol import Protocol
+from deniable.randomness import log_above
+
+__all__ = ["Audit", "Law", "audit", "output_law"]
+
+_MANY_VALUES = 64
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    ``epsilon`` is the exact privacy loss when ``exact``, else a lower bound that is wrong with
+    probability of at most 1e-6; ``worst_ratio`` is exact or None. ``witness`` is the pair of values
+    that are easiest to tell apart.
+    """
+
+    epsilon: float
+    claimed: float
+    exact: bool
+    worst_ratio: Fraction | None
+    witness: tuple[int, int]
+    detail: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the protocol spends no more than it claims, as far as the audit can tell."""
+        return self.epsilon <= self.claimed
+
+    def __str__(self) -> str:
+        kind = "exactly" if self.exact else "at least"
+        verdict = "holds" if self.holds else "BROKEN"
+        return f"{verdict}: epsilon is {kind} {self.epsilon:.12g}, claimed {self.claimed:.12g} ({self.detail})"
+
+
+def audit(
+    protocol: Protocol, *, samples: int = 200_000, rng: np.random.Generator | None = None
+) -> Audit:
+    """Audit a protocol: by enumeration where that is possible, else from samples.
+
+    >>> from deniable import DE
+    >>> found = audit(DE(epsilon=1.0, domain_size=3))
+    >>> found.exact, found.holds, found.epsilon == DE(1.0, 3).realised_epsilon
+    (True, True, True)
+    """
+    if samples < 1000:
+        raise InvalidParameter(f"expected at least 1000 samples, got {samples!r}", value=samples)
+    if protocol.domain_size <= _MANY_VALUES or protocol.public_words:
+        values = _some_values(protocol.domain_size, 12 if protocol.public_words else _MANY_VALUES)
+        try:
+            laws = enumerate_laws(protocol, values)
+        except NotEnumerable as reason:
+            detail = f"from {samples} samples, because {reason}"
+        else:
+            return _exact(protocol, values, laws)
+    else:
+        detail = f"from {samples} samples, because the domain is large"
+    bound, witness = sampled_bound(protocol, samples, rng)
+    return Audit(bound, protocol.epsilon, False, None, witness, detail)
+
+
+def output_law(protocol: Protocol, value: int) -> Law:
+    """Return the exact law of the reports of one value, on a small domain."""
+    return enumerate_laws(protocol, [value])[0][0]
+
+
+def _exact(protocol: Protocol, values: list[int], laws: list[list[Law]]) -> Audit:
+    ratio, pair = Fraction(1), (0, 0)
+    for each in laws:
+        found, (first, second) = worst_pair(each)
+        if found is None:
+            witness = (values[first], values[second])
+            detail = "some report of the first value is impossible under the second"
+            return Audit(math.inf, protocol.epsilon, True, None, witness, detail)
+        if found > ratio:
+            ratio, pair = found, (first, second)
+    given = f", given each of {len(laws)} hash functions" if len(laws) > 1 else ""
+    return Audit(
+        log_above(ratio),
+        protocol.epsilon,
+        True,
+        ratio,
+        (values[pair[0]], values[pair[1]]),
+        f"all reports of {len(values)} values enumerated{given}",
+    )
+
+
+def _some_values(domain_size: int, most: int) -> list[int]:
+    if domain_size <= most:
+        return list(range(domain_size))
+    spread = np.random.default_rng(0).integers(0, domain_size - 1, most - 2, dtype=np.uint64)
+    return [0, *(int(v) for v in spread), domain_size - 1]

@@ -1,0 +1,52 @@
+"""The errors that deniable raises.
+
+::
+
+    DeniableError
+    ├── InvalidParameter     a parameter that no protocol, plan or question can have
+    ├── OutOfDomain          an answer that is not one of the question's answers
+    ├── InvalidReport        bytes or arrays that no client of the protocol can have sent
+    ├── InvalidDocument      a question, tally or report file that is foreign, cut short or altered
+    └── IncompatibleTally    a tally that belongs to another protocol or question
+
+Every one is also a ``ValueError``, says what was expected, what came and what to do about it, and
+carries what came as ``value``.
+"""
+
+from __future__ import annotations
+
+
+class DeniableError(Exception):
+    """The base of all errors of this package; ``value`` is what gave offence."""
+
+    def __init__(self, message: str, *, value: object = None) -> None:
+        super().__init__(message)
+        self.value = value
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Keep ``value`` when the error crosses a process boundary."""
+        return _rebuild, (type(self), str(self), self.value)
+
+
+class InvalidParameter(DeniableError, ValueError):
+    """A parameter that no protocol, plan or question can have."""
+
+
+class OutOfDomain(DeniableError, ValueError):
+    """An answer that is not one of the question's answers."""
+
+
+class InvalidReport(DeniableError, ValueError):
+    """Bytes or arrays that no client of the protocol can have sent."""
+
+
+class InvalidDocument(DeniableError, ValueError):
+    """A question, tally or report file that is foreign, cut short or altered."""
+
+
+class IncompatibleTally(DeniableError, ValueError):
+    """A tally that belongs to another protocol or question."""
+
+
+def _rebuild(kind: type[DeniableError], message: str, value: object) -> DeniableError:
+    return kind(message, value=value)

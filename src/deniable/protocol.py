@@ -1,0 +1,476 @@
+"""The framework of pure protocols: what every protocol shares, written once.
+
+A protocol is *pure* when a report supports the true value with probability p* and any other value
+with probability q*, the same for all pairs of values. Then the number of reports that support a
+value is enough to estimate how many people hold it.                        [sec:framework]
+
+The flow, and the only nouns in it::
+
+    values --privatize--> reports --tally--> Tally --estimate--> Estimates
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+from typing import ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.documents import as_bytes, canonical_json, parse_json
+from deniable.errors import (
+    IncompatibleTally,
+    InvalidDocument,
+    InvalidParameter,
+    InvalidReport,
+    OutOfDomain,
+)
+from deniable.estimates import Estimates
+from deniable.kernels.parallel import run_chunks
+from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
+from deniable.statistic import Counts, Statistic
+
+Reports = npt.NDArray[np.generic]
+Values = npt.ArrayLike
+
+BULK_WORDS = 1 << 16
+"""From this many words on, ``privatize`` works in chunks on all cores."""
+_CHUNK_WORDS = 1 << 19
+_MAGIC = b"dnbtally"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The two probabilities that characterise a pure protocol, exact and as floats.
+
+    >>> Parameters(Fraction(1, 2), Fraction(1, 4)).p
+    0.5
+    """
+
+    exact_p: Fraction
+    exact_q: Fraction
+
+    @property
+    def p(self) -> float:
+        """p*, the probability that a report supports the true value."""
+        return float(self.exact_p)
+
+    @property
+    def q(self) -> float:
+        """q*, the probability that a report supports any one other value."""
+        return float(self.exact_q)
+
+    @property
+    def gap(self) -> float:
+        """p* - q*, subtracted before rounding, so that a small epsilon loses no digits."""
+        return float(self.exact_p - self.exact_q)
+
+
+class Protocol(ABC):
+    """One protocol at one epsilon and one domain size: the mathematics, no state, no I/O.
+
+    A subclass is a frozen dataclass; its fields are what its constructor takes. It supplies
+    ``parameters``, ``worst_ratio``, ``report_dtype``, ``_perturb`` and ``support_counts``.
+    """
+
+    registry: ClassVar[dict[str, type[Protocol]]] = {}
+    support_unit: ClassVar[int] = 1
+    """What one supporting report adds to a count, in the units of ``support_counts``."""
+
+    epsilon: float
+    domain_size: int
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.__name__.startswith("_"):
+            Protocol.registry.setdefault(cls.__name__, cls)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the constructor's arguments, not what was computed from them."""
+        arguments = tuple(getattr(self, f.name) for f in fields(cast("type", type(self))))
+        return type(self), arguments
+
+    @property
+    def name(self) -> str:
+        """The protocol's name, the same in Python, in files and on the command line."""
+        return type(self).__name__
+
+    # What a protocol supplies.
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Parameters:
+        """p* and q* of the law that is executed."""
+
+    @property
+    @abstractmethod
+    def worst_ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of one report under two values, exactly."""
+
+    @property
+    @abstractmethod
+    def report_dtype(self) -> np.dtype[np.generic]:
+        """The fixed-width little-endian form of one report, in memory and on the wire."""
+
+    @abstractmethod
+    def _perturb(
+        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
+    ) -> Reports:
+        """Make one report of each value from its row of words, in NumPy alone.
+
+        This is the client's path and the specification: its work depends on the shapes only.
+        """
+
+    @abstractmethod
+    def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
+        """Count for each value the reports that support it."""
+
+    @property
+    def word_count(self) -> int:
+        """How many random words one report takes."""
+        return 1
+
+    @property
+    def word_limits(self) -> dict[int, int]:
+        """The bounds of words that are uniform below less than 2^64, by position."""
+        return {}
+
+    @property
+    def public_words(self) -> tuple[int, ...]:
+        """The positions of words that a report shows as they are, such as a hash function."""
+        return ()
+
+    def _details(self) -> dict[str, object]:
+        """Return the integers another implementation needs, beyond the constructor's arguments."""
+        return {}
+
+    def _validate(self, reports: Reports) -> None:
+        """Raise InvalidReport unless every report is one that a client can have sent."""
+
+    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+        """Privatize many values on all cores; the law is that of ``_perturb``."""
+        chunk = max(1, _CHUNK_WORDS // self.word_count)
+        sources = source.split(math.ceil(len(values) / chunk))
+        reports = np.empty(len(values), dtype=self.report_dtype)
+
+        def fill(start: int, stop: int) -> None:
+            words = self._draw(sources[start // chunk], stop - start)
+            reports[start:stop] = self._perturb(values[start:stop], words)
+
+        run_chunks(fill, len(values), chunk)
+        return reports
+
+    def _summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
+        """Return the number of reports and the statistic that a tally keeps of them."""
+        n, total = 0, np.zeros(self.domain_size, dtype=np.int64)
+        for batch in batches:
+            total += self.support_counts(batch)
+            n += len(batch)
+        return n, Counts(total)
+
+    def _support(self, statistic: Statistic) -> npt.NDArray[np.int64]:
+        """Return the support counts that a tally's statistic stands for."""
+        if not isinstance(statistic, Counts):
+            raise IncompatibleTally(f"expected counts, got {statistic.form}", value=statistic.form)
+        return statistic.values
+
+    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
+        """Read a tally's statistic, refusing what ``n`` reports cannot have left."""
+        return Counts.decode(data, self.domain_size, 0, n)
+
+    # What every protocol shares.
+
+    @cached_property
+    def realised_epsilon(self) -> float:
+        """The epsilon that the integer weights spend, rounded up; never above ``epsilon``."""
+        return log_above(self.worst_ratio)
+
+    @property
+    def report_bits(self) -> int:
+        """The size of one report on the wire, in bits."""
+        return 8 * self.report_dtype.itemsize
+
+    def privatize(
+        self, values: Values, rng: np.random.Generator | Source | None = None
+    ) -> Reports:
+        """Turn each value into a deniable report.
+
+        ``rng`` is for simulation and test vectors only; leave it out and the randomness is the
+        operating system's.
+        """
+        checked, source = self._check_values(values), open_source(rng)
+        small = len(checked) * self.word_count <= BULK_WORDS
+        if small or len(checked) == 1 or isinstance(source, Replayed):
+            return self._perturb(checked, self._draw(source, len(checked)))
+        return self._privatize_bulk(checked, source)
+
+    def _draw(self, source: Source, count: int) -> npt.NDArray[np.uint64]:
+        return draw_words(source, count, self.word_count, self.word_limits)
+
+    def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
+        """Sum up reports: one array, or any iterable of arrays, in memory that n does not grow."""
+        batches = [reports] if isinstance(reports, np.ndarray) else reports
+        if isinstance(batches, bytes | bytearray | memoryview | str):
+            raise InvalidReport(
+                "expected arrays of reports, got raw bytes; pass them through parse first",
+                value=type(reports),
+            )
+        n, statistic = self._summarise(self._check_reports(batch) for batch in batches)
+        return Tally(self, n, statistic)
+
+    def parse(self, data: bytes) -> Reports:
+        """Turn untrusted bytes into reports, or raise InvalidReport: the one door."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InvalidReport(
+                f"expected bytes, got {type(data).__name__}; pass what came over the wire as it is",
+                value=type(data),
+            )
+        size = self.report_dtype.itemsize
+        if len(data) == 0 or len(data) % size:
+            raise InvalidReport(
+                f"expected a positive multiple of {size} bytes, the size of one {self.name} report, "
+                f"got {len(data)}; check that the sender answers the same question",
+                value=len(data),
+            )
+        reports = np.frombuffer(bytes(data), dtype=self.report_dtype)
+        self._validate(reports)
+        return reports
+
+    def estimate(self, tally: Tally) -> Estimates:
+        """Estimate how many people hold each value, from a tally of this protocol."""
+        return self._estimate(self._support(self._own(tally).statistic), tally.n)
+
+    def _own(self, tally: Tally) -> Tally:
+        if tally.protocol != self:
+            raise IncompatibleTally(
+                f"expected a tally of {self}, got one of {tally.protocol}; "
+                "estimate with the protocol that made the reports",
+                value=tally.protocol,
+            )
+        return tally
+
+    def _estimate(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
+        """Apply the unbiased estimator to support counts.       [eq:absestimate]"""
+        if n == 0:
+            raise IncompatibleTally(
+                "expected a tally of at least one report, got an empty one; "
+                "there is nothing to estimate from",
+                value=0,
+            )
+        counts = (support / self.support_unit - n * self.parameters.q) / self.parameters.gap
+        variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
+        return Estimates(counts, np.sqrt(variance), n, math.sqrt(float(self.variance(n))))
+
+    def variance(
+        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+    ) -> float | npt.NDArray[np.float64]:
+        """Return the exact variance of an estimated count among ``n`` people.
+
+        ``frequency`` is the true share of the value; at 0 this is the paper's approximation
+        Var*.       [eq:absvar_exact] [eq:absvar]
+        """
+        share = self._check_share(n, frequency)
+        q, gap = self.parameters.q, self.parameters.gap
+        rest = float(1 - self.parameters.exact_p - self.parameters.exact_q)
+        result = n * (q * (1 - q) / gap**2 + share * rest / gap)
+        return float(result) if np.ndim(result) == 0 else result
+
+    def specification(self) -> dict[str, object]:
+        """Return everything another implementation needs to make and read the same reports."""
+        arguments = {f.name: getattr(self, f.name) for f in fields(cast("type", type(self)))}
+        return {"name": self.name, **arguments, **self._details()}
+
+    @staticmethod
+    def from_specification(specification: object) -> Protocol:
+        """Return the protocol that a specification describes, refusing any that differs."""
+        if not isinstance(specification, dict):
+            raise InvalidDocument(
+                f"expected a protocol as a JSON object, got {specification!r}", value=specification
+            )
+        name = specification.get("name")
+        kind = Protocol.registry.get(name) if isinstance(name, str) else None
+        if kind is None:
+            known = ", ".join(sorted(Protocol.registry))
+            raise InvalidDocument(
+                f"expected a protocol among {known}, got {str(name)[:80]!r}", value=name
+            )
+        arguments = {f.name: specification.get(f.name) for f in fields(cast("type", kind))}
+        try:
+            protocol = kind(**arguments)
+        except InvalidParameter as error:
+            raise InvalidDocument(f"{error} (in the protocol {name})", value=arguments) from error
+        if protocol.specification() != specification:
+            raise InvalidDocument(
+                f"expected the specification of {protocol} that this version computes, got another; "
+                "the document was altered or made by an incompatible version",
+                value=specification,
+            )
+        return protocol
+
+    # Checks at the public edge; what is below them trusts its input.
+
+    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise InvalidParameter(
+                f"expected a one-dimensional sequence of values, got {array.ndim} dimensions; "
+                "for a single answer pass a list of one",
+                value=array.shape,
+            )
+        if array.size == 0:
+            return np.empty(0, dtype=np.uint64)
+        if array.dtype == object and all(type(item) is int for item in array):
+            outside = next(i for i, item in enumerate(array) if not 0 <= item < 1 << 63)
+            raise self._outside(array[outside], outside)
+        if array.dtype.kind not in "iu":
+            raise InvalidParameter(
+                f"expected whole numbers from 0 to {self.domain_size - 1}, got {array.dtype} "
+                f"such as {array[0]!r}; map answers to values with a Question",
+                value=array[0],
+            )
+        wrong = (array < 0) | (array > self.domain_size - 1)
+        if wrong.any():
+            outside = int(np.argmax(wrong))
+            raise self._outside(int(array[outside]), outside)
+        return array.astype(np.uint64)
+
+    def _outside(self, value: int, position: int) -> OutOfDomain:
+        return OutOfDomain(
+            f"expected values from 0 to {self.domain_size - 1}, got {value} at position {position}; "
+            "map answers to values with a Question",
+            value=value,
+        )
+
+    def _check_reports(self, reports: object) -> Reports:
+        base, shape = self.report_dtype.base, self.report_dtype.shape
+        if (
+            not isinstance(reports, np.ndarray)
+            or reports.dtype != base
+            or reports.ndim != 1 + len(shape)
+            or reports.shape[1:] != shape
+        ):
+            came = getattr(reports, "dtype", type(reports).__name__)
+            raise InvalidReport(
+                f"expected an array of {self.name} reports, {base} of shape (n, *{shape}), got "
+                f"{came} of shape {np.shape(reports) if isinstance(reports, np.ndarray) else '-'}; "
+                "use privatize or parse to make it",
+                value=came,
+            )
+        self._validate(reports)
+        return reports
+
+    @staticmethod
+    def _check_share(
+        n: int, frequency: float | npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        if not (isinstance(n, int | np.integer) and n >= 0):
+            raise InvalidParameter(
+                f"expected a whole number of people, 0 or more, got {n!r}", value=n
+            )
+        share = np.asarray(frequency, dtype=np.float64)
+        if not np.all((share >= 0) & (share <= 1)):
+            raise InvalidParameter(
+                f"expected frequencies from 0 to 1, got {frequency!r}; divide counts by n",
+                value=frequency,
+            )
+        return share
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What is left of ``n`` reports: a statistic that adds, and nothing about any one of them.
+
+    ``question`` is the digest of the question that the reports answer, when there is one.
+    """
+
+    protocol: Protocol
+    n: int
+    statistic: Statistic
+    question: str | None = None
+
+    def __add__(self, other: Tally) -> Tally:
+        """Merge two tallies of the same protocol and question."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        if self.protocol != other.protocol:
+            raise IncompatibleTally(
+                f"expected a tally of {self.protocol}, got one of {other.protocol}; "
+                "only tallies of the same protocol add",
+                value=other.protocol,
+            )
+        if self.question != other.question:
+            raise IncompatibleTally(
+                f"expected a tally of the question {self.question}, got one of {other.question}; "
+                "only tallies of the same question add",
+                value=other.question,
+            )
+        total = self.statistic + other.statistic  # type: ignore[operator]  # the protocols agree
+        return replace(self, n=self.n + other.n, statistic=total)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (self.protocol, self.n, self.question) == (
+            other.protocol,
+            other.n,
+            other.question,
+        ) and self.statistic.encode() == other.statistic.encode()
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+    def to_bytes(self) -> bytes:
+        """Return the tally as bytes: magic, version, header, statistic, SHA-256."""
+        header = canonical_json(
+            {
+                "n": str(self.n),
+                "protocol": self.protocol.specification(),
+                "question": self.question,
+                "statistic": self.statistic.form,
+            }
+        )
+        start = _MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little")
+        body = start + header + self.statistic.encode()
+        return body + sha256(body).digest()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Tally:
+        """Read a tally, refusing what is foreign, cut short or altered."""
+        view = memoryview(as_bytes(data))
+        if len(view) < 48 or bytes(view[:8]) != _MAGIC:
+            raise InvalidDocument(
+                "expected a deniable tally, got something else; check the file", value=len(view)
+            )
+        version = int.from_bytes(view[8:12], "little")
+        if version != _VERSION:
+            raise InvalidDocument(
+                f"expected a tally of version {_VERSION}, got {version}; upgrade deniable",
+                value=version,
+            )
+        if sha256(view[:-32]).digest() != bytes(view[-32:]):
+            raise InvalidDocument(
+                "expected a tally whose checksum holds, got one cut short or altered; "
+                "copy the file again",
+                value=len(view),
+            )
+        end = 16 + int.from_bytes(view[12:16], "little")
+        header = parse_json(bytes(view[16:end])) if end <= len(view) - 32 else None
+        if not isinstance(header, dict) or set(header) != {"n", "protocol", "question", "statistic"}:
+            raise InvalidDocument("expected a tally header with its four fields", value=header)
+        n, question = header["n"], header["question"]
+        if not (isinstance(n, str) and n.isascii() and n.isdigit() and len(n) <= 18):
+            raise InvalidDocument(f"expected n as a decimal string, got {str(n)[:80]!r}", value=n)
+        if not (question is None or (isinstance(question, str) and len(question) == 64)):
+            raise InvalidDocument("expected a question's digest or null", value=question)
+        protocol = Protocol.from_specification(header["protocol"])
+        statistic = protocol._read_statistic(view[end:-32], int(n))
+        tally = Tally(protocol, int(n), statistic, question)
+        if statistic.form != header["statistic"] or str(int(n)) != n:
+            raise InvalidDocument("expected the form the protocol keeps", value=header["statistic"])
+        return tally

@@ -1,0 +1,138 @@
+"""The multiply-shift hash family, for any range g and for open domains.
+
+A 64-bit key x = 2^32 x_hi + x_lo hashes to H(x) = floor((h >> 32) g / 2^32), where
+h = (a1 x_lo + a2 x_hi + b) mod 2^64. The top 32 bits of h are pairwise independent and uniform,
+so two different keys collide with probability exactly sum over y of (c_y / 2^32)^2, c_y being the
+number of 32-bit integers that scale to y.
+
+A report is (a1, a2, b, y), without a2 over a closed domain, whose keys are below 2^32. Random
+bytes: the words a1, a2, b as they are (a1 and b over a closed domain), then one word for the
+offset k of direct encoding over g values; y = (H(x) + k) mod g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import IncompatibleTally, InvalidReport
+from deniable.kernels.multiply_shift import hash_keys
+from deniable.protocol import Reports
+from deniable.randomness import direct_offset
+from deniable.statistic import Collected, Statistic
+from deniable.validation import smallest_unsigned
+
+_SMALL_PAIRS = 1 << 20
+
+
+@dataclass(frozen=True)
+class MultiplyShiftFamily:
+    """Keys 0..domain_size-1, or all 64-bit fingerprints when ``domain_size`` is None."""
+
+    g: int
+    domain_size: int | None = None
+
+    @property
+    def collision(self) -> Fraction:
+        """The probability that two different keys hash alike.
+
+        >>> MultiplyShiftFamily(2).collision
+        Fraction(1, 2)
+        """
+        share, larger = divmod(1 << 32, self.g)
+        squares = larger * (share + 1) ** 2 + (self.g - larger) * share**2
+        return Fraction(squares, 1 << 64)
+
+    @property
+    def _multipliers(self) -> tuple[str, ...]:
+        return ("a1", "a2", "b") if self.domain_size is None else ("a1", "b")
+
+    @property
+    def report_dtype(self) -> np.dtype[np.generic]:
+        """The words of the hash function and the perturbed hash, without padding."""
+        words = [(name, "<u8") for name in self._multipliers]
+        return np.dtype([*words, ("y", smallest_unsigned(self.g - 1).str)])
+
+    @property
+    def word_count(self) -> int:
+        """The words of the hash function and one for the offset."""
+        return len(self._multipliers) + 1
+
+    @property
+    def word_limits(self) -> dict[int, int]:
+        """None: every 64-bit word is a valid multiplier."""
+        return {}
+
+    @property
+    def public_words(self) -> tuple[int, ...]:
+        """The hash function is in the report as it was drawn."""
+        return tuple(range(len(self._multipliers)))
+
+    def details(self) -> dict[str, object]:
+        """Return what another implementation needs to hash alike."""
+        return {"family": "multiply-shift", "g": self.g}
+
+    def perturb(
+        self,
+        values: npt.NDArray[np.uint64],
+        words: npt.NDArray[np.uint64],
+        weights: tuple[int, int],
+    ) -> Reports:
+        """Make one report of each key from its words."""
+        reports = np.empty(len(values), dtype=self.report_dtype)
+        for position, name in enumerate(self._multipliers):
+            reports[name] = words[:, position]
+        g = np.uint64(self.g)
+        y = self._hash(reports, values) + direct_offset(words[:, -1], *weights)
+        reports["y"] = y - g * (y >= g)
+        return reports
+
+    def _hash(
+        self, reports: npt.NDArray[np.void], keys: npt.NDArray[np.uint64]
+    ) -> npt.NDArray[np.uint64]:
+        a1, b = reports["a1"], reports["b"]
+        a2 = reports["a2"] if self.domain_size is None else np.zeros_like(a1)
+        return hash_keys(a1, a2, b, keys, self.g)
+
+    def validate(self, reports: Reports) -> None:
+        """Raise InvalidReport unless every hash value is below g."""
+        if reports.size and int(reports["y"].max()) >= self.g:  # type: ignore[call-overload]
+            largest = int(reports["y"].max())  # type: ignore[call-overload]  # structured dtype
+            raise InvalidReport(
+                f"expected hash values below {self.g}, got {largest}; "
+                "check that the sender answers the same question",
+                value=largest,
+            )
+
+    def summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
+        """Keep the reports: which candidates to count is decided afterwards."""
+        reports = np.concatenate([np.empty(0, dtype=self.report_dtype), *batches])
+        return len(reports), Collected.from_reports(reports)
+
+    def support(
+        self, statistic: Statistic, candidates: npt.NDArray[np.uint64]
+    ) -> npt.NDArray[np.int64]:
+        """Count for each candidate the reports with H(x) = y."""
+        if not isinstance(statistic, Collected):
+            raise IncompatibleTally(f"expected reports, got {statistic.form}", value=statistic.form)
+        reports = statistic.reports
+        if len(reports) * len(candidates) <= _SMALL_PAIRS:
+            return np.array(
+                [np.count_nonzero(self._hash(reports, key) == reports["y"]) for key in candidates],
+                dtype=np.int64,
+            )
+        from deniable.kernels import hashes  # noqa: PLC0415 - Numba loads when needed
+
+        names = ("a1", "b", "y") if self.domain_size is not None else ("a1", "a2", "b", "y")
+        columns = [np.ascontiguousarray(reports[name]) for name in names]
+        if self.domain_size is not None:
+            return hashes.count_support_small(*columns, self.domain_size, self.g)
+        return hashes.count_support(*columns, candidates, self.g)
+
+    def read(self, data: memoryview, n: int) -> Statistic:
+        """Read a tally's reports."""
+        return Collected.decode(data, n, self.report_dtype, self.validate)

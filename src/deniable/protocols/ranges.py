@@ -1,0 +1,105 @@
+"""The range g of local hashing: which there are, and which is best at a given epsilon.
+
+The variance (e^eps - 1 + g)^2 / ((e^eps - 1)^2 (g - 1)) [eq:lp:var] is least at g = e^eps + 1, which
+is no integer; around it the variance is flat, so that a range which decodes faster costs little.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from functools import lru_cache
+
+from deniable.errors import InvalidParameter
+from deniable.kernels import costs, fields
+from deniable.randomness import WORD, direct_weights
+
+LARGEST_RANGE = fields.LARGEST_PRIME - 1
+LARGEST_OPEN_RANGE = 1 << 24
+
+_TOLERANCE = 1.01
+_TYPICAL_REPORTS = 1_000_000
+
+
+def check_range(g: object, largest: int) -> int:
+    """Return the range as an int, or say what is wrong with it."""
+    try:
+        result = operator.index(g)  # type: ignore[arg-type]  # the point of the try
+    except TypeError:
+        result = 0
+    if isinstance(g, bool) or not 2 <= result <= largest:
+        raise InvalidParameter(
+            f"expected a whole hash range g from 2 to {largest}, got {g!r}; e^epsilon + 1 is best",
+            value=g,
+        )
+    return result
+
+
+def is_linear(g: int) -> bool:
+    """Tell whether GF(g) exists and is one that ``fields`` computes in."""
+    power = fields.prime_power(g)
+    return power is not None and (power[1] == 1 or g <= fields.LARGEST_POWER)
+
+
+def hashing_variance(epsilon: float, g: int) -> float:
+    """Return Var*/n of local hashing with the range g, from the weights that are executed.
+
+    >>> round(hashing_variance(1.0, 4), 2)
+    3.69
+    """
+    p, _ = direct_weights(epsilon, g)
+    return float(Fraction((g - 1) * WORD**2, (g * p - WORD) ** 2))
+
+
+@lru_cache(maxsize=256)
+def best_integer(epsilon: float) -> int:
+    """Return the integer range of least variance, next to e^epsilon + 1.       [eq:olhvar]
+
+    >>> best_integer(1.0), best_integer(4.0)
+    (4, 56)
+    """
+    centre = _optimum(epsilon, LARGEST_OPEN_RANGE - 1)
+    return min((max(centre, 2), centre + 1), key=lambda g: hashing_variance(epsilon, g))
+
+
+@lru_cache(maxsize=256)
+def best_prime_power(epsilon: float, domain_size: int) -> int:
+    """Return the prime power that decodes fastest with a variance within 1 % of the best.
+
+    >>> best_prime_power(1.0, 1000), best_prime_power(2.0, 1000)
+    (4, 8)
+    """
+    centre = _optimum(epsilon, LARGEST_RANGE)
+    nearest = [_linear_from(centre, step, 2, LARGEST_RANGE) for step in (-1, 1)]
+    best = min((g for g in nearest if g), key=lambda g: hashing_variance(epsilon, g))
+    bound = _TOLERANCE * hashing_variance(epsilon, best)
+    low, high = _band(epsilon, bound)
+    # With t digits the smallest range decodes fastest, so one candidate for each t will do, and
+    # the powers of two, which decode by additions and subtractions alone.
+    candidates = {best, *(1 << k for k in range(1, 17))}
+    for t in range(1, domain_size.bit_length() + 1):
+        root = math.ceil(domain_size ** (1 / t) - 1e-9)
+        candidates.add(_linear_from(max(low, root), 1, 2, high))
+    good = [g for g in candidates if low <= g <= high and hashing_variance(epsilon, g) <= bound]
+    return min(good, key=lambda g: (costs.decoding_cost(g, domain_size, _TYPICAL_REPORTS), g))
+
+
+def _optimum(epsilon: float, largest: int) -> int:
+    return max(2, min(math.floor(math.exp(min(epsilon, 40.0))) + 1, largest))
+
+
+def _band(epsilon: float, bound: float) -> tuple[int, int]:
+    """Return the integers between which the variance stays below ``bound``.
+
+    With x = g - 1 and E = e^eps, (E + x)^2 = bound (E - 1)^2 x is quadratic in x.
+    """
+    power = math.exp(min(epsilon, 40.0))
+    half = bound * (power - 1) ** 2 / 2 - power
+    root = math.sqrt(max(half**2 - power**2, 0.0))
+    return max(2, math.floor(half - root)), min(math.ceil(half + root) + 2, LARGEST_RANGE)
+
+
+def _linear_from(start: int, step: int, low: int, high: int) -> int:
+    """Return the first linear range from ``start`` on, up or down; 0 if there is none."""
+    return next((g for g in range(start, (high if step > 0 else low) + step, step) if is_linear(g)), 0)

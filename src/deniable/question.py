@@ -1,0 +1,250 @@
+"""Question: what is asked, which answers there are, and the protocol that hides them.
+
+A question is one JSON document; the SHA-256 digest of its canonical form is checked on both sides,
+so that a client and a server with different parameters can never be mixed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.documents import canonical_json, parse_json
+from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, OutOfDomain
+from deniable.estimates import Estimates
+from deniable.protocol import Protocol, Reports, Tally
+from deniable.protocols.hashing import OpenLH, fingerprints
+from deniable.randomness import Source
+
+_FORMAT = "deniable-question"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Question:
+    """A name, the labels of the answers, and a protocol.
+
+    ``labels`` are the answers of a closed question, one for each value of the protocol, in order;
+    None makes the question open. Answers that are not among the labels are refused, unless
+    ``other`` names the label that stands for them.
+
+    >>> from deniable import OUE
+    >>> fruit = Question("fruit", ("kiwi", "fig", "other"), OUE(1.0, 3), other="other")
+    >>> tally = fruit.tally(fruit.privatize(["kiwi", "plum", "fig"]))
+    >>> fruit.estimate(tally).labels
+    ('kiwi', 'fig', 'other')
+    >>> Question.from_json(fruit.to_json()) == fruit
+    True
+    """
+
+    name: str
+    labels: tuple[str, ...] | None
+    protocol: Protocol
+    other: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name or not _encodes(self.name):
+            raise InvalidParameter(
+                f"expected a name that is not empty, got {self.name!r}", value=self.name
+            )
+        if not isinstance(self.protocol, Protocol):
+            raise InvalidParameter(
+                f"expected a protocol, got {type(self.protocol).__name__}; for example "
+                "deniable.OUE(epsilon=1.0, domain_size=len(labels))",
+                value=self.protocol,
+            )
+        if self.labels is not None:
+            object.__setattr__(self, "labels", self._check_labels(self.labels))
+        self._check_openness()
+        if self.other is not None and self.other not in self._index:
+            raise InvalidParameter(
+                f"expected other to be one of the labels, got {self.other!r}; add it to them",
+                value=self.other,
+            )
+
+    def _check_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
+        if isinstance(labels, str):
+            raise InvalidParameter(
+                f"expected a sequence of labels, got the string {labels[:80]!r}", value=labels
+            )
+        result = tuple(labels)
+        for label in result:
+            if not isinstance(label, str) or not _encodes(label):
+                raise InvalidParameter(
+                    f"expected labels as strings that UTF-8 can encode, got {label!r}", value=label
+                )
+        if len(set(result)) != len(result):
+            seen: set[str] = set()
+            twice = next(x for x in result if x in seen or seen.add(x))  # type: ignore[func-returns-value]
+            raise InvalidParameter(
+                f"expected each label once, got {twice[:80]!r} more than once; drop the repeats",
+                value=twice,
+            )
+        return tuple(str(label) for label in result)
+
+    def _check_openness(self) -> None:
+        is_open = isinstance(self.protocol, OpenLH)
+        if is_open != (self.labels is None):
+            raise InvalidParameter(
+                "expected labels for a closed protocol and none for OpenLH, got "
+                f"{self.protocol.name} with {'no ' if self.labels is None else ''}labels; "
+                "an open question takes OpenLH",
+                value=self.protocol,
+            )
+        if self.labels is not None and len(self.labels) != self.protocol.domain_size:
+            raise InvalidParameter(
+                f"expected {self.protocol.domain_size} labels, one for each value of the protocol, "
+                f"got {len(self.labels)}; make the protocol with domain_size={len(self.labels)}",
+                value=len(self.labels),
+            )
+        if self.labels is None and self.other is not None:
+            raise InvalidParameter(
+                "expected no other label in an open question, which takes any answer",
+                value=self.other,
+            )
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.labels or ())}
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the canonical JSON form, in hexadecimal."""
+        return sha256(canonical_json(self._document())).hexdigest()
+
+    def _document(self) -> dict[str, object]:
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "name": self.name,
+            "labels": None if self.labels is None else list(self.labels),
+            "other": self.other,
+            "protocol": self.protocol.specification(),
+        }
+
+    def to_json(self) -> str:
+        """Return the question as JSON for people to read, its digest included."""
+        document = {**self._document(), "digest": self.digest}
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def from_json(text: str | bytes) -> Question:
+        """Read a question, refusing one that was altered or that this version cannot answer."""
+        document = parse_json(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise InvalidDocument(
+                "expected a deniable question, got something else; check the file", value=None
+            )
+        if document.get("version") != _VERSION:
+            raise InvalidDocument(
+                f"expected a question of version {_VERSION}, got {document.get('version')!r}; "
+                "upgrade deniable",
+                value=document.get("version"),
+            )
+        claimed = document.pop("digest", None)
+        found = sha256(canonical_json(document)).hexdigest()
+        if claimed != found:
+            raise InvalidDocument(
+                f"expected the digest {claimed}, got {found}; the question was altered: create a "
+                "new one instead of editing it, or reports and tallies will not match",
+                value=found,
+            )
+        expected = {"format", "version", "name", "labels", "other", "protocol"}
+        if set(document) != expected:
+            raise InvalidDocument(
+                f"expected the fields {', '.join(sorted(expected))}, got "
+                f"{', '.join(sorted(map(str, document)))}",
+                value=sorted(map(str, document)),
+            )
+        labels = document["labels"]
+        try:
+            question = Question(
+                document["name"],
+                None if labels is None else tuple(labels),
+                Protocol.from_specification(document["protocol"]),
+                document["other"],
+            )
+        except (InvalidParameter, TypeError) as error:
+            raise InvalidDocument(f"{error} (in the question)", value=None) from error
+        if question.digest != found:
+            raise InvalidDocument("expected a question in canonical form", value=found)
+        return question
+
+    def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
+        """Return the protocol's value of each answer, or raise OutOfDomain naming the first bad one."""
+        listed = _listed(answers)
+        if self.labels is None:
+            return fingerprints(listed)
+        missing = -1 if self.other is None else self._index[self.other]
+        found = [self._index.get(answer, missing) for answer in listed]
+        if missing < 0 and -1 in found:
+            position = found.index(-1)
+            raise OutOfDomain(
+                f"expected one of the {len(self.labels)} answers to {self.name!r}, got "
+                f"{listed[position][:80]!r} at position {position}; correct it, or declare an "
+                "other label that such answers go to",
+                value=listed[position],
+            )
+        return np.array(found, dtype=np.uint64)
+
+    def privatize(
+        self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
+    ) -> Reports:
+        """Turn each answer into a deniable report."""
+        return self.protocol.privatize(self.values(answers), rng)
+
+    def parse(self, data: bytes) -> Reports:
+        """Turn untrusted bytes into reports."""
+        return self.protocol.parse(data)
+
+    def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
+        """Sum up reports; the tally remembers the question."""
+        return replace(self.protocol.tally(reports), question=self.digest)
+
+    def estimate(
+        self, tally: Tally, candidates: Sequence[str] | None = None
+    ) -> Estimates:
+        """Estimate how many people gave each answer; an open question needs ``candidates``."""
+        if tally.question is not None and tally.question != self.digest:
+            raise IncompatibleTally(
+                f"expected a tally of the question {self.digest}, got one of {tally.question}",
+                value=tally.question,
+            )
+        if isinstance(self.protocol, OpenLH):
+            if candidates is None:
+                raise InvalidParameter(
+                    "expected candidates, since the question is open; list the answers to count",
+                    value=None,
+                )
+            return self.protocol.estimate(tally, candidates)
+        found = replace(self.protocol.estimate(tally), labels=self.labels)
+        return found if candidates is None else found.select(candidates)
+
+
+def _encodes(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _listed(answers: Iterable[object]) -> list[str]:
+    if isinstance(answers, str | bytes):
+        raise InvalidParameter(
+            f"expected a sequence of answers, got the single {answers[:80]!r}; pass a list of one",
+            value=answers,
+        )
+    listed = answers.tolist() if hasattr(answers, "tolist") else list(answers)
+    for position, answer in enumerate(listed):
+        if not isinstance(answer, str):
+            text = answer.as_py() if hasattr(answer, "as_py") else answer
+            if not isinstance(text, str):
+                raise OutOfDomain(
+                    f"expected answers as strings, got {answer!r} at position {position}",
+                    value=answer,
+                )
+            listed[position] = text
+    return listed

@@ -1,0 +1,192 @@
+"""Where random bytes come from, and how probabilities become integers.
+
+A probability is an integer weight over 2^64, computed with directed rounding from ``decimal``, so
+the law that clients run is known to the last bit and never spends more than epsilon. A *word* is
+eight random bytes read as a little-endian unsigned integer; it falls below the weight w with
+probability exactly w / 2^64.
+
+The default source is the operating system's generator, read anew at every call: nothing is buffered
+in the process, so forked workers and threads never share noise.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InvalidParameter
+
+WORD = 1 << 64
+_CONTEXT = Context(prec=80)
+_MARGIN = Decimal(10) ** -60
+
+
+class Source(Protocol):
+    """Anything that gives uniform random bytes."""
+
+    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+        """Return ``count`` uniform random bytes."""
+
+    def split(self, count: int) -> list[Source]:
+        """Return independent sources, one for each of ``count`` threads or chunks."""
+
+
+class OperatingSystem:
+    """The operating system's generator, safe across fork and threads."""
+
+    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+        """Return ``count`` random bytes from the operating system."""
+        return np.frombuffer(os.urandom(count), dtype=np.uint8)
+
+    def split(self, count: int) -> list[Source]:
+        """Return the same source: the system's generator is shared safely."""
+        return [self] * count
+
+
+class Seeded:
+    """A NumPy generator, for simulation only: whoever knows the seed can undo the noise."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+
+    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+        """Return the generator's next ``count`` bytes."""
+        return np.frombuffer(self._generator.bytes(count), dtype=np.uint8)
+
+    def split(self, count: int) -> list[Source]:
+        """Return generators seeded from this one, the same whatever the number of threads."""
+        seeds = np.frombuffer(self._generator.bytes(32 * count), dtype="<u8").reshape(count, 4)
+        return [Seeded(np.random.Generator(np.random.SFC64(seed))) for seed in seeds]
+
+
+class Replayed:
+    """Given bytes, in order: what test vectors and audits feed to a protocol."""
+
+    def __init__(self, data: bytes | npt.NDArray[np.uint8]) -> None:
+        self._data = np.frombuffer(data, dtype=np.uint8)
+        self.position = 0
+
+    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+        """Return the next ``count`` given bytes."""
+        taken = self._data[self.position : self.position + count]
+        if len(taken) < count:
+            raise InvalidParameter(
+                f"expected {count} more random bytes to replay, {len(taken)} are left; "
+                "give at least 8 bytes for each word of each report",
+                value=len(taken),
+            )
+        self.position += count
+        return taken
+
+    def split(self, count: int) -> list[Source]:
+        """Return itself: replayed bytes are read by one reader, in order."""
+        return [self] * count
+
+
+def open_source(rng: np.random.Generator | Source | None) -> Source:
+    """Return the source that ``rng`` stands for: None is the operating system.
+
+    >>> len(open_source(None).bytes(8))
+    8
+    """
+    if rng is None:
+        return OperatingSystem()
+    if isinstance(rng, np.random.Generator):
+        return Seeded(rng)
+    if callable(getattr(rng, "bytes", None)) and callable(getattr(rng, "split", None)):
+        return rng
+    raise InvalidParameter(
+        "expected rng to be None (the operating system's generator) or a numpy.random.Generator, "
+        f"got {type(rng).__name__}; for a repeatable simulation pass numpy.random.default_rng(seed)",
+        value=rng,
+    )
+
+
+def draw_words(
+    source: Source, rows: int, count: int, limits: Mapping[int, int]
+) -> npt.NDArray[np.uint64]:
+    """Draw ``rows`` rows of ``count`` words; ``limits`` bounds those that must stay below 2^64.
+
+    All words are read first, row by row; then words at or above their limit are replaced, in the
+    same order, by the next words read, until none is left.
+    """
+    words = source.bytes(8 * rows * count).view("<u8").reshape(rows, count)
+    if not limits:
+        return words
+    columns = np.array(sorted(limits))
+    bounds = np.array([limits[j] for j in sorted(limits)], dtype=np.uint64)
+    rejected = words[:, columns] >= bounds
+    if rejected.any():
+        words = words.copy()
+        while rejected.any():
+            hits, which = np.nonzero(rejected)
+            words[hits, columns[which]] = source.bytes(8 * len(hits)).view("<u8")
+            rejected = words[:, columns] >= bounds
+    return words
+
+
+def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:
+    """Return rationals strictly below and above e^exponent, about 1e-75 of it apart.
+
+    >>> low, high = exponential_bounds(1.0)
+    >>> float(low), low < high
+    (2.718281828459045, True)
+    """
+    fraction = Fraction(exponent)
+    power = _CONTEXT.exp(_CONTEXT.divide(Decimal(fraction.numerator), Decimal(fraction.denominator)))
+    slack = Fraction(1, 10**70)  # the quotient and the power are each off by at most 1e-77 of it
+    return Fraction(power) * (1 - slack), Fraction(power) * (1 + slack)
+
+
+def log_above(ratio: Fraction) -> float:
+    """Return the smallest float that is not below ln(ratio).
+
+    >>> log_above(Fraction(1))
+    0.0
+    """
+    if ratio == 1:
+        return 0.0
+    quotient = _CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    exact = _CONTEXT.add(_CONTEXT.ln(quotient), _MARGIN)
+    nearest = float(exact)
+    return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def direct_weights(epsilon: float, size: int) -> tuple[int, int]:
+    """Return the weights (p, q) of direct encoding over ``size`` values: p + (size - 1) q = 2^64.
+
+    Rounding q up keeps p / q at or below e^epsilon.
+
+    >>> p, q = direct_weights(1.0, 2)
+    >>> p + q == 2**64, round(p / q, 12)
+    (True, 2.718281828459)
+    """
+    low, _ = exponential_bounds(epsilon)
+    q = math.ceil(WORD / (low + size - 1))
+    p = WORD - (size - 1) * q
+    if p <= q:
+        raise InvalidParameter(
+            f"expected an epsilon that 64-bit probabilities can express over {size} values, got "
+            f"{epsilon!r}: the true answer would be no likelier than any other; "
+            "use a larger epsilon or local hashing (OLH)",
+            value=epsilon,
+        )
+    return p, q
+
+
+def direct_offset(
+    words: npt.NDArray[np.uint64], p_weight: int, q_weight: int
+) -> npt.NDArray[np.uint64]:
+    """Return 0 with weight p, and each of 1, 2, ... with weight q, from one word each.
+
+    Both branches are computed whatever the word, so the work tells nothing.
+    """
+    p, q = np.uint64(p_weight), np.uint64(q_weight)
+    return np.where(words < p, np.uint64(0), (words - p) // q + np.uint64(1))

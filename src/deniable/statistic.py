@@ -1,0 +1,186 @@
+"""What a tally keeps of its reports: one of three statistics that add.
+
+Counts     one integer per value                              (direct, histogram and unary encoding)
+Table      how often each report code came, dense or sparse   (linear local hashing)
+Collected  the reports themselves, in an order that tells nothing   (local hashing, multiply-shift)
+
+Each has one canonical form for the same content, so that equal tallies have equal bytes whatever
+the order in which they were added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InvalidDocument
+
+DENSE_LIMIT = 1 << 26
+"""Tables with more cells than this (half a GiB) are only ever kept sparse."""
+
+_CELL = np.dtype([("code", "<u8"), ("count", "<i8")])
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """One integer per value: support counts, or sums of noisy histograms."""
+
+    form: ClassVar[str] = "counts"
+    values: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        self.values.setflags(write=False)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.values + other.values)
+
+    def encode(self) -> bytes:
+        """Return the little-endian 64-bit integers."""
+        return self.values.astype("<i8").tobytes()
+
+    @classmethod
+    def decode(cls, data: memoryview, length: int, low: int, high: int) -> Counts:
+        """Read ``length`` integers, each from ``low`` to ``high``."""
+        if len(data) != 8 * length:
+            raise _payload(f"{8 * length} bytes of counts", f"{len(data)}")
+        values = np.frombuffer(data, dtype="<i8").astype(np.int64)
+        if values.min() < low or values.max() > high:
+            raise _payload(f"counts from {low} to {high}", f"{values.min()} to {values.max()}")
+        return cls(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """How often each report code below ``size`` came: sorted codes with positive counts."""
+
+    form: ClassVar[str] = "table"
+    size: int
+    codes: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        self.codes.setflags(write=False)
+        self.counts.setflags(write=False)
+
+    @classmethod
+    def from_dense(cls, table: npt.NDArray[np.int64]) -> Table:
+        """Return the table of a dense array of counts."""
+        codes = np.flatnonzero(table)
+        return cls(len(table), codes.astype(np.uint64), table[codes])
+
+    @classmethod
+    def from_codes(cls, size: int, codes: npt.NDArray[np.uint64]) -> Table:
+        """Return the table of codes that came one by one."""
+        unique, counts = np.unique(codes, return_counts=True)
+        return cls(size, unique.astype(np.uint64), counts.astype(np.int64))
+
+    def dense(self) -> npt.NDArray[np.int64]:
+        """Return the counts of all codes, zeros included."""
+        table = np.zeros(self.size, dtype=np.int64)
+        table[self.codes.astype(np.int64)] = self.counts
+        return table
+
+    def __add__(self, other: Table) -> Table:
+        cells = len(self.codes) + len(other.codes)
+        if self.size <= DENSE_LIMIT and 4 * cells > self.size:
+            table = self.dense()
+            table[other.codes.astype(np.int64)] += other.counts
+            return Table.from_dense(table)
+        codes, where = np.unique(np.concatenate([self.codes, other.codes]), return_inverse=True)
+        counts = np.zeros(len(codes), dtype=np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, other.counts]))
+        return Table(self.size, codes, counts)
+
+    def encode(self) -> bytes:
+        """Return the shorter of the dense counts and the (code, count) cells."""
+        if 8 * self.size <= _CELL.itemsize * len(self.codes):
+            return b"d" + self.dense().astype("<i8").tobytes()
+        cells = np.empty(len(self.codes), dtype=_CELL)
+        cells["code"], cells["count"] = self.codes, self.counts
+        return b"s" + cells.tobytes()
+
+    @classmethod
+    def decode(cls, data: memoryview, size: int, n: int) -> Table:
+        """Read a table of ``n`` reports."""
+        kind, body = bytes(data[:1]), data[1:]
+        if kind == b"d":
+            if len(body) != 8 * size:
+                raise _payload(f"{8 * size} bytes of dense counts", f"{len(body)}")
+            values = np.frombuffer(body, dtype="<i8").astype(np.int64)
+            if values.min() < 0:
+                raise _payload("counts of at least 0", f"{values.min()}")
+            table = cls.from_dense(values)
+        elif kind == b"s" and len(body) % _CELL.itemsize == 0:
+            cells = np.frombuffer(body, dtype=_CELL)
+            codes, counts = cells["code"].astype(np.uint64), cells["count"].astype(np.int64)
+            ordered = bool(np.all(codes[1:] > codes[:-1]))
+            if not ordered or (len(codes) and (codes[-1] >= size or counts.min() < 1)):
+                raise _payload(f"ascending codes below {size} with positive counts", "others")
+            table = cls(size, codes, counts)
+        else:
+            raise _payload("a dense or sparse table", f"{len(data)} bytes of neither")
+        if int(table.counts.astype(object).sum()) != n:
+            raise _payload(f"counts that add up to n = {n}", "another sum")
+        if bytes(data[:1]) != table.encode()[:1]:
+            raise _payload("the shorter of the two forms", "the longer one")
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """The reports themselves, sorted: the order of arrival is nobody's business."""
+
+    form: ClassVar[str] = "reports"
+    reports: npt.NDArray[np.void]
+
+    def __post_init__(self) -> None:
+        self.reports.setflags(write=False)
+
+    @classmethod
+    def from_reports(cls, reports: npt.NDArray[np.void]) -> Collected:
+        """Return the reports in canonical order."""
+        names = reports.dtype.names or ()
+        first = reports[names[0]]
+        order = np.argsort(first, kind="stable")
+        ordered = first[order]
+        if np.any(ordered[1:] == ordered[:-1]):
+            order = np.lexsort([reports[name] for name in reversed(names)])
+        return cls(reports[order])
+
+    def __add__(self, other: Collected) -> Collected:
+        return Collected.from_reports(np.concatenate([self.reports, other.reports]))
+
+    def encode(self) -> bytes:
+        """Return the reports' own bytes."""
+        return self.reports.tobytes()
+
+    @classmethod
+    def decode(
+        cls,
+        data: memoryview,
+        n: int,
+        dtype: np.dtype[np.generic],
+        validate: Callable[[npt.NDArray[np.generic]], None],
+    ) -> Collected:
+        """Read ``n`` reports that pass ``validate`` and stand in canonical order."""
+        if len(data) != n * dtype.itemsize:
+            raise _payload(f"{n * dtype.itemsize} bytes of reports", f"{len(data)}")
+        reports = np.frombuffer(bytes(data), dtype=dtype)
+        validate(reports)
+        collected = cls.from_reports(reports)
+        if collected.encode() != bytes(data):
+            raise _payload(f"{n} reports in canonical order", "another order")
+        return collected
+
+
+Statistic = Counts | Table | Collected
+
+
+def _payload(expected: str, came: str) -> InvalidDocument:
+    return InvalidDocument(
+        f"expected {expected} in the tally, got {came}; the file was not written by deniable", value=came
+    )

@@ -1,0 +1,1 @@
+"""Slow and obvious twins of the kernels: plain loops over Python integers, the specification."""
