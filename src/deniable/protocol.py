@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
-from typing import ClassVar, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,7 @@ from deniable.kernels.parallel import run_chunks
 from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
 from deniable.statistic import Counts, Statistic
 
-Reports = npt.NDArray[np.generic]
+Reports = npt.NDArray[Any]  # of the protocol's report_dtype, which only it knows
 Values = npt.ArrayLike
 
 BULK_WORDS = 1 << 16
@@ -81,6 +81,8 @@ class Protocol(ABC):
     """
 
     registry: ClassVar[dict[str, type[Protocol]]] = {}
+    pure: ClassVar[bool] = True
+    """Whether reports support values, with probabilities p* and q* that hold for all pairs."""
     support_unit: ClassVar[int] = 1
     """What one supporting report adds to a count, in the units of ``support_counts``."""
 
@@ -120,9 +122,7 @@ class Protocol(ABC):
         """The fixed-width little-endian form of one report, in memory and on the wire."""
 
     @abstractmethod
-    def _perturb(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
-    ) -> Reports:
+    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         """Make one report of each value from its row of words, in NumPy alone.
 
         This is the client's path and the specification: its work depends on the shapes only.
@@ -153,6 +153,7 @@ class Protocol(ABC):
 
     def _validate(self, reports: Reports) -> None:
         """Raise InvalidReport unless every report is one that a client can have sent."""
+        del reports  # where every bit pattern is a report
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
         """Privatize many values on all cores; the law is that of ``_perturb``."""
@@ -185,6 +186,12 @@ class Protocol(ABC):
         """Read a tally's statistic, refusing what ``n`` reports cannot have left."""
         return Counts.decode(data, self.domain_size, 0, n)
 
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Return small instances, which the conformance suite puts through every property."""
+        pairs = ((0.5, 5), (1.0, 4), (3.0, 9))
+        return [cls(epsilon=epsilon, domain_size=d) for epsilon, d in pairs]  # type: ignore[call-arg]
+
     # What every protocol shares.
 
     @cached_property
@@ -197,9 +204,7 @@ class Protocol(ABC):
         """The size of one report on the wire, in bits."""
         return 8 * self.report_dtype.itemsize
 
-    def privatize(
-        self, values: Values, rng: np.random.Generator | Source | None = None
-    ) -> Reports:
+    def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
         """Turn each value into a deniable report.
 
         ``rng`` is for simulation and test vectors only; leave it out and the randomness is the
@@ -210,6 +215,11 @@ class Protocol(ABC):
         if small or len(checked) == 1 or isinstance(source, Replayed):
             return self._perturb(checked, self._draw(source, len(checked)))
         return self._privatize_bulk(checked, source)
+
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell of each report whether it supports ``value``; the definition behind the counts."""
+        singles = (self.support_counts(reports[i : i + 1])[value] for i in range(len(reports)))
+        return np.fromiter((count > 0 for count in singles), dtype=np.bool_, count=len(reports))
 
     def _draw(self, source: Source, count: int) -> npt.NDArray[np.uint64]:
         return draw_words(source, count, self.word_count, self.word_limits)
@@ -235,7 +245,7 @@ class Protocol(ABC):
         size = self.report_dtype.itemsize
         if len(data) == 0 or len(data) % size:
             raise InvalidReport(
-                f"expected a positive multiple of {size} bytes, the size of one {self.name} report, "
+                f"expected a positive multiple of {size} bytes, one {self.name} report each, "
                 f"got {len(data)}; check that the sender answers the same question",
                 value=len(data),
             )
@@ -257,7 +267,7 @@ class Protocol(ABC):
         return tally
 
     def _estimate(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
-        """Apply the unbiased estimator to support counts.       [eq:absestimate]"""
+        """Apply the unbiased estimator to support counts.       [eq:absestimate]."""
         if n == 0:
             raise IncompatibleTally(
                 "expected a tally of at least one report, got an empty one; "
@@ -308,8 +318,8 @@ class Protocol(ABC):
             raise InvalidDocument(f"{error} (in the protocol {name})", value=arguments) from error
         if protocol.specification() != specification:
             raise InvalidDocument(
-                f"expected the specification of {protocol} that this version computes, got another; "
-                "the document was altered or made by an incompatible version",
+                f"expected the specification of {protocol} as this version computes it, got "
+                "another; the document was altered or made by an incompatible version",
                 value=specification,
             )
         return protocol
@@ -343,8 +353,8 @@ class Protocol(ABC):
 
     def _outside(self, value: int, position: int) -> OutOfDomain:
         return OutOfDomain(
-            f"expected values from 0 to {self.domain_size - 1}, got {value} at position {position}; "
-            "map answers to values with a Question",
+            f"expected values from 0 to {self.domain_size - 1}, got {value} at position "
+            f"{position}; map answers to values with a Question",
             value=value,
         )
 
@@ -367,9 +377,7 @@ class Protocol(ABC):
         return reports
 
     @staticmethod
-    def _check_share(
-        n: int, frequency: float | npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def _check_share(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         if not (isinstance(n, int | np.integer) and n >= 0):
             raise InvalidParameter(
                 f"expected a whole number of people, 0 or more, got {n!r}", value=n
@@ -461,7 +469,12 @@ class Tally:
             )
         end = 16 + int.from_bytes(view[12:16], "little")
         header = parse_json(bytes(view[16:end])) if end <= len(view) - 32 else None
-        if not isinstance(header, dict) or set(header) != {"n", "protocol", "question", "statistic"}:
+        if not isinstance(header, dict) or set(header) != {
+            "n",
+            "protocol",
+            "question",
+            "statistic",
+        }:
             raise InvalidDocument("expected a tally header with its four fields", value=header)
         n, question = header["n"], header["question"]
         if not (isinstance(n, str) and n.isascii() and n.isdigit() and len(n) <= 18):

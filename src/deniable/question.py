@@ -177,7 +177,7 @@ class Question:
         return question
 
     def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
-        """Return the protocol's value of each answer, or raise OutOfDomain naming the first bad one."""
+        """Return the protocol's value of each answer, or name the first that has none."""
         listed = _listed(answers)
         if self.labels is None:
             return fingerprints(listed)
@@ -207,9 +207,7 @@ class Question:
         """Sum up reports; the tally remembers the question."""
         return replace(self.protocol.tally(reports), question=self.digest)
 
-    def estimate(
-        self, tally: Tally, candidates: Sequence[str] | None = None
-    ) -> Estimates:
+    def estimate(self, tally: Tally, candidates: Sequence[str] | None = None) -> Estimates:
         """Estimate how many people gave each answer; an open question needs ``candidates``."""
         if tally.question is not None and tally.question != self.digest:
             raise IncompatibleTally(
@@ -237,14 +235,14 @@ def _listed(answers: Iterable[object]) -> list[str]:
             f"expected a sequence of answers, got the single {answers[:80]!r}; pass a list of one",
             value=answers,
         )
-    listed = answers.tolist() if hasattr(answers, "tolist") else list(answers)
-    for position, answer in enumerate(listed):
+    items = answers.tolist() if hasattr(answers, "tolist") else answers
+    listed: list[str] = []
+    for position, item in enumerate(items):
+        answer = item.as_py() if hasattr(item, "as_py") else item
         if not isinstance(answer, str):
-            text = answer.as_py() if hasattr(answer, "as_py") else answer
-            if not isinstance(text, str):
-                raise OutOfDomain(
-                    f"expected answers as strings, got {answer!r} at position {position}",
-                    value=answer,
-                )
-            listed[position] = text
+            raise OutOfDomain(
+                f"expected answers as strings, got {answer!r} at position {position}",
+                value=answer,
+            )
+        listed.append(answer)
     return listed

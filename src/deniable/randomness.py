@@ -25,7 +25,7 @@ from deniable.errors import InvalidParameter
 
 WORD = 1 << 64
 _CONTEXT = Context(prec=80)
-_MARGIN = Decimal(10) ** -60
+_MARGIN = Decimal(10) ** -75
 
 
 class Source(Protocol):
@@ -103,8 +103,8 @@ def open_source(rng: np.random.Generator | Source | None) -> Source:
     if callable(getattr(rng, "bytes", None)) and callable(getattr(rng, "split", None)):
         return rng
     raise InvalidParameter(
-        "expected rng to be None (the operating system's generator) or a numpy.random.Generator, "
-        f"got {type(rng).__name__}; for a repeatable simulation pass numpy.random.default_rng(seed)",
+        "expected rng to be None, for the operating system, or a numpy.random.Generator, got "
+        f"{type(rng).__name__}; for a repeatable simulation pass numpy.random.default_rng(seed)",
         value=rng,
     )
 
@@ -140,7 +140,9 @@ def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:
     (2.718281828459045, True)
     """
     fraction = Fraction(exponent)
-    power = _CONTEXT.exp(_CONTEXT.divide(Decimal(fraction.numerator), Decimal(fraction.denominator)))
+    power = _CONTEXT.exp(
+        _CONTEXT.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
+    )
     slack = Fraction(1, 10**70)  # the quotient and the power are each off by at most 1e-77 of it
     return Fraction(power) * (1 - slack), Fraction(power) * (1 + slack)
 

@@ -182,5 +182,6 @@ Statistic = Counts | Table | Collected
 
 def _payload(expected: str, came: str) -> InvalidDocument:
     return InvalidDocument(
-        f"expected {expected} in the tally, got {came}; the file was not written by deniable", value=came
+        f"expected {expected} in the tally, got {came}; the file was not written by deniable",
+        value=came,
     )

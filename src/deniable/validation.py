@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from typing import cast
 
 import numpy as np
 
@@ -52,5 +51,5 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
     """
     for code in ("<u1", "<u2", "<u4"):
         if largest < 1 << (8 * np.dtype(code).itemsize):
-            return cast("np.dtype[np.unsignedinteger]", np.dtype(code))
-    return cast("np.dtype[np.unsignedinteger]", np.dtype("<u8"))
+            return np.dtype(code)
+    return np.dtype("<u8")

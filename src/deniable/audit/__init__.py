@@ -49,7 +49,8 @@ class Audit:
     def __str__(self) -> str:
         kind = "exactly" if self.exact else "at least"
         verdict = "holds" if self.holds else "BROKEN"
-        return f"{verdict}: epsilon is {kind} {self.epsilon:.12g}, claimed {self.claimed:.12g} ({self.detail})"
+        found, claimed = f"{self.epsilon:.12g}", f"{self.claimed:.12g}"
+        return f"{verdict}: epsilon is {kind} {found}, claimed {claimed} ({self.detail})"
 
 
 def audit(

@@ -46,7 +46,9 @@ class Law:
 
     def total(self) -> Fraction:
         """Return the total probability, which must be exactly 1."""
-        sums = (Fraction(sum(w.values()), t) for w, t in zip(self.weights, self.totals, strict=True))
+        sums = (
+            Fraction(sum(w.values()), t) for w, t in zip(self.weights, self.totals, strict=True)
+        )
         return math.prod(sums, start=Fraction(1))
 
     def ratio(self, other: Law) -> Fraction | None:
@@ -79,32 +81,36 @@ def worst_pair(laws: list[Law]) -> tuple[Fraction | None, tuple[int, int]]:
 def enumerate_laws(protocol: Protocol, values: list[int]) -> list[list[Law]]:
     """Return the laws of ``values``; one list, or one for each of some public hash functions."""
     probe = _Probe(protocol)
-    functions = _FUNCTIONS if probe.public else 1
-    generator = np.random.default_rng(20170816)
     results = []
-    for index in range(functions):
-        base = probe.random_words(_BASES, generator)
-        base[:, list(probe.public)] = 0 if index == 0 else base[0, list(probe.public)]
-        results.append(_laws(probe, values, base, generator))
+    for index in range(_FUNCTIONS if probe.public else 1):
+        probe.base = probe.random_words(_BASES)
+        shown = list(probe.public)
+        probe.base[:, shown] = 0 if index == 0 else probe.base[0, shown]
+        results.append(_laws(probe, values))
     return results
 
 
 class _Probe:
-    """A protocol as a function from words to the bytes of a report."""
+    """A protocol as a function from words to the bytes of a report.
+
+    ``base`` holds the rows of words around which one word at a time is varied.
+    """
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
+        self.generator = np.random.default_rng(20170816)
         self.count = protocol.word_count
         self.limits = [protocol.word_limits.get(j, WORD) for j in range(self.count)]
         if self.count > _MAX_PIECES:
             raise NotEnumerable("a report takes too many random words")
         self.public = tuple(j for j in protocol.public_words if self._shows(j))
         self.hidden = [j for j in range(self.count) if j not in self.public]
+        self.base = self.random_words(_BASES)
 
-    def random_words(self, rows: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
+    def random_words(self, rows: int) -> npt.NDArray[np.uint64]:
         """Return rows of words, each uniform below its limit."""
         columns = [
-            generator.integers(0, limit - 1, rows, dtype=np.uint64, endpoint=True)
+            self.generator.integers(0, limit - 1, rows, dtype=np.uint64, endpoint=True)
             for limit in self.limits
         ]
         return np.stack(columns, axis=1)
@@ -123,7 +129,7 @@ class _Probe:
 
     def _shows(self, position: int) -> bool:
         """Tell whether every report holds the word at ``position`` verbatim."""
-        words = self.random_words(64, np.random.default_rng(position))
+        words = self.random_words(64)
         reports = self.run(0, words)
         shown = words[:, position].astype("<u8").view(np.uint8).reshape(len(words), 8)
         return any(
@@ -132,38 +138,26 @@ class _Probe:
         )
 
 
-def _laws(
-    probe: _Probe,
-    values: list[int],
-    base: npt.NDArray[np.uint64],
-    generator: np.random.Generator,
-) -> list[Law]:
-    steps: dict[tuple[int, int], npt.NDArray[np.uint64]] = {}
+def _laws(probe: _Probe, values: list[int]) -> list[Law]:
+    steps: dict[int, dict[int, npt.NDArray[np.uint64]]] = {v: {} for v in values}
     for j in probe.hidden:
         known = np.zeros(1, dtype=np.uint64)
         for v in values:
-            known = np.union1d(known, _steps(probe, v, j, base, generator, known))
-            steps[v, j] = known
-    size = probe.run(values[0], base[:1]).shape[1]
+            known = np.union1d(known, _steps(probe, v, j, known))
+            steps[v][j] = known
+    size = probe.run(values[0], probe.base[:1]).shape[1]
     touched = np.zeros((probe.count, size), dtype=bool)
-    for (v, j), starts in steps.items():
-        touched[j] |= _touched(probe, v, j, starts, base)
-    groups = _groups(touched, probe.hidden)
-    laws = []
     for v in values:
-        law = _law(probe, v, groups, {j: steps[v, j] for j in probe.hidden}, base)
-        _verify(probe, v, groups, {j: steps[v, j] for j in probe.hidden}, base, generator)
-        laws.append(law)
-    return laws
+        for j in probe.hidden:
+            touched[j] |= _touched(probe, v, j, steps[v][j])
+    groups = _groups(touched, probe.hidden)
+    for v in values:
+        _verify(probe, v, groups, steps[v])
+    return [_law(probe, v, groups, steps[v]) for v in values]
 
 
 def _steps(
-    probe: _Probe,
-    value: int,
-    position: int,
-    base: npt.NDArray[np.uint64],
-    generator: np.random.Generator,
-    known: npt.NDArray[np.uint64],
+    probe: _Probe, value: int, position: int, known: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.uint64]:
     """Return where each constant piece of the report begins, as word ``position`` runs.
 
@@ -171,7 +165,7 @@ def _steps(
     """
     last = probe.limits[position] - 1
     found = {0}
-    for row in base:
+    for row in probe.base:
         before = np.array(sorted(found), dtype=np.uint64)
         hints = np.concatenate([known, before])
         points = np.unique(np.concatenate([_first_probes(last), hints, np.maximum(hints, 1) - 1]))
@@ -180,7 +174,7 @@ def _steps(
             outputs = _at(probe, value, position, row, points)
             new = np.any(outputs[1:] != outputs[:-1], axis=1)
             starts = np.concatenate([points[:1], points[1:][new]])
-            extra = _further_probes(starts, last, generator)
+            extra = _further_probes(starts, last, probe.generator)
             piece = np.searchsorted(starts, extra, side="right") - 1
             expected = outputs[np.searchsorted(points, starts)][piece]
             wrong = np.any(_at(probe, value, position, row, extra) != expected, axis=1)
@@ -204,7 +198,9 @@ def _further_probes(
     starts: npt.NDArray[np.uint64], last: int, generator: np.random.Generator
 ) -> npt.NDArray[np.uint64]:
     some = starts if len(starts) <= 64 else generator.choice(starts, 64, replace=False)
-    around = {min(max(int(s) + (d << i), 0), last) for s in some for i in range(63) for d in (-1, 1)}
+    around = {
+        min(max(int(s) + (d << i), 0), last) for s in some for i in range(63) for d in (-1, 1)
+    }
     drawn = generator.integers(0, last, 512, dtype=np.uint64, endpoint=True)
     return np.unique(np.concatenate([np.array(sorted(around), dtype=np.uint64), drawn]))
 
@@ -227,9 +223,7 @@ def _bisect(
             raise NotEnumerable("its reports change with the random words too often")
         middle = points[open_] + (points[open_ + 1] - points[open_]) // np.uint64(2)
         points = np.insert(points, open_ + 1, middle)
-        outputs = np.insert(
-            outputs, open_ + 1, _at(probe, value, position, row, middle), axis=0
-        )
+        outputs = np.insert(outputs, open_ + 1, _at(probe, value, position, row, middle), axis=0)
 
 
 def _at(
@@ -245,14 +239,11 @@ def _at(
 
 
 def _touched(
-    probe: _Probe,
-    value: int,
-    position: int,
-    starts: npt.NDArray[np.uint64],
-    base: npt.NDArray[np.uint64],
+    probe: _Probe, value: int, position: int, starts: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.bool_]:
-    seen = [_at(probe, value, position, row, starts) for row in base]
-    return np.logical_or.reduce([np.any(outputs != outputs[:1], axis=0) for outputs in seen])
+    """Tell which bytes of the report change with the word at ``position``."""
+    seen = [_at(probe, value, position, row, starts) for row in probe.base]
+    return np.asarray(np.any([np.any(o != o[:1], axis=0) for o in seen], axis=0))
 
 
 Group = tuple[tuple[int, ...], tuple[int, ...]]
@@ -281,7 +272,6 @@ def _law(
     value: int,
     groups: list[Group],
     steps: dict[int, npt.NDArray[np.uint64]],
-    base: npt.NDArray[np.uint64],
 ) -> Law:
     weights, totals = [], []
     for words, places in groups:
@@ -289,7 +279,7 @@ def _law(
         cells = math.prod(len(w) for w in widths)
         if cells > _MAX_CELLS:
             raise NotEnumerable("too many combinations of random words matter")
-        grid = np.tile(base[0], (cells, 1))
+        grid = np.tile(probe.base[0], (cells, 1))
         if words:
             mesh = np.meshgrid(*(steps[j] for j in words), indexing="ij")
             for j, column in zip(words, mesh, strict=True):
@@ -314,17 +304,15 @@ def _verify(
     value: int,
     groups: list[Group],
     steps: dict[int, npt.NDArray[np.uint64]],
-    base: npt.NDArray[np.uint64],
-    generator: np.random.Generator,
 ) -> None:
     """Check that fresh random words give the reports that their pieces' first words give."""
-    words = probe.random_words(_CHECKS, generator)
-    words[:, list(probe.public)] = base[0, list(probe.public)]
+    words = probe.random_words(_CHECKS)
+    words[:, list(probe.public)] = probe.base[0, list(probe.public)]
     actual = probe.run(value, words)
     if not np.array_equal(actual, probe.run(value, words)):
         raise NotEnumerable("it does not take its randomness from the words alone")
     for group, places in groups:
-        snapped = np.tile(base[0], (_CHECKS, 1))
+        snapped = np.tile(probe.base[0], (_CHECKS, 1))
         for j in group:
             snapped[:, j] = steps[j][np.searchsorted(steps[j], words[:, j], side="right") - 1]
         columns = list(places)

@@ -66,7 +66,8 @@ def _features(
     if supports is not None:
         found.append(
             tuple(
-                supports(r, first).astype(np.int64) * 2 + supports(r, second) for r in (mine, theirs)
+                supports(r, first).astype(np.int64) * 2 + supports(r, second)
+                for r in (mine, theirs)
             )
         )
     if mine.dtype.kind == "f":
@@ -77,7 +78,7 @@ def _features(
     half = len(rows[0]) // 2
     top = np.argsort(-_byte_distance(rows[0][:half], rows[1][:half]))[:2]
     found.append(tuple(_joint(r[:, top]) for r in rows))
-    return found  # type: ignore[return-value]  # pairs, though mypy sees tuples of any length
+    return found
 
 
 def _grid(numbers: npt.NDArray[np.float64]) -> Codes:

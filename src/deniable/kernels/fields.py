@@ -1,10 +1,10 @@
 """Finite fields GF(g), the arithmetic behind linear hashing.
 
-An element is an integer below g: the integer sum of c_i p^i stands for the polynomial with coefficients
-c_i over GF(p). Products are taken modulo the *smallest primitive* monic polynomial, comparing polynomials
-by the same integer encoding, so that every implementation in every language has the same field.
+An element is an integer below g: sum of c_i p^i stands for the polynomial with coefficients c_i
+over GF(p). Products are taken modulo the *smallest primitive* monic polynomial, where polynomials
+are compared by the same integers, so that every implementation has the same field.
 
-Only NumPy is used, because a client needs this. No branch depends on the elements, only on the field.
+Only NumPy is used, because a client needs this. No branch depends on the elements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from deniable.errors import InvalidParameter
 
 Elements = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.uint64] | npt.NDArray[np.int64] | int
+Integers = npt.NDArray[np.uint64] | npt.NDArray[np.int64] | np.uint64 | int
 
 Table = TypeVar("Table", bound=npt.NDArray[Any])
 
@@ -30,7 +30,7 @@ LARGEST_TABLE = 1024
 
 
 def is_prime(n: int) -> bool:
-    """Tell whether n is prime, by the Miller-Rabin test with bases that leave no doubt below 2**64."""
+    """Tell whether n is prime, by a Miller-Rabin test that is certain below 2**64."""
     bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
     if n < 2 or any(n % base == 0 for base in bases):
         return n in bases
@@ -70,7 +70,8 @@ def field(g: int) -> Field:
     factors = prime_power(g)
     if factors is None:
         raise InvalidParameter(
-            f"a field needs a prime power of elements, not {g}; the next one is {next_prime_power(g)}",
+            f"the order of a field must be a prime power, not {g}; "
+            f"the next one is {next_prime_power(g)}",
             value=g,
         )
     p, k = factors
@@ -78,7 +79,8 @@ def field(g: int) -> Field:
         raise InvalidParameter(f"a prime field must be smaller than 2**31, not {g}", value=g)
     if k > 1 and g > LARGEST_POWER:
         raise InvalidParameter(
-            f"a field of {p}**{k} = {g} elements is too large: take at most 2**16, or a prime", value=g
+            f"a field of {p}**{k} = {g} elements is too large: take at most 2**16, or a prime",
+            value=g,
         )
     return Field(g, p, k, _smallest_primitive(p, k) if k > 1 else ())
 
@@ -114,21 +116,22 @@ class Field:
         a, b = _elements(a), _elements(b)
         if self.degree == 1:
             return a * b % self.order
-        return self.powers[self.logarithms[a] + self.logarithms[b]]
+        product: Elements = self.powers[self.logarithms[a] + self.logarithms[b]]
+        return product
 
     def inverse(self, a: Integers) -> Elements:
         """Invert elements; the answer for zero, which has no inverse, is zero."""
         a = _elements(a)
         result = np.ones_like(a)
         # a^(g-2), by squaring: the exponent is public, so the work does not depend on a.
-        for bit in bin(self.order - 2)[2:]:
+        for bit in f"{self.order - 2:b}":
             result = self.multiply(result, result)
             if bit == "1":
                 result = self.multiply(result, a)
         return result if self.order > 2 else a
 
     def dot(self, u_index: Integers, v_index: Integers, t: int) -> Elements:
-        """Compute <u, v> for vectors given as integers whose t base-g digits are the coordinates."""
+        """Compute <u, v> for vectors whose coordinates are the t base-g digits of integers."""
         u, v, g = _elements(u_index), _elements(v_index), self.order
         result = self.multiply(u % g, v % g)
         for _ in range(t - 1):
@@ -138,7 +141,7 @@ class Field:
 
     @cached_property
     def powers(self) -> Elements:
-        """The powers of x, up to exponent 2 (g - 2), then zeros, so that log 0 can be an exponent."""
+        """The powers of x, twice around, then zeros for exponents that contain log 0."""
         self._require_extension()
         p, k, g = self.characteristic, self.degree, self.order
         rows, step = np.eye(1, k, dtype=np.int64), _companion(self.modulus, p)
@@ -171,7 +174,8 @@ class Field:
     def _pairs(self) -> tuple[Elements, Elements]:
         if self.order > LARGEST_TABLE:
             raise InvalidParameter(
-                f"tables are kept for at most {LARGEST_TABLE} elements, not {self.order}", value=self.order
+                f"tables are kept for at most {LARGEST_TABLE} elements, not {self.order}",
+                value=self.order,
             )
         every = np.arange(self.order, dtype=np.uint64)
         return every[:, None], every[None, :]

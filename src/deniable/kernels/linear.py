@@ -18,7 +18,7 @@ for each report and each w instead (`decode_codes`).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,125 +28,132 @@ from deniable.kernels.costs import choose, folded_size, level_start
 from deniable.kernels.fields import LARGEST_POWER, LARGEST_TABLE, Field
 from deniable.kernels.parallel import run_chunks, threads
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.signedinteger[Any]]
+Small = npt.NDArray[np.uint16]
+Table = npt.NDArray[np.uint32]
+Word = np.uint64
+Numbers = tuple[Word, Word, Word]
 
 _CHUNK = 1 << 17
-_SERIAL = 1 << 16
+_SERIAL = 1 << 20
+"""Less work than this, some milliseconds of it, is not worth starting threads for."""
 _BLOCK = 1024
+"""How many cells of a fibre are sheared at once: with all lanes, they fit in the cache."""
 
 
 class _Arithmetic(NamedTuple):
-    """A field as kernels see it; tables that the field does not need are empty."""
+    """A field as kernels see it: plain numbers, and one array with whatever tables it needs.
 
-    order: np.uint64
-    characteristic: np.uint64
-    shift: np.uint64  # log2 of the order where that is an integer, else 0
-    logarithms: npt.NDArray[np.uint32]
-    powers: npt.NDArray[np.uint32]
-    sums: npt.NDArray[np.uint16]
-    reciprocals: npt.NDArray[np.uint32]
+    The table has the reciprocals at 0, the logarithms at g, the powers at 2 g and the sums at 6 g.
+    One array, kept apart from the numbers, spares the kernels from counting references.
+    """
+
+    numbers: Numbers  # g, p, and k where p = 2 or else 0
+    table: Table
 
 
 @lru_cache(maxsize=16)
 def _arithmetic(field: Field) -> _Arithmetic:
     g, p, k = field.order, field.characteristic, field.degree
-    tabled = p > 2 and k > 1 and g <= LARGEST_TABLE
-    return _Arithmetic(
-        np.uint64(g),
-        np.uint64(p),
-        np.uint64(k if p == 2 else 0),
-        (field.logarithms if k > 1 else np.empty(0)).astype(np.uint32),
-        (field.powers if k > 1 else np.empty(0)).astype(np.uint32),
-        (field.sums if tabled else np.empty((0, 0))).astype(np.uint16),
-        (field.inverse(np.arange(g)) if g <= LARGEST_POWER else np.empty(0)).astype(np.uint32),
-    )
+    numbers = (np.uint64(g), np.uint64(p), np.uint64(k if p == 2 else 0))
+    if g > LARGEST_POWER:
+        return _Arithmetic(numbers, np.empty(0, np.uint32))
+    tables: list[npt.NDArray[np.uint64] | npt.NDArray[np.int64]] = [field.inverse(np.arange(g))]
+    if k > 1:
+        tables += [field.logarithms, field.powers, np.zeros(3, np.uint64)]
+    if k > 1 and p > 2 and g <= LARGEST_TABLE:
+        tables += [field.sums.ravel()]
+    return _Arithmetic(numbers, np.concatenate([part.astype(np.uint32) for part in tables]))
 
 
 @kernel
-def _divide(x, f):  # type: ignore[no-untyped-def]
-    if f.shift:
-        return x >> f.shift, x & (f.order - np.uint64(1))
-    return x // f.order, x % f.order
+def _divide(x: Word, f: Numbers) -> tuple[Word, Word]:
+    g, _, shift = f
+    if shift:
+        return x >> shift, x & (g - np.uint64(1))
+    return x // g, x % g
 
 
 @kernel
-def _times(a, b, f):  # type: ignore[no-untyped-def]
-    if len(f.powers):
-        return np.uint64(f.powers[f.logarithms[a] + f.logarithms[b]])
-    return a * b % f.order
+def _times(a: Word, b: Word, f: Numbers, table: Table) -> Word:
+    g, p, _ = f
+    if p == g:
+        return a * b % g
+    return np.uint64(table[np.uint64(2) * g + table[g + a] + table[g + b]])
 
 
 @kernel
-def _plus(a, b, f):  # type: ignore[no-untyped-def]
-    if f.characteristic == np.uint64(2):
+def _plus(a: Word, b: Word, f: Numbers, table: Table) -> Word:
+    g, p, shift = f
+    if shift:
         return a ^ b
-    if f.characteristic == f.order:
-        total = a + b
-        return total - f.order if total >= f.order else total
-    if f.sums.size:
-        return np.uint64(f.sums[a, b])
+    if p == g:
+        return a + b - g if a + b >= g else a + b
+    if len(table) > np.uint64(6) * g:
+        return np.uint64(table[np.uint64(6) * g + a * g + b])
     total, place = np.uint64(0), np.uint64(1)
-    while place < f.order:
-        total += (a // place + b // place % f.characteristic) % f.characteristic * place
-        place *= f.characteristic
+    while place < g:
+        total += (a // place + b // place % p) % p * place
+        place *= p
     return total
 
 
 @kernel
-def _negate(a, f):  # type: ignore[no-untyped-def]
-    """-a = (p - 1) a, and the integer p - 1 also encodes the element p - 1."""
-    return _times(a, f.characteristic - np.uint64(1), f)
+def _negate(a: Word, f: Numbers, table: Table) -> Word:
+    """-a = (p - 1) a, where the integer p - 1 is also the name of that element."""
+    return _times(a, f[1] - np.uint64(1), f, table)
 
 
 @kernel
-def _invert(a, f):  # type: ignore[no-untyped-def]
-    """1/a from the table, or as a^(g-2) in a large prime field."""
-    if len(f.reciprocals):
-        return np.uint64(f.reciprocals[a])
-    result, exponent = np.uint64(1), f.order - np.uint64(2)
+def _invert(a: Word, f: Numbers, table: Table) -> Word:
+    """1/a from the table, or in a large prime field as a^(g-2)."""
+    if len(table):
+        return np.uint64(table[a])
+    result, exponent = np.uint64(1), f[0] - np.uint64(2)
     while exponent:
         if exponent & np.uint64(1):
-            result = a * result % f.order
-        a = a * a % f.order
+            result = a * result % f[0]
+        a = a * a % f[0]
         exponent >>= np.uint64(1)
     return result
 
 
 @kernel
-def _dot(u, v, f):  # type: ignore[no-untyped-def]
+def _dot(u: Word, v: Word, f: Numbers, table: Table) -> Word:
+    g, p, _ = f
     total = np.uint64(0)
-    if f.characteristic == f.order and not f.shift:
-        # One remainder at the end: t (g-1)^2 < 2^64, because g < 2^31 and g^t < 2^64.
-        while u and v:
-            u, a = _divide(u, f)
-            v, b = _divide(v, f)
-            total += a * b
-        return total % f.order
+    # In a prime field one remainder at the end will do: t (g-1)^2 < 2^64 where g^t < 2^64.
     while u and v:
         u, a = _divide(u, f)
         v, b = _divide(v, f)
-        total = _plus(total, _times(a, b, f), f)
-    return total
+        if p == g:
+            total += a * b
+        else:
+            total = _plus(total, _times(a, b, f, table), f, table)
+    return total % g if p == g else total
 
 
 @kernel
-def _perturb(values, words, f, step, weights, codes):  # type: ignore[no-untyped-def]
-    one = np.uint64(1)
-    p, q = weights
-    # With g a power of two, step is one too.
-    step_shift = np.uint64(64)
-    if step & (step - one) == 0:
-        step_shift = np.uint64(0)
-        while one << step_shift < step:
-            step_shift += one
+def _perturb(
+    values: Counts, words: Codes, field: _Arithmetic, scheme: tuple[Word, Word, Word], codes: Codes
+) -> None:
+    (f, table), (step, p, q) = field, scheme
+    one, shift = np.uint64(1), np.uint64(0)
+    # Where g is a power of two, so is the step, and a shift is faster than a division.
+    while (one << shift) < step and shift < np.uint64(63):
+        shift += one
+    shifting = (one << shift) == step
     for i in range(len(values)):
-        r = words[i, 0]
-        u = r >> step_shift if step_shift < np.uint64(64) else r // step
-        x = _dot(u, np.uint64(values[i]), f)
+        u = words[i, 0] >> shift if shifting else words[i, 0] // step
         r = words[i, 1]
-        y = x + (np.uint64(0) if r < p else one + (r - p) // q)
-        codes[i] = u * f.order + (y - f.order if y >= f.order else y)
+        y = _dot(u, np.uint64(values[i]), f, table)
+        y += np.uint64(0) if r < p else one + (r - p) // q
+        codes[i] = u * f[0] + (y - f[0] if y >= f[0] else y)
 
 
 def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of the formula
@@ -164,97 +171,113 @@ def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of 
     1 + (r1 - p_weight) // q_weight elsewhere; words holds the rows (r0, r1) with r0 < step g^t.
     """
     codes = np.empty(len(values), np.uint64)
-    f, weights = _arithmetic(field), (np.uint64(p_weight), np.uint64(q_weight))
+    scheme = np.uint64(step), np.uint64(p_weight), np.uint64(q_weight)
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _perturb(values[part], words[part], f, np.uint64(step), weights, codes[part])
+        _perturb(values[part], words[part], _arithmetic(field), scheme, codes[part])
 
     run_chunks(fill, len(values), _CHUNK)
     return codes
 
 
 @kernel
-def _canonical(code, t, f):  # type: ignore[no-untyped-def]
-    """The level and the cell of a report."""
-    zero, one = np.uint64(0), np.uint64(1)
-    u, y = _divide(code, f)
-    if u == zero:
-        return t, one if y else zero
+def _normalise(u: Word, f: Numbers, table: Table) -> tuple[int, Word, Word]:
+    """The level of u != 0, the start of its g cells there, and the scale for it and for y."""
     level = 0
     u, first = _divide(u, f)
-    while first == zero:
+    while not first:
         level += 1
         u, first = _divide(u, f)
-    if first == one:
-        return level, u * f.order + y
-    scale = _invert(first, f)
-    cell, place = _times(scale, y, f), f.order
+    scale = _invert(first, f, table)
+    base, place = np.uint64(0), f[0]
     while u:
         u, digit = _divide(u, f)
-        cell += _times(scale, digit, f) * place
-        place *= f.order
-    return level, cell
+        base += _times(scale, digit, f, table) * place
+        place *= f[0]
+    return level, base, scale
 
 
 @kernel
-def _fold_codes(codes, counts, t, f, starts, folded):  # type: ignore[no-untyped-def]
+def _canonical(code: Word, t: int, f: Numbers, table: Table) -> tuple[int, Word]:
+    """The level and the cell of a report."""
+    u, y = _divide(code, f)
+    if not u:
+        return t, np.uint64(1 if y else 0)
+    level, base, scale = _normalise(u, f, table)
+    return level, base + _times(scale, y, f, table)
+
+
+@kernel
+def _fold_codes(
+    codes: Codes, counts: Counts, field: _Arithmetic, starts: Codes, folded: Counts
+) -> None:
+    f, table = field
+    previous, start, scale = np.uint64(0), np.uint64(0), np.uint64(0)
     for i in range(len(codes)):
-        level, cell = _canonical(codes[i], t, f)
-        folded[starts[level] + cell] += counts[i]
+        u, y = _divide(codes[i], f)
+        if not u:
+            folded[len(folded) - (1 if y else 2)] += counts[i]
+            continue
+        # Codes are sorted, so that those with the same u follow each other.
+        if u != previous:
+            level, base, scale = _normalise(u, f, table)
+            previous, start = u, starts[level] + base
+        folded[start + _times(scale, y, f, table)] += counts[i]
+
+
+@kernel
+def _fold_rows(
+    rows: Counts, first: Word, field: _Arithmetic, tables: tuple[Small, Codes], folded: Counts
+) -> None:
+    """Fold the rows C[u, ...] for u = first, first + 1, ...; none of them is zero."""
+    (f, table), (products, starts) = field, tables
+    for i in range(len(rows)):
+        level, base, scale = _normalise(first + np.uint64(i), f, table)
+        cells, counts, moved = folded[starts[level] + base :], rows[i], products[scale]
+        for y in range(len(counts)):
+            cells[moved[y]] += counts[y]
+
+
+def _starts(field: Field, t: int) -> Codes:
+    return np.array([level_start(field.order, t, j) for j in range(t + 1)], np.uint64)
+
+
+def _fold(fold: Callable[[int, int, Counts], None], total: int, work: int, size: int) -> Counts:
+    """Fold a range in parts, each thread into its own cells, and add them."""
+
+    def part(start: int, stop: int) -> Counts:
+        folded = np.zeros(size, np.int64)
+        fold(start, stop, folded)
+        return folded
+
+    # A copy of the cells for a thread pays only where it has more to fold than there are cells.
+    most = 1 if work < _SERIAL else 1 + work // (2 * size)
+    parts = run_chunks(part, total, -(-total // min(threads(), most)) or 1)
+    return sum(parts[1:], parts[0]) if parts else np.zeros(size, np.int64)
 
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
     """Count the reports of each cell; the levels 0 .. t follow each other."""
-    size, m = folded_size(field.order, t), len(codes)
-    starts = np.array([level_start(field.order, t, j) for j in range(t + 1)], np.uint64)
-    # A copy of the cells for each thread pays only where there are more reports than cells.
-    parts = threads() if m > max(size, _SERIAL) else 1
+    f, starts = _arithmetic(field), _starts(field, t)
 
-    def fold(start: int, stop: int) -> Counts:
-        folded = np.zeros(size, np.int64)
-        _fold_codes(codes[start:stop], counts[start:stop], t, _arithmetic(field), starts, folded)
-        return folded
+    def fold(start: int, stop: int, folded: Counts) -> None:
+        _fold_codes(codes[start:stop], counts[start:stop], f, starts, folded)
 
-    folds = run_chunks(fold, m, -(-m // parts)) if m else [np.zeros(size, np.int64)]
-    for other in folds[1:]:
-        folds[0] += other
-    return folds[0]
-
-
-@kernel
-def _fold_table(table, products, scale, folded, start, stop):  # type: ignore[no-untyped-def]
-    """Fill rows start .. stop of one level: F[a, y] = sum over c != 0 of C[c (a, 1, 0..), c y]."""
-    g = len(products)
-    for a in range(start, stop):
-        row = folded[a * g : a * g + g]
-        row[:] = 0
-        for c in range(1, g):
-            times = products[c]
-            u, rest, place = c, a, g
-            while rest:
-                u += np.int64(times[rest % g]) * place
-                rest //= g
-                place *= g
-            reports = table[u * scale * g : u * scale * g + g]
-            for y in range(g):
-                row[y] += reports[times[y]]
+    return _fold(fold, len(codes), len(codes), folded_size(field.order, t))
 
 
 def fold_table(table: Counts, field: Field, t: int) -> Counts:
     """Fold the counts of all g^(t+1) report codes, for g up to 1024."""
-    g = field.order
-    products = field.products.astype(np.uint16)
-    folded = np.zeros(folded_size(g, t), np.int64)
+    g, f, starts = field.order, _arithmetic(field), _starts(field, t)
+    rows, products = table.reshape(-1, g), field.products.astype(np.uint16)
+
+    def fold(start: int, stop: int, folded: Counts) -> None:
+        part = rows[1 + start : 1 + stop]
+        _fold_rows(part, np.uint64(1 + start), f, (products, starts), folded)
+
+    folded = _fold(fold, len(rows) - 1, len(table), folded_size(g, t))
     folded[-2:] = table[0], table[1:g].sum()
-    for level in range(t):
-        start = level_start(g, t, level)
-        cells, rows = folded[start : start + g ** (t - level)], g ** (t - level - 1)
-
-        def fold(start: int, stop: int, cells: Counts = cells, scale: int = g**level) -> None:
-            _fold_table(table, products, scale, cells, start, stop)
-
-        run_chunks(fold, rows, _share(rows, len(cells) * g))
     return folded
 
 
@@ -265,69 +288,98 @@ def _share(total: int, work: int, multiple: int = 1) -> int:
 
 
 @kernel
-def _shear(source, target, shape, products, sums, start, stop):  # type: ignore[no-untyped-def]
-    """Shear a group of neighbouring digits, for the fibres start .. stop across the others.
+def _load(source: Cells, block: Cells, first: int, count: int, inner: int) -> None:
+    """Put the cells [outer, a, low, y] of the fibres (outer, low) side by side in [a, y, lane]."""
+    span, g, _ = block.shape
+    for lane in range(count):
+        outer, low = divmod(first + lane, inner)
+        for a in range(span):
+            base = ((outer * span + a) * inner + low) * g
+            for y in range(g):
+                block[a, y, lane] = source[base + y]
 
-    shape is (lanes, span, kept, inner): so many fibres go side by side, to fill vector registers; the
-    group has span = g^h combinations, of which the first `kept` are wanted; inner counts what is below.
+
+@kernel
+def _store(block: Cells, target: Cells, first: int, count: int, shape: tuple[int, int]) -> None:
+    """Put the first rows of a block where `_load` would look for them."""
+    (kept, inner), g = shape, block.shape[1]
+    for lane in range(count):
+        outer, low = divmod(first + lane, inner)
+        for a in range(kept):
+            base = ((outer * kept + a) * inner + low) * g
+            for y in range(g):
+                target[base + y] = block[a, y, lane]
+
+
+@kernel
+def _shear_block(block: Cells, result: Cells, kept: int, tables: tuple[Small, Small]) -> None:
+    """Shear a block [a, y, lane] along each digit of a, top digit first."""
+    products, sums = tables
+    span, g, lanes = block.shape
+    stride, rows = span // g, span
+    height = kept // stride
+    while stride > 0:
+        for corner in range(0, rows, stride * g):
+            for a in range(corner, corner + stride):
+                for w in range(height):
+                    result[w] = block[a]
+                    for digit in range(1, g):
+                        moved = sums[products[digit, w]]
+                        for y in range(g):
+                            total, term = result[w, y], block[a + digit * stride, moved[y]]
+                            for lane in range(lanes):
+                                total[lane] += term[lane]
+                for w in range(height):
+                    block[a + w * stride] = result[w]
+        stride, rows, height = stride // g, kept, g
+
+
+@kernel
+def _shear(
+    source: Cells,
+    target: Cells,
+    shape: tuple[int, int, int, int],
+    tables: tuple[Small, Small],
+    fibres: tuple[int, int],
+) -> None:
+    """Shear a group of neighbouring digits, for a range of fibres across the other digits.
+
+    shape is (lanes, span, kept, inner): so many fibres go side by side, to fill vector registers;
+    the group has span = g^h combinations, of which the first `kept` are wanted; inner is the
+    number of combinations of the digits below.
     """
     lanes, span, kept, inner = shape
-    g = len(sums)
+    start, stop = fibres
+    g = len(tables[0])
     block = np.zeros((span, g, lanes), target.dtype)
     result = np.empty((g, g, lanes), target.dtype)
     for first in range(start, stop, lanes):
         count = min(lanes, stop - first)
-        for lane in range(count):
-            outer, low = divmod(first + lane, inner)
-            for a in range(span):
-                base = ((outer * span + a) * inner + low) * g
-                for y in range(g):
-                    block[a, y, lane] = source[base + y]
-        stride, rows = span // g, span
-        height = kept // stride
-        while stride > 0:
-            for corner in range(0, rows, stride * g):
-                for a in range(corner, corner + stride):
-                    for w in range(height):
-                        result[w] = block[a]
-                        for digit in range(1, g):
-                            moved = sums[products[digit, w]]
-                            for y in range(g):
-                                total = result[w, y]
-                                term = block[a + digit * stride, moved[y]]
-                                for lane in range(lanes):
-                                    total[lane] += term[lane]
-                    for w in range(height):
-                        block[a + w * stride] = result[w]
-            stride, rows, height = stride // g, kept, g
-        for lane in range(count):
-            outer, low = divmod(first + lane, inner)
-            for a in range(kept):
-                base = ((outer * kept + a) * inner + low) * g
-                for y in range(g):
-                    target[base + y] = block[a, y, lane]
+        _load(source, block, first, count, inner)
+        _shear_block(block, result, kept, tables)
+        _store(block, target, first, count, (kept, inner))
 
 
-def _shear_digits(cells: Counts, field: Field, shape: tuple[int, int, int]) -> Counts:
+def _shear_digits(cells: Cells, field: Field, shape: tuple[int, int, int]) -> Cells:
     """Shear one group of digits of the whole level; shape is (span, kept, inner)."""
-    g, (span, kept, inner) = field.order, shape
-    products, sums = field.products.astype(np.uint16), field.sums.astype(np.uint16)
+    g, (span, kept, _) = field.order, shape
+    tables = field.products.astype(np.uint16), field.sums.astype(np.uint16)
     fibres = len(cells) // (span * g)
     lanes = min(fibres, 64 if g <= 64 else 32)
     target = np.empty(fibres * kept * g, cells.dtype)
 
     def shear(start: int, stop: int) -> None:
-        _shear(cells, target, (lanes, span, kept, inner), products, sums, start, stop)
+        _shear(cells, target, (lanes, *shape), tables, (start, stop))
 
     run_chunks(shear, fibres, _share(fibres, len(cells) * g, lanes))
     return target
 
 
-def _shear_level(cells: Counts, field: Field, digits: int, wanted: int) -> Counts:
-    """Turn the cells of one level into the supports of w g + v_j, at least the first `wanted`."""
+def _shear_level(counts: Counts, field: Field, digits: int, wanted: int) -> Counts:
+    """Turn the cells of one level into the supports of w g + v_j, the first `wanted` of them."""
     g = field.order
     # Half the bytes where no sum can overflow; the caller gets 64 bits back.
-    narrow = cells.astype(np.int32 if cells.sum() < 2**31 else np.int64)
+    cells: Cells = counts.astype(np.int32) if counts.sum() < 2**31 else counts
     # The top digits go first, because only those that occur below `wanted` have to be kept.
     top = -(-wanted // g**digits)
     while digits:
@@ -335,9 +387,9 @@ def _shear_level(cells: Counts, field: Field, digits: int, wanted: int) -> Count
         while group < digits and g ** (group + 2) <= _BLOCK:
             group += 1
         digits -= group
-        narrow = _shear_digits(narrow, field, (g**group, top * g ** (group - 1), g**digits))
+        cells = _shear_digits(cells, field, (g**group, top * g ** (group - 1), g**digits))
         top = g
-    return narrow[:wanted].astype(np.int64)
+    return cells[:wanted].astype(np.int64)
 
 
 def _add_levels(levels: list[Counts], everywhere: int, g: int) -> Counts:
@@ -368,28 +420,33 @@ def decode_dense(table: Counts, field: Field, t: int, d: int) -> Counts:
 
 
 @kernel
-def _canonicalise(codes, t, f, levels, cells):  # type: ignore[no-untyped-def]
+def _canonicalise(
+    codes: Codes, t: int, field: _Arithmetic, levels: npt.NDArray[np.uint8], cells: Codes
+) -> None:
+    f, table = field
     for i in range(len(codes)):
-        levels[i], cells[i] = _canonical(codes[i], t, f)
+        levels[i], cells[i] = _canonical(codes[i], t, f, table)
 
 
 @kernel
-def _solve(cells, counts, f, supports, start, stop):  # type: ignore[no-untyped-def]
-    """Add the supports of w g + v_j for w in start .. stop: v_j = y - <a, w>."""
-    g = np.int64(f.order)
+def _solve(
+    cells: Codes, counts: Counts, field: _Arithmetic, supports: Counts, part: tuple[int, int]
+) -> None:
+    """Add the supports of w g + v_j, where v_j = y - <a, w>, for a range of w."""
+    (f, table), (start, stop) = field, part
+    g = int(f[0])
     line = np.zeros(g, np.uint64)
     for i in range(len(cells)):
         a, y = _divide(cells[i], f)
         high, slope = _divide(a, f)
-        slope = _negate(slope, f)
-        low_start, low_stop = (start, stop) if stop <= g else (0, g)
-        for low in range(low_start, low_stop):
-            line[low] = _times(slope, np.uint64(low), f)
+        slope = _negate(slope, f, table)
+        # The lowest digit of w runs along a line, worked out once for all the digits above it.
+        for low in range(min(stop, g)):
+            line[low] = _times(slope, np.uint64(low), f, table)
         for row in range(start // g, (stop - 1) // g + 1):
-            base = _plus(y, _negate(_dot(high, np.uint64(row), f), f), f)
-            first, last = max(start, row * g), min(stop, row * g + g)
-            for w in range(first, last):
-                v = w * g + np.int64(_plus(base, line[w - row * g], f))
+            base = _plus(y, _negate(_dot(high, np.uint64(row), f, table), f, table), f, table)
+            for w in range(max(start, row * g), min(stop, row * g + g)):
+                v = w * g + int(_plus(base, line[w - row * g], f, table))
                 if v < len(supports):
                     supports[v] += counts[i]
 
@@ -419,7 +476,7 @@ def _solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -
     chunk = min(_share(rows, rows * len(cells)), max(1, _CHUNK // g))
 
     def solve(start: int, stop: int) -> None:
-        _solve(cells, counts, _arithmetic(field), supports, start, stop)
+        _solve(cells, counts, _arithmetic(field), supports, (start, stop))
 
     run_chunks(solve, rows, chunk)
 

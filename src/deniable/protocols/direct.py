@@ -85,5 +85,9 @@ class DE(Protocol):
         checked = self._check_reports(reports)
         return np.bincount(checked, minlength=self.domain_size).astype(np.int64, copy=False)
 
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports are ``value``."""
+        return np.equal(self._check_reports(reports), value)
+
 
 GRR = DE

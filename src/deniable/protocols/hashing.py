@@ -104,6 +104,10 @@ class _LocalHashing(Protocol):
     def _support(self, statistic: Statistic) -> npt.NDArray[np.int64]:
         return self._family.support(statistic, np.arange(self.domain_size, dtype=np.uint64))
 
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports hold the hash of ``value``."""
+        return self._family.supports(self._check_reports(reports), value)
+
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return self._family.read(data, n)
 
@@ -125,6 +129,11 @@ class LH(_LocalHashing):
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
         object.__setattr__(self, "g", check_range(self.g, LARGEST_RANGE))
         direct_weights(self.epsilon, self.g)
+
+    @classmethod
+    def examples(cls) -> list[LH]:
+        """Return small instances of both families."""
+        return [cls(1.0, 5, 3), cls(2.0, 7, 4), cls(1.0, 9, 6), cls(0.5, 4, 9)]
 
     @cached_property
     def _family(self) -> LinearFamily | MultiplyShiftFamily:
@@ -203,6 +212,11 @@ class OpenLH(_LocalHashing):
         object.__setattr__(self, "g", check_range(g, LARGEST_OPEN_RANGE))
         direct_weights(self.epsilon, check_range(g, LARGEST_OPEN_RANGE))
 
+    @classmethod
+    def examples(cls) -> list[OpenLH]:
+        """Return instances with the best range and with a given one."""
+        return [cls(1.0), cls(2.0, 5)]
+
     @property
     def domain_size(self) -> int:  # type: ignore[override]  # no field: always all fingerprints
         """The number of 64-bit fingerprints."""
@@ -270,12 +284,14 @@ def _keys(
         return candidates.astype(np.uint64), None
     if isinstance(candidates, str):
         raise InvalidParameter(
-            f"expected a list of candidates, got the string {candidates[:80]!r}; pass a list of one",
+            f"expected a list of candidates, got the string {candidates[:80]!r}; "
+            "pass a list of one",
             value=candidates,
         )
     labels = tuple(str(c) if isinstance(c, str) else c for c in candidates)
     if len(set(labels)) != len(labels):
         raise InvalidParameter(
-            "expected each candidate once, got repeated ones; drop the duplicates", value=len(labels)
+            "expected each candidate once, got repeated ones; drop the duplicates",
+            value=len(labels),
         )
     return fingerprints(labels), labels

@@ -87,6 +87,7 @@ class SHE(Protocol):
     1.0
     """
 
+    pure: ClassVar[bool] = False
     support_unit: ClassVar[int] = UNIT
 
     epsilon: float
@@ -169,14 +170,25 @@ class SHE(Protocol):
 
     def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Sum the noisy histograms, in grid steps of 1/16."""
-        return self._check_reports(reports).sum(axis=0, dtype=np.int64)
+        return np.asarray(self._check_reports(reports).sum(axis=0, dtype=np.int64))
+
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which noisy counts are nearer to 1 than to 0."""
+        return self._check_reports(reports)[:, value] > UNIT // 2
+
+    @classmethod
+    def examples(cls) -> list[SHE]:
+        """Return small instances; the noise table of a small epsilon is long."""
+        return [cls(2.0, 3), cls(4.0, 4)]
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:
         return Counts.decode(data, self.domain_size, -self._reach * n, (self._reach + UNIT) * n)
 
     @cached_property
     def _report_variance(self) -> float:
-        second = sum((i - self._reach) ** 2 * w for i, w in enumerate(laplace_weights(self.epsilon)))
+        second = sum(
+            (i - self._reach) ** 2 * w for i, w in enumerate(laplace_weights(self.epsilon))
+        )
         return float(Fraction(second, WORD * UNIT**2))
 
     def variance(
@@ -214,8 +226,7 @@ class THE(_Unary):
         number = isinstance(theta, int | float | np.floating) and not isinstance(theta, bool)
         if not number or not math.isfinite(theta) or abs(theta) > 1e3:
             raise InvalidParameter(
-                f"expected theta as a number near (1/2, 1), got {theta!r}; "
-                "None takes the best one",
+                f"expected theta as a number near (1/2, 1), got {theta!r}; None takes the best one",
                 value=theta,
             )
         object.__setattr__(self, "theta", float(theta))

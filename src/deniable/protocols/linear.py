@@ -24,6 +24,7 @@ from deniable.errors import IncompatibleTally, InvalidReport
 from deniable.kernels import fields
 from deniable.kernels.parallel import run_chunks
 from deniable.protocol import Reports
+from deniable.protocols.ranges import digits
 from deniable.randomness import WORD, Source, direct_offset, draw_words
 from deniable.statistic import DENSE_LIMIT, Statistic, Table
 from deniable.validation import smallest_unsigned
@@ -47,10 +48,7 @@ class LinearFamily:
     @cached_property
     def digits(self) -> int:
         """t, the number of base-g digits of a value."""
-        t, reach = 1, self.g
-        while reach < self.domain_size:
-            t, reach = t + 1, reach * self.g
-        return t
+        return digits(self.g, self.domain_size)
 
     @cached_property
     def functions(self) -> int:
@@ -176,9 +174,13 @@ class LinearFamily:
             return np.asarray(statistic.counts @ supports.astype(np.int64), dtype=np.int64)
         from deniable.kernels.linear import decode  # noqa: PLC0415 - Numba loads when needed
 
-        return decode(
-            statistic.codes, statistic.counts, self.field, self.digits, self.domain_size
-        )
+        return decode(statistic.codes, statistic.counts, self.field, self.digits, self.domain_size)
+
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports (u, y) have <u, v> = y."""
+        codes, g = reports.astype(np.uint64), np.uint64(self.g)
+        every = np.array([value], dtype=np.uint64)
+        return np.asarray(self.field.dot(codes // g, every, self.digits) == codes % g)
 
     def read(self, data: memoryview, n: int) -> Statistic:
         """Read a tally's table."""

@@ -100,8 +100,8 @@ class MultiplyShiftFamily:
 
     def validate(self, reports: Reports) -> None:
         """Raise InvalidReport unless every hash value is below g."""
-        if reports.size and int(reports["y"].max()) >= self.g:  # type: ignore[call-overload]
-            largest = int(reports["y"].max())  # type: ignore[call-overload]  # structured dtype
+        if reports.size and int(reports["y"].max()) >= self.g:
+            largest = int(reports["y"].max())
             raise InvalidReport(
                 f"expected hash values below {self.g}, got {largest}; "
                 "check that the sender answers the same question",
@@ -127,11 +127,15 @@ class MultiplyShiftFamily:
             )
         from deniable.kernels import hashes  # noqa: PLC0415 - Numba loads when needed
 
-        names = ("a1", "b", "y") if self.domain_size is not None else ("a1", "a2", "b", "y")
-        columns = [np.ascontiguousarray(reports[name]) for name in names]
+        a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))
         if self.domain_size is not None:
-            return hashes.count_support_small(*columns, self.domain_size, self.g)
-        return hashes.count_support(*columns, candidates, self.g)
+            return hashes.count_support_small(a1, b, y, self.domain_size, self.g)
+        return hashes.count_support(a1, reports["a2"], b, y, candidates, self.g)
+
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports (H, y) have H(x) = y."""
+        hashed = self._hash(reports, np.array([value], dtype=np.uint64))
+        return np.asarray(hashed == reports["y"])
 
     def read(self, data: memoryview, n: int) -> Statistic:
         """Read a tally's reports."""

@@ -1,7 +1,8 @@
 """The range g of local hashing: which there are, and which is best at a given epsilon.
 
-The variance (e^eps - 1 + g)^2 / ((e^eps - 1)^2 (g - 1)) [eq:lp:var] is least at g = e^eps + 1, which
-is no integer; around it the variance is flat, so that a range which decodes faster costs little.
+The variance (e^eps - 1 + g)^2 / ((e^eps - 1)^2 (g - 1)) [eq:lp:var] is least at g = e^eps + 1,
+which is no integer; around it the variance is flat, so that a range which decodes faster costs
+little.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def hashing_variance(epsilon: float, g: int) -> float:
 
 @lru_cache(maxsize=256)
 def best_integer(epsilon: float) -> int:
-    """Return the integer range of least variance, next to e^epsilon + 1.       [eq:olhvar]
+    """Return the integer range of least variance, next to e^epsilon + 1 [eq:olhvar].
 
     >>> best_integer(1.0), best_integer(4.0)
     (4, 56)
@@ -71,8 +72,8 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
     (4, 8)
     """
     centre = _optimum(epsilon, LARGEST_RANGE)
-    nearest = [_linear_from(centre, step, 2, LARGEST_RANGE) for step in (-1, 1)]
-    best = min((g for g in nearest if g), key=lambda g: hashing_variance(epsilon, g))
+    below, above = _linear_from(centre, -1, 2), _linear_from(centre + 1, 1, LARGEST_RANGE)
+    best = min((g for g in (below, above) if g), key=lambda g: hashing_variance(epsilon, g))
     bound = _TOLERANCE * hashing_variance(epsilon, best)
     low, high = _band(epsilon, bound)
     # With t digits the smallest range decodes fastest, so one candidate for each t will do, and
@@ -80,9 +81,27 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
     candidates = {best, *(1 << k for k in range(1, 17))}
     for t in range(1, domain_size.bit_length() + 1):
         root = math.ceil(domain_size ** (1 / t) - 1e-9)
-        candidates.add(_linear_from(max(low, root), 1, 2, high))
-    good = [g for g in candidates if low <= g <= high and hashing_variance(epsilon, g) <= bound]
-    return min(good, key=lambda g: (costs.decoding_cost(g, domain_size, _TYPICAL_REPORTS), g))
+        candidates.add(_linear_from(max(low, root), 1, high))
+    inside = (g for g in candidates if low <= g <= high)
+    good = {best, *(g for g in inside if hashing_variance(epsilon, g) <= bound)}
+    return min(good, key=lambda g: (_decoding_cost(g, domain_size), g))
+
+
+def digits(g: int, domain_size: int) -> int:
+    """Return t, the number of base-g digits that ``domain_size`` values need.
+
+    >>> digits(4, 1000), digits(2, 2), digits(101, 5)
+    (5, 1, 1)
+    """
+    t, reach = 1, g
+    while reach < domain_size:
+        t, reach = t + 1, reach * g
+    return t
+
+
+def _decoding_cost(g: int, domain_size: int) -> float:
+    ways = costs.decode_cost(fields.field(g), digits(g, domain_size), domain_size, _TYPICAL_REPORTS)
+    return min(way.nanoseconds for way in ways.values())
 
 
 def _optimum(epsilon: float, largest: int) -> int:
@@ -100,6 +119,6 @@ def _band(epsilon: float, bound: float) -> tuple[int, int]:
     return max(2, math.floor(half - root)), min(math.ceil(half + root) + 2, LARGEST_RANGE)
 
 
-def _linear_from(start: int, step: int, low: int, high: int) -> int:
-    """Return the first linear range from ``start`` on, up or down; 0 if there is none."""
-    return next((g for g in range(start, (high if step > 0 else low) + step, step) if is_linear(g)), 0)
+def _linear_from(start: int, step: int, end: int) -> int:
+    """Return the first linear range from ``start`` to ``end``; 0 if there is none."""
+    return next((g for g in range(start, end + step, step) if is_linear(g)), 0)

@@ -94,15 +94,20 @@ class _Unary(Protocol):
         rows = self._check_reports(reports)
         if rows.size <= _SMALL:
             bits = np.unpackbits(rows, axis=1, count=self.domain_size, bitorder="little")
-            return bits.sum(axis=0, dtype=np.int64)
+            return np.asarray(bits.sum(axis=0, dtype=np.int64))
         from deniable.kernels.bits import count_bits  # noqa: PLC0415 - Numba loads when needed
 
         return count_bits(rows, self.domain_size)
 
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports have the bit of ``value`` set."""
+        rows = self._check_reports(reports)
+        return (rows[:, value // 8] >> (value % 8) & 1).astype(np.bool_)
+
 
 @dataclass(frozen=True)
 class UE(_Unary):
-    """Unary encoding with any p and q; epsilon follows from them.       [eq:uereq]
+    """Unary encoding with any p and q; epsilon follows from them [eq:uereq].
 
     >>> round(UE(p=0.75, q=0.25, domain_size=10).epsilon, 6) == round(math.log(9), 6)
     True
@@ -116,7 +121,9 @@ class UE(_Unary):
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
         for name in ("p", "q"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
+            if isinstance(value, bool) or not isinstance(
+                value, int | float | Fraction | np.floating
+            ):
                 raise InvalidParameter(f"expected {name} as a number, got {value!r}", value=value)
             if not 0 < value < 1:
                 raise InvalidParameter(
@@ -128,6 +135,11 @@ class UE(_Unary):
     @cached_property
     def _weights(self) -> tuple[int, int]:
         return math.floor(Fraction(self.p) * WORD), math.ceil(Fraction(self.q) * WORD)
+
+    @classmethod
+    def examples(cls) -> list[UE]:
+        """Return small instances, symmetric and not."""
+        return [cls(0.75, 0.25, 5), cls(0.5, 0.125, 9), cls(0.9, 0.3, 2)]
 
     @cached_property
     def epsilon(self) -> float:  # type: ignore[override]  # here it follows from p and q

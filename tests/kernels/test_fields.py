@@ -1,0 +1,147 @@
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InvalidParameter
+from deniable.kernels import fields
+from tests.naive import fields as naive
+
+ORDERS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27, 53, 64, 101]
+
+
+def twin(field):
+    """Return the slow addition and multiplication of a field."""
+    p, k, modulus = field.characteristic, field.degree, field.modulus
+    return (lambda a, b: naive.add(a, b, p, k)), (lambda a, b: naive.multiply(a, b, p, modulus))
+
+
+@given(st.integers(0, 2000))
+def test_prime_powers_are_those_of_the_twin(g):
+    """A number is a prime power where its smallest factor, multiplied with itself, gives it."""
+    assert fields.prime_power(g) == naive.factor(g)
+    assert fields.is_prime(g) == (naive.factor(g) == (g, 1))
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"),
+    [
+        (2**31 - 1, True),
+        (2**31 - 3, False),
+        (3215031751, False),
+        (3825123056546413051, False),
+        (2**61 - 1, True),
+    ],
+)
+def test_large_primes_are_recognised(n, expected):
+    """The test for primes is not fooled by strong pseudoprimes to its first bases."""
+    assert fields.is_prime(n) is expected
+
+
+@pytest.mark.parametrize(
+    ("n", "above", "below"),
+    [(2, 2, 2), (6, 7, 5), (10, 11, 9), (26, 27, 25), (63, 64, 61), (2**31, 2**31, 2**31)],
+)
+def test_neighbouring_prime_powers(n, above, below):
+    """The next and the previous prime power include the number itself."""
+    assert fields.next_prime_power(n) == above
+    assert fields.previous_prime_power(n) == below
+
+
+def test_no_prime_power_below_two():
+    """Asking for a prime power below 2 is refused with the number asked for."""
+    with pytest.raises(InvalidParameter) as error:
+        fields.previous_prime_power(1)
+    assert error.value.value == 1
+
+
+@pytest.mark.parametrize("g", [0, 1, 6, 12, 100, 2**17, 3**11, 2147483659])
+def test_impossible_orders_are_refused(g):
+    """An order without a field, or with one too large, is refused and told."""
+    with pytest.raises(InvalidParameter, match=str(g)) as error:
+        fields.field(g)
+    assert error.value.value == g
+
+
+@pytest.mark.parametrize("g", [4, 8, 9, 16, 25, 27, 32, 49, 64, 81, 121, 125, 128, 243])
+def test_modulus_is_the_smallest_primitive_polynomial(g):
+    """The modulus is the first polynomial whose x runs through all nonzero elements."""
+    p, k = naive.factor(g)
+    assert fields.field(g).modulus == naive.smallest_primitive(p, k)
+
+
+def test_moduli_of_well_known_fields():
+    """Moduli are fixed for ever: they are part of what a report means."""
+    assert fields.field(53).modulus == ()
+    assert fields.field(256).modulus == (1, 0, 1, 1, 1, 0, 0, 0, 1)
+    assert fields.field(1024).modulus == (1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1)
+    assert fields.field(65536).modulus == (1, 0, 1, 1, 0, 1, *[0] * 10, 1)
+
+
+@pytest.mark.parametrize("g", ORDERS)
+def test_arithmetic_is_that_of_the_twin(g):
+    """All sums, products, negatives and inverses are those of polynomials with remainder."""
+    field = fields.field(g)
+    add, multiply = twin(field)
+    every = np.arange(g)
+    a, b = every[:, None], every[None, :]
+    sums, products = field.add(a, b), field.multiply(a, b)
+    assert sums.dtype == products.dtype == np.uint64
+    assert sums.tolist() == [[add(x, y) for y in range(g)] for x in range(g)]
+    assert products.tolist() == [[multiply(x, y) for y in range(g)] for x in range(g)]
+    assert not field.add(every, field.negate(every)).any()
+    assert (field.multiply(every, field.inverse(every)) == (every > 0)).all()
+    assert (field.products == products).all()
+    assert (field.sums == sums).all()
+
+
+@given(st.sampled_from([*ORDERS, 1024, 37**2, 3**10, 2**16, 65537, 2**31 - 1]), st.data())
+def test_field_axioms(g, data):
+    """Addition and multiplication commute, associate and distribute."""
+    field = fields.field(g)
+    a, b, c = (data.draw(st.integers(0, g - 1)) for _ in range(3))
+    add, multiply = field.add, field.multiply
+    assert add(a, b) == add(b, a)
+    assert multiply(a, b) == multiply(b, a)
+    assert add(a, add(b, c)) == add(add(a, b), c)
+    assert multiply(a, multiply(b, c)) == multiply(multiply(a, b), c)
+    assert multiply(a, add(b, c)) == add(multiply(a, b), multiply(a, c))
+    assert add(a, 0) == multiply(a, 1) == a
+    assert add(a, field.negate(a)) == 0
+    assert multiply(a, field.inverse(a)) == (a > 0)
+
+
+@given(st.sampled_from(ORDERS), st.integers(1, 5), st.data())
+def test_dot_is_that_of_the_twin(g, t, data):
+    """The scalar product takes the base-g digits of two integers as coordinates."""
+    field = fields.field(g)
+    index = st.lists(st.integers(0, g**t - 1), min_size=1, max_size=5)
+    u, v = data.draw(index), data.draw(index)
+    result = field.dot(np.array(u, np.uint64)[:, None], np.array(v)[None, :], t)
+    assert result.tolist() == [[naive.dot(x, y, t, field) for y in v] for x in u]
+
+
+@pytest.mark.parametrize(("g", "t"), [(2, 5), (3, 4), (4, 3), (5, 3), (8, 2), (9, 2), (25, 1)])
+def test_two_values_collide_with_probability_one_in_g(g, t):
+    """Among all g^t hash functions exactly one in g gives two different values the same hash."""
+    every = np.arange(g**t)
+    hashes = fields.field(g).dot(every[:, None], every[None, :], t)
+    collisions = sum((hashes[:, :, None] == hashes[:, None, :]).astype(int))
+    assert (collisions == np.where(np.eye(g**t), g**t, g ** (t - 1))).all()
+
+
+@pytest.mark.parametrize("g", [7, 64])
+def test_a_field_is_one_object(g):
+    """Asking twice, or pickling, gives the same field."""
+    assert fields.field(g) is fields.field(g)
+    assert pickle.loads(pickle.dumps(fields.field(g))) is fields.field(g)
+
+
+def test_tables_are_kept_for_small_fields_only():
+    """Tables that would be too large, or that a field does not need, are refused."""
+    with pytest.raises(InvalidParameter, match="1024"):
+        _ = fields.field(1031).products
+    with pytest.raises(InvalidParameter, match="logarithms"):
+        _ = fields.field(7).logarithms

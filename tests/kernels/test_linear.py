@@ -1,0 +1,191 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.kernels import costs, linear, parallel
+from deniable.kernels.fields import field
+from tests.naive import fields as naive
+
+ORDERS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27, 53, 64, 101]
+LARGE = [1031, 2048, 37**2, 65537]
+
+
+@pytest.fixture(autouse=True)
+def default_threads():
+    """Leave each test with the default number of threads."""
+    yield
+    parallel.set_threads(None)
+
+
+def digits_needed(g, d):
+    """Return the smallest t >= 1 with g^t >= d."""
+    return next(t for t in range(1, 64) if g**t >= d)
+
+
+@st.composite
+def tallies(draw, orders=ORDERS, largest=150):
+    """Draw a field, t, d, sorted distinct codes and their counts."""
+    g, d = draw(st.sampled_from(orders)), draw(st.integers(1, largest))
+    t = digits_needed(g, d)
+    codes = sorted(draw(st.sets(st.integers(0, g ** (t + 1) - 1), max_size=12)))
+    # The largest counts overflow 32 bits, alone or together.
+    count = st.one_of(st.integers(1, 9), st.integers(2**30, 2**40))
+    counts = draw(st.lists(count, min_size=len(codes), max_size=len(codes)))
+    return field(g), t, d, codes, counts
+
+
+def arrays(codes, counts):
+    """Return codes and counts as a tally has them: in arrays that cannot be written to."""
+    columns = np.array(codes, np.uint64), np.array(counts, np.int64)
+    for column in columns:
+        column.setflags(write=False)
+    return columns
+
+
+def random_tally(g, d, m, seed=0):
+    """Return a field, t and m random codes with small counts, sorted and distinct."""
+    rng, t = np.random.default_rng(seed), digits_needed(g, d)
+    codes = np.unique(rng.integers(0, g ** (t + 1), m, dtype=np.uint64))
+    return field(g), t, codes, rng.integers(1, 9, len(codes))
+
+
+def supports(f, t, d, codes, counts):
+    """Count supports with the field's own scalar product, itself tested against its twin."""
+    g = np.uint64(f.order)
+    hashes = f.dot((codes // g)[:, None], np.arange(d)[None, :], t)
+    return counts @ (hashes == (codes % g)[:, None])
+
+
+@given(st.sampled_from([*ORDERS, *LARGE]), st.integers(1, 3), st.integers(1, 4), st.data())
+@settings(deadline=None)
+def test_reports_are_those_of_the_twin(g, t, threads, data):
+    """The same words make the same reports as the formula, at every boundary of the weights."""
+    parallel.set_threads(threads)
+    f, step = field(g), 2**64 // g**t
+    q = data.draw(st.integers(1, 2**64 // g))
+    p = 2**64 - (g - 1) * q
+    edge = st.sampled_from([0, p - 1, min(p, 2**64 - 1), min(p + q, 2**64 - 1), 2**64 - 1])
+    word = st.integers(0, step * g**t - 1), st.one_of(edge, st.integers(0, 2**64 - 1))
+    rows = data.draw(st.lists(st.tuples(st.integers(0, g**t - 1), *word), max_size=20))
+    values = np.array([v for v, *_ in rows], np.int64)
+    words = np.array([r for _, *r in rows], np.uint64).reshape(-1, 2)
+    codes = linear.perturb_linear(values, words, f, t, step, p, q)
+    assert codes.dtype == np.uint64
+    assert codes.tolist() == [naive.perturb(v, r, f, t, (step, p, q)) for v, *r in rows]
+
+
+def test_bulk_reports_do_not_depend_on_the_number_of_threads():
+    """Several chunks on several threads make the reports that one thread makes."""
+    rng, n, step = np.random.default_rng(1), 300_000, 2**64 // 53**3
+    values = rng.integers(0, 53**3, n)
+    words = rng.integers(0, step * 53**3, (n, 2), dtype=np.uint64)
+    made = []
+    for threads in (1, 3):
+        parallel.set_threads(threads)
+        made.append(linear.perturb_linear(values, words, field(53), 3, step, 2**63, 2**63 // 52))
+    assert (made[0] == made[1]).all()
+    assert (made[0] // 53 == words[:, 0] // step).all()
+
+
+@given(tallies(), st.integers(1, 4))
+@settings(deadline=None)
+def test_every_way_of_decoding_is_that_of_the_twin(case, threads):
+    """Solving, folding and the dense table count exactly the supports by definition."""
+    f, t, d, codes, counts = case
+    parallel.set_threads(threads)
+    expected = naive.support_counts(codes, counts, f, t, d)
+    columns = arrays(codes, counts)
+    folded = linear.fold_codes(*columns, f, t)
+    table = np.zeros(f.order ** (t + 1), np.int64)
+    table[columns[0].astype(np.int64)] = columns[1]
+    for result in (
+        linear.decode_codes(*columns, f, t, d),
+        linear.decode_folded(folded, f, t, d),
+        linear.decode_dense(table, f, t, d),
+        linear.decode(*columns, f, t, d),
+    ):
+        assert result.dtype == np.int64
+        assert result.tolist() == expected
+    assert (linear.fold_table(table, f, t) == folded).all()
+    assert folded.sum() == sum(counts)
+
+
+@given(tallies(orders=LARGE, largest=3000))
+@settings(deadline=None, max_examples=40)
+def test_large_fields_decode_by_solving(case):
+    """Fields too large for tables of products decode as well, prime or not."""
+    f, t, d, codes, counts = case
+    columns = arrays(codes, counts)
+    expected = supports(f, t, d, *columns)
+    assert (linear.decode_codes(*columns, f, t, d) == expected).all()
+    assert (linear.decode(*columns, f, t, d) == expected).all()
+
+
+def test_dense_tables_of_large_fields_decode():
+    """A dense table over a field without a table of products is solved cell by cell."""
+    f, t, codes, counts = random_tally(1031, 1000, 500)
+    table = np.zeros(1031**2, np.int64)
+    table[codes.astype(np.int64)] = counts
+    expected = supports(f, t, 1000, codes, counts)
+    assert (linear.decode_dense(table, f, t, 1000) == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("g", "d"),
+    [(2, 3000), (3, 5000), (4, 4097), (5, 3126), (8, 5000), (9, 7000), (27, 19684), (53, 3000),
+     (64, 5000), (101, 10300), (256, 1000)],
+)  # fmt: skip
+def test_long_vectors_decode_alike(g, d):
+    """With more digits than Hypothesis tries, all ways agree with the scalar product."""
+    f, t, codes, counts = random_tally(g, d, 200)
+    expected = supports(f, t, d, codes, counts)
+    assert (linear.decode_codes(codes, counts, f, t, d) == expected).all()
+    folded = linear.fold_codes(codes, counts, f, t)
+    assert (linear.decode_folded(folded, f, t, d) == expected).all()
+
+
+@pytest.mark.parametrize(("g", "d"), [(2, 600_000), (4, 200_000), (27, 700), (64, 5000)])
+def test_the_number_of_threads_changes_nothing(g, d):
+    """Full tables give the same supports with one thread, several, and more than rows."""
+    f, t = field(g), digits_needed(g, d)
+    table = np.random.default_rng(g).integers(0, 5, g ** (t + 1))
+    codes = np.flatnonzero(table).astype(np.uint64)
+    counts = table[table > 0]
+    results = []
+    for threads in (1, 2, 100):
+        parallel.set_threads(threads)
+        results += [linear.decode_dense(table, f, t, d), linear.decode(codes, counts, f, t, d)]
+        results.append(linear.decode_codes(codes[:99], counts[:99], f, t, d))
+    assert all((result == results[0]).all() for result in results[::3])
+    assert all((result == results[0]).all() for result in results[1::3])
+    assert all((result == results[2]).all() for result in results[2::3])
+
+
+def test_true_values_are_supported_by_their_own_reports():
+    """Reports made without noise support the value they were made of, each of them."""
+    rng, g, t = np.random.default_rng(2), 8, 4
+    step, n = 2**64 // g**t, 1000
+    words = rng.integers(0, step * g**t - 1, (n, 2), dtype=np.uint64, endpoint=True)
+    words[:, 1] = 0
+    codes = linear.perturb_linear(np.full(n, 1234), words, field(g), t, step, 2**63, 1)
+    counted = linear.decode(*np.unique(codes, return_counts=True), field(g), t, 3000)
+    assert counted[1234] == n == counted.max()
+    assert np.delete(counted, 1234).mean() == pytest.approx(n / g, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("g", "d", "m", "dense", "way"),
+    [
+        (64, 41_270, 10, False, "solve"),
+        (64, 41_270, 6_000_000, False, "fold"),
+        (64, 41_270, 16_000_000, True, "table"),
+        (1031, 41_270, 6_000_000, True, "solve"),
+        (128, 2**31, 1_000_000, False, "solve"),
+    ],
+)
+def test_the_cheapest_way_that_fits_is_chosen(g, d, m, dense, way):
+    """Few reports are solved, many are folded, and memory sets a limit to both."""
+    f, t = field(g), digits_needed(g, d)
+    assert costs.choose(f, t, d, m, dense_available=dense) == way
+    assert way in costs.decode_cost(f, t, d, m, dense_available=dense)

@@ -1,0 +1,132 @@
+"""What is special to local hashing: exact collisions, candidates afterwards, fast decoding."""
+
+import lzma
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from deniable import BLH, LH, OLH, InvalidParameter, OpenLH, fingerprints
+from deniable.protocols.linear import LinearFamily
+from deniable.protocols.multiply_shift import MultiplyShiftFamily
+from deniable.protocols.ranges import (
+    best_integer,
+    best_prime_power,
+    digits,
+    hashing_variance,
+    is_linear,
+)
+
+
+@pytest.mark.parametrize("g", [2, 3, 6, 10, 53])
+def test_multiply_shift_collides_as_often_as_it_says(g: int) -> None:
+    """Over random hash functions, near and far keys collide with the stated probability."""
+    family = MultiplyShiftFamily(g)
+    rng = np.random.default_rng(g)
+    words = rng.integers(0, 2**64 - 1, (400_000, 4), dtype=np.uint64, endpoint=True)
+    collision = float(family.collision)
+    for x, y in [(0, 1), (1, 2), (0, 2**32), (5, 2**63 + 5), (2**64 - 1, 2**64 - 2), (123, 456)]:
+        hashed = [
+            family.perturb(np.full(len(words), key, dtype=np.uint64), words, (2**64 - g + 1, 1))[
+                "y"
+            ]
+            for key in (x, y)
+        ]
+        rate = np.mean(hashed[0] == hashed[1])
+        assert abs(rate - collision) < 5 * math.sqrt(collision / len(words))
+
+
+def test_multiply_shift_collision_is_the_sum_of_squared_shares() -> None:
+    """The exact rational is what counting the 32-bit integers of each hash value gives."""
+    for g in (2, 3, 5, 6, 7, 1000):
+        edges = [-(-y * 2**32 // g) for y in range(g + 1)]
+        shares = [Fraction(b - a, 2**32) for a, b in pairwise(edges)]
+        assert MultiplyShiftFamily(g).collision == sum(share**2 for share in shares)
+
+
+@pytest.mark.parametrize(("g", "d"), [(2, 5), (3, 9), (4, 7), (5, 5), (9, 20)])
+def test_linear_hash_functions_collide_for_exactly_one_in_g(g: int, d: int) -> None:
+    """Of all g^t functions, 1/g map any two different values alike."""
+    family = LinearFamily(g, d)
+    functions = np.arange(family.functions, dtype=np.uint64)
+    hashes = [family.field.dot(functions, np.uint64(v), family.digits) for v in range(d)]
+    for v in range(d):
+        for w in range(v):
+            assert np.sum(hashes[v] == hashes[w]) * g == family.functions
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0])
+def test_ranges_are_the_best_there_are(epsilon: float) -> None:
+    """No integer beats best_integer, and best_prime_power is within 1 % of all prime powers."""
+    around = range(2, 3 * int(math.exp(epsilon)) + 10)
+    assert best_integer(epsilon) == min(around, key=lambda g: hashing_variance(epsilon, g))
+    best = min(hashing_variance(epsilon, g) for g in around if is_linear(g))
+    for d in (2, 100, 41_270, 10**6):
+        chosen = best_prime_power(epsilon, d)
+        assert is_linear(chosen)
+        assert hashing_variance(epsilon, chosen) <= 1.01 * best
+
+
+def test_digits_cover_the_domain() -> None:
+    """The digits are enough, and one fewer are not."""
+    for g in (2, 3, 53):
+        for d in (2, g - 1 or 2, g, g + 1, 1000, 10**6):
+            t = digits(g, d)
+            assert g**t >= d
+            assert t == 1 or g ** (t - 1) < d
+
+
+def test_prime_powers_are_linear_and_other_ranges_multiply_and_shift() -> None:
+    """LH takes any range of two or more."""
+    assert isinstance(LH(1.0, 10, 9)._family, LinearFamily)
+    assert isinstance(LH(1.0, 10, 10)._family, MultiplyShiftFamily)
+    assert LH(1.0, 10, 2).parameters == BLH(1.0, 10).parameters
+
+
+def test_open_domain_finds_labels_nobody_listed_in_advance() -> None:
+    """Reports are kept, so that candidates can be named long after collection."""
+    protocol = OpenLH(3.0)
+    answers = ["päivää"] * 3000 + ["hello, world"] * 1000 + ["\n"] * 500
+    reports = protocol.privatize(fingerprints(answers), np.random.default_rng(1))
+    tally = protocol.tally(np.array_split(reports, 7))
+    estimates = protocol.estimate(tally, ["\n", "päivää", "hello, world", "absent"])
+    error = np.abs(estimates.counts - [500, 3000, 1000, 0])
+    assert (error < 5 * estimates.std_errors).all()
+    assert estimates.significant().tolist() == [True, True, True, False]
+    keys = fingerprints(["päivää"])
+    assert protocol.estimate(tally, keys).counts[0] == estimates.counts[1]
+    assert protocol.support_counts(reports, ["absent"]).shape == (1,)
+    with pytest.raises(InvalidParameter, match="candidate"):
+        protocol.estimate(tally, [])
+
+
+def test_small_and_large_decoding_agree() -> None:
+    """The NumPy path of few reports and the compiled path of many count the same supports."""
+    for protocol in (OLH(1.0, 700), OLH(3.0, 700), LH(1.0, 700, 6), BLH(0.3, 700)):
+        reports = protocol.privatize(np.arange(6000) % 700, np.random.default_rng(2))
+        parts = [protocol.support_counts(reports[i : i + 1000]) for i in range(0, 6000, 1000)]
+        assert np.array_equal(protocol.support_counts(reports), sum(parts))
+
+
+def kosarak(shared_data) -> np.ndarray:
+    """Return the pages of the first 100,000 Kosarak sessions, one click each, from 0."""
+    with lzma.open(shared_data / "kosarak-first-100000.dat.xz", "rt") as lines:
+        return np.array([int(page) - 1 for line in lines for page in line.split()])
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_real_clicks_decode_to_the_definition(shared_data, epsilon: float) -> None:
+    """On Kosarak, each checked value's support is its count of reports with <u, v> = y."""
+    clicks = kosarak(shared_data)
+    protocol = OLH(epsilon, 41_270)
+    reports = protocol.privatize(clicks, np.random.default_rng(3))
+    tally = protocol.tally(reports)
+    decoded = protocol.support_counts(reports)
+    for value in [0, 1, 5, 41_269, *np.random.default_rng(4).integers(0, 41_270, 20).tolist()]:
+        assert decoded[value] == np.count_nonzero(protocol.supports(reports, value))
+    true = np.bincount(clicks, minlength=41_270)
+    errors = protocol.estimate(tally).counts - true
+    theory = np.mean(protocol.variance(len(clicks), true / len(clicks)))
+    assert np.mean(errors**2) == pytest.approx(theory, rel=0.1)

@@ -1,0 +1,333 @@
+"""Every property that every protocol must have, on every protocol that is found."""
+
+import math
+import pickle
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from deniable import (
+    DE,
+    DeniableError,
+    IncompatibleTally,
+    InvalidParameter,
+    InvalidReport,
+    OpenLH,
+    OutOfDomain,
+    Protocol,
+    Tally,
+    audit,
+)
+from deniable.audit import output_law
+from deniable.protocols import discover
+from deniable.randomness import Replayed
+
+EXAMPLES = [example for kind in discover().values() for example in kind.examples()]
+POOL = np.arange(8, dtype=np.uint64)
+
+
+def is_open(protocol: Protocol) -> bool:
+    """Tell whether the protocol has to be told its candidates."""
+    return protocol.domain_size == 1 << 64
+
+
+def values_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
+    """Return some values, the lower ones more often."""
+    d = min(protocol.domain_size, len(POOL))
+    return np.random.default_rng(seed).geometric(0.4, count).astype(np.uint64) % np.uint64(d)
+
+
+def counts_of(protocol: Protocol, tally: Tally) -> np.ndarray:
+    """Return the estimated counts of the first values."""
+    if is_open(protocol):
+        return protocol.estimate(tally, POOL).counts
+    return protocol.estimate(tally).counts[: len(POOL)]
+
+
+def every_protocol(test):
+    """Run a test on every example of every protocol."""
+    return pytest.mark.parametrize("protocol", EXAMPLES, ids=repr)(test)
+
+
+def listable_protocol(test):
+    """Run a test on every pure example whose reports can be listed, hash functions included."""
+    listable = [p for p in EXAMPLES if p.pure and not p.public_words]
+    return pytest.mark.parametrize("protocol", listable, ids=repr)(test)
+
+
+@every_protocol
+def test_enumerated_law_spends_exactly_the_realised_epsilon(protocol: Protocol) -> None:
+    """The worst likelihood ratio of the executed code is the one the protocol states."""
+    found = audit(protocol)
+    assert found.exact
+    assert found.epsilon == protocol.realised_epsilon <= protocol.epsilon
+    assert found.worst_ratio == protocol.worst_ratio
+
+
+@every_protocol
+def test_enumerated_law_sums_to_exactly_one(protocol: Protocol) -> None:
+    """The probabilities of all reports of a value add up to one, as integers."""
+    assert output_law(protocol, 0).total() == 1
+    assert output_law(protocol, min(protocol.domain_size, 8) - 1).total() == 1
+
+
+@listable_protocol
+def test_support_probabilities_are_exactly_p_and_q(protocol: Protocol) -> None:
+    """A report supports its own value with probability p* and another with q*, exactly."""
+    law = output_law(protocol, 1)
+    chances = [Fraction(0)] * protocol.domain_size
+    for outcome in product(*(w.items() for w in law.weights)):
+        data = bytearray(protocol.report_dtype.itemsize)
+        for places, (piece, _) in zip(law.positions, outcome, strict=True):
+            for place, byte in zip(places, piece, strict=True):
+                data[place] = byte
+        chance = Fraction(math.prod(w for _, w in outcome), math.prod(law.totals))
+        supported = protocol.support_counts(protocol.parse(bytes(data)))
+        assert supported.max() <= 1
+        for value in np.flatnonzero(supported):
+            chances[value] += chance
+    expected = [protocol.parameters.exact_q] * protocol.domain_size
+    expected[1] = protocol.parameters.exact_p
+    assert chances == expected
+
+
+@every_protocol
+def test_estimates_are_unbiased_with_the_stated_variance(protocol: Protocol) -> None:
+    """Squared errors match the exact variance, and a theory that is 30 % off is rejected."""
+    n, runs = 300, 400
+    values = values_of(protocol, n)
+    true = np.bincount(values.astype(np.int64), minlength=len(POOL))[: protocol.domain_size]
+    rng = np.random.default_rng(1)
+    reports = protocol.privatize(np.tile(values, runs), rng).reshape(
+        runs, n, *protocol.report_dtype.shape
+    )
+    errors = np.array([counts_of(protocol, protocol.tally(r)) for r in reports]) - true
+    theory = np.asarray(protocol.variance(n, true / n))
+    bias = errors.mean(axis=0) / np.sqrt(theory / runs)
+    assert np.abs(bias).max() < 5
+    ratio = (errors**2).mean() / theory.mean()
+    assert 0.85 < ratio < 1.15
+    assert not 0.85 < ratio / 1.3 < 1.15
+    assert not 0.85 < ratio * 1.3 < 1.15
+
+
+@every_protocol
+def test_bulk_and_single_reports_have_the_same_law(protocol: Protocol) -> None:
+    """What many values are turned into at once is supported as often as one by one."""
+    count = 70_000 // protocol.word_count + 40_000
+    reports = protocol.privatize(np.ones(count, dtype=np.uint64), np.random.default_rng(2))
+    assert count * protocol.word_count > 1 << 16
+    single = protocol._perturb(
+        np.ones(count, dtype=np.uint64),
+        protocol._draw(_seeded(3), count),
+    )
+    for value in (0, 1):
+        a, b = (protocol.supports(r, value).mean() for r in (reports, single))
+        spread = math.sqrt(max(b * (1 - b), 1e-4) * 2 / count)
+        assert abs(a - b) < 5 * spread
+
+
+def _seeded(seed: int):
+    from deniable.randomness import Seeded  # noqa: PLC0415 - one use
+
+    return Seeded(np.random.default_rng(seed))
+
+
+@every_protocol
+def test_same_random_bytes_make_the_same_report(protocol: Protocol) -> None:
+    """A report is a function of the value and the random bytes alone."""
+    data = np.random.default_rng(4).bytes(8 * protocol.word_count * 20 + 800)
+    values = values_of(protocol, 20)
+    first = protocol.privatize(values, Replayed(data))
+    assert np.array_equal(first, protocol.privatize(values, Replayed(data)))
+
+
+@every_protocol
+def test_reports_survive_the_wire(protocol: Protocol) -> None:
+    """The bytes of reports parse back to the same reports."""
+    reports = protocol.privatize(values_of(protocol, 50))
+    assert reports.dtype == protocol.report_dtype.base
+    assert (
+        len(reports.tobytes())
+        == 50 * protocol.report_dtype.itemsize
+        == 50 * protocol.report_bits // 8
+    )
+    assert np.array_equal(protocol.parse(reports.tobytes()), reports)
+
+
+@every_protocol
+def test_malformed_bytes_are_refused_or_harmless(protocol: Protocol) -> None:
+    """What parse lets through is well-formed and moves a support count by at most one."""
+    rng = np.random.default_rng(5)
+    good = protocol.privatize(values_of(protocol, 3)).tobytes()
+    for _ in range(500):
+        data = bytearray(good)
+        for _ in range(rng.integers(1, 4)):
+            kind = rng.integers(3)
+            at = int(rng.integers(0, len(data))) if data else 0
+            if kind == 0 and data:
+                data[at] = rng.integers(256)
+            elif kind == 1:
+                del data[at : at + int(rng.integers(1, 9))]
+            else:
+                data[at:at] = rng.bytes(int(rng.integers(1, 9)))
+        try:
+            reports = protocol.parse(bytes(data))
+        except InvalidReport:
+            continue
+        assert len(reports) * protocol.report_dtype.itemsize == len(data)
+        tally = protocol.tally(reports)
+        assert tally.n == len(reports)
+        if protocol.pure and not is_open(protocol):
+            assert protocol.support_counts(reports[:1]).min() >= 0
+            assert protocol.support_counts(reports[:1]).max() <= 1
+
+
+@every_protocol
+def test_parse_refuses_what_is_not_bytes(protocol: Protocol) -> None:
+    """Nothing but bytes of a whole number of reports enters by the door."""
+    size = protocol.report_dtype.itemsize
+    for wrong in (b"", b"\0" * (size + 1) if size > 1 else b"", "text", 3, None):
+        with pytest.raises(InvalidReport):
+            protocol.parse(wrong)
+
+
+@every_protocol
+def test_tallies_add_in_any_order_and_grouping(protocol: Protocol) -> None:
+    """Merged tallies equal the tally of everything, byte for byte."""
+    parts = [protocol.privatize(values_of(protocol, n, seed=n)) for n in (7, 1, 40)]
+    a, b, c = (protocol.tally(part) for part in parts)
+    whole = protocol.tally(np.concatenate(parts))
+    assert a + b == b + a
+    assert (a + b) + c == a + (c + b) == whole
+    assert (c + a + b).to_bytes() == whole.to_bytes()
+    assert whole.n == 48
+    assert a != b
+
+
+@every_protocol
+def test_tally_takes_an_iterator_of_batches(protocol: Protocol) -> None:
+    """A stream of batches gives the same tally as one array."""
+    reports = protocol.privatize(values_of(protocol, 100))
+    batches = (reports[i : i + 13] for i in range(0, 100, 13))
+    assert protocol.tally(batches) == protocol.tally(reports)
+    assert protocol.tally(iter([])).n == 0
+
+
+@every_protocol
+def test_tally_survives_its_bytes(protocol: Protocol) -> None:
+    """A tally reads back equal, and estimates the same."""
+    tally = protocol.tally(protocol.privatize(values_of(protocol, 30)))
+    again = Tally.from_bytes(tally.to_bytes())
+    assert again == tally
+    assert again.protocol == protocol
+    assert np.array_equal(counts_of(protocol, again), counts_of(protocol, tally))
+
+
+@every_protocol
+def test_every_altered_tally_is_refused(protocol: Protocol) -> None:
+    """No flipped bit, cut or addition goes unnoticed."""
+    data = protocol.tally(protocol.privatize(values_of(protocol, 5))).to_bytes()
+    rng = np.random.default_rng(6)
+    for at in rng.integers(0, len(data), 100):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        for wrong in (bytes(flipped), data[:at], data + data[at:] + b"x"):
+            with pytest.raises(DeniableError):
+                Tally.from_bytes(wrong)
+
+
+@every_protocol
+def test_foreign_reports_and_tallies_are_refused(protocol: Protocol) -> None:
+    """Arrays of another type and tallies of another protocol do not enter."""
+    for wrong in (np.zeros((2, 3, 4)), np.zeros(3, dtype=complex), "reports", b"reports", [[1]]):
+        with pytest.raises(InvalidReport):
+            protocol.tally(wrong)
+    other = DE(0.123, 7)
+    foreign = other.tally(other.privatize([1, 2]))
+    with pytest.raises(IncompatibleTally):
+        counts_of(protocol, foreign)
+    with pytest.raises(IncompatibleTally):
+        protocol.tally(protocol.privatize([1])) + foreign
+    with pytest.raises(IncompatibleTally, match="empty"):
+        counts_of(protocol, protocol.tally(iter([])))
+
+
+@every_protocol
+def test_protocol_is_a_value(protocol: Protocol) -> None:
+    """Protocols are frozen, compare and hash by their parameters, and pickle."""
+    again = pickle.loads(pickle.dumps(protocol))
+    assert again == protocol
+    assert hash(again) == hash(protocol)
+    assert repr(again) == repr(protocol)
+    with pytest.raises(FrozenInstanceError):
+        protocol.domain_size = 3
+
+
+@every_protocol
+def test_specification_rebuilds_the_protocol(protocol: Protocol) -> None:
+    """The JSON-ready specification is enough to make the same protocol, and is checked."""
+    specification = protocol.specification()
+    assert Protocol.from_specification(specification) == protocol
+    for key in specification:
+        altered = {**specification, key: "1"}
+        with pytest.raises(DeniableError):
+            Protocol.from_specification(altered)
+
+
+@every_protocol
+def test_bad_values_get_a_clear_error(protocol: Protocol) -> None:
+    """Values that are no whole numbers of the domain are refused by name."""
+    top = protocol.domain_size
+    for wrong, kind in [
+        ([-1], OutOfDomain),
+        ([0, top], OutOfDomain),
+        ([2**70], OutOfDomain),
+        ([0.0, 1.0], InvalidParameter),
+        ([float("nan")], InvalidParameter),
+        ([True], InvalidParameter),
+        (["0"], InvalidParameter),
+        ([None], InvalidParameter),
+        ([[0, 1]], InvalidParameter),
+        (1, InvalidParameter),
+    ]:
+        with pytest.raises(kind, match="expected"):
+            protocol.privatize(wrong)
+    assert len(protocol.privatize([])) == 0
+    assert protocol.tally(protocol.privatize([])).n == 0
+
+
+@every_protocol
+def test_bad_randomness_gets_a_clear_error(protocol: Protocol) -> None:
+    """Only the operating system, a NumPy generator or a source is taken."""
+    for wrong in (7, "seed", np.random.RandomState(1)):
+        with pytest.raises(InvalidParameter, match="rng"):
+            protocol.privatize([0], rng=wrong)
+
+
+@every_protocol
+def test_variance_takes_shares_between_zero_and_one(protocol: Protocol) -> None:
+    """The variance grows with n, takes arrays, and refuses impossible shares."""
+    assert protocol.variance(0) == 0
+    assert protocol.variance(200) == pytest.approx(2 * protocol.variance(100))
+    assert np.shape(protocol.variance(10, np.array([0.0, 0.5]))) == (2,)
+    for n, share in [(-1, 0.0), (1.5, 0.0), (10, 1.5), (10, -0.1), (10, math.nan)]:
+        with pytest.raises(InvalidParameter):
+            protocol.variance(n, share)
+
+
+@every_protocol
+def test_default_randomness_is_fresh(protocol: Protocol) -> None:
+    """Two calls without a generator differ."""
+    values = values_of(protocol, 200)
+    assert not np.array_equal(protocol.privatize(values), protocol.privatize(values))
+
+
+def test_discovery_finds_every_protocol_of_the_paper() -> None:
+    """The suite runs on what the paper names, not on an empty list."""
+    assert {"DE", "SHE", "THE", "UE", "SUE", "OUE", "LH", "BLH", "OLH", "OpenLH"} <= set(discover())
+    assert isinstance(EXAMPLES[0], Protocol)
+    assert any(isinstance(p, OpenLH) for p in EXAMPLES)

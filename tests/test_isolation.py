@@ -1,0 +1,95 @@
+"""What a process shares with others, and what importing and privatizing load."""
+
+import multiprocessing
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from deniable import DE, OUE
+
+HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "click", "rich", "pandas", "polars", "pyarrow")
+
+ONE_ANSWER = """
+import sys, deniable
+from deniable.protocols import discover
+for name in ("DE", "SHE", "THE", "SUE", "OUE", "BLH", "OLH"):
+    discover()[name](epsilon=1.0, domain_size=1024).privatize([7])
+deniable.UE(0.5, 0.1, 1024).privatize([7])
+deniable.LH(1.0, 1024, 6).privatize([7])
+deniable.OpenLH(1.0).privatize(deniable.fingerprints(["kiwi"]))
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    """Return the top-level modules that a fresh interpreter has loaded after ``code``."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.split())
+
+
+def test_import_loads_nothing_heavy() -> None:
+    """``import deniable`` brings NumPy and the standard library only."""
+    names = 'print(*sorted({n.partition(".")[0] for n in sys.modules}))'
+    loaded = loaded_by(f"import sys, deniable; {names}")
+    assert loaded.isdisjoint(HEAVY)
+    assert "numpy" in loaded
+
+
+def test_privatizing_one_answer_loads_nothing_beyond_numpy() -> None:
+    """The client's path compiles nothing and needs no other package, whatever the protocol."""
+    assert loaded_by(ONE_ANSWER).isdisjoint(HEAVY)
+
+
+def _reports(pipe) -> None:
+    pipe.send(OUE(1.0, 256).privatize([3] * 1000).tobytes())
+    pipe.close()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_forked_workers_never_share_noise() -> None:
+    """A thousand reports of two forked workers are pairwise different."""
+    OUE(1.0, 256).privatize([3])
+    context = multiprocessing.get_context("fork")
+    received = []
+    for _ in range(2):
+        mine, theirs = context.Pipe(duplex=False)
+        worker = context.Process(target=_reports, args=(theirs,))
+        worker.start()
+        received.append(mine.recv())
+        worker.join()
+    first, second = ([data[i : i + 32] for i in range(0, 32_000, 32)] for data in received)
+    assert len(first) == 1000
+    assert all(a != b for a, b in zip(first, second, strict=True))
+    assert len(set(first) | set(second)) == 2000
+
+
+def test_threads_never_share_noise() -> None:
+    """Reports made in parallel threads are all different."""
+    protocol = OUE(1.0, 256)
+    with ThreadPoolExecutor(8) as pool:
+        reports = list(pool.map(lambda _: protocol.privatize([3]).tobytes(), range(2000)))
+    assert len(set(reports)) == 2000
+
+
+def test_the_number_of_threads_changes_no_result() -> None:
+    """With a seeded generator the reports are the same on one core and on three."""
+    import numpy as np  # noqa: PLC0415 - one use
+
+    from deniable import BLH, OLH, SHE, set_threads  # noqa: PLC0415 - one use
+
+    for protocol in (DE(1.0, 50), OUE(1.0, 50), OLH(0.5, 5000), BLH(1.0, 50), SHE(2.0, 3)):
+        values = np.arange(600_000) % 3
+        seen = []
+        for count in (1, 2, 3):
+            set_threads(count)
+            try:
+                reports = protocol.privatize(values, np.random.default_rng(9))
+                seen.append((reports.tobytes(), protocol.tally(reports).to_bytes()))
+            finally:
+                set_threads(None)
+        assert seen[0] == seen[1] == seen[2]
