@@ -434,8 +434,8 @@ def _solve(
 ) -> None:
     """Add the supports of w g + v_j, where v_j = y - <a, w>, for a range of w."""
     (f, table), (start, stop) = field, part
-    g = int(f[0])
-    line = np.zeros(g, np.uint64)
+    g = np.int64(f[0])
+    line = np.zeros(min(g, stop), np.uint64)
     for i in range(len(cells)):
         a, y = _divide(cells[i], f)
         high, slope = _divide(a, f)
@@ -446,7 +446,7 @@ def _solve(
         for row in range(start // g, (stop - 1) // g + 1):
             base = _plus(y, _negate(_dot(high, np.uint64(row), f, table), f, table), f, table)
             for w in range(max(start, row * g), min(stop, row * g + g)):
-                v = w * g + int(_plus(base, line[w - row * g], f, table))
+                v = w * g + np.int64(_plus(base, line[w - row * g], f, table))
                 if v < len(supports):
                     supports[v] += counts[i]
 

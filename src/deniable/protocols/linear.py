@@ -7,6 +7,10 @@ uniform u maps it to zero with probability exactly 1/g: that is the collision pr
 A report is the single integer u g + y. Random bytes: two words. The first, redrawn at or above
 g^t floor(2^64 / g^t), gives u = r0 // floor(2^64 / g^t), exactly uniform; the second gives the
 offset k of direct encoding over g values, and y = (H(v) + k) mod g.
+
+The tally counts reports up to common multiples of u and y, which support the same values: about
+g^t cells instead of g^(t+1). One transform over them, digit by digit, gives the support of every
+value with (t - 1) g^(t+1) additions instead of n d hash evaluations.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidReport
 from deniable.kernels import fields
+from deniable.kernels.costs import choose, folded_size, level_start
 from deniable.kernels.parallel import run_chunks
 from deniable.protocol import Reports
 from deniable.protocols.ranges import digits
@@ -30,6 +35,9 @@ from deniable.statistic import DENSE_LIMIT, Statistic, Table
 from deniable.validation import smallest_unsigned
 
 _SMALL_PAIRS = 1 << 20
+_SMALL_BATCH = 1 << 14
+_GATHERED = 1 << 18
+_RAW_LIMIT = 1 << 23
 _CHUNK = 1 << 17
 
 
@@ -59,6 +67,11 @@ class LinearFamily:
     def size(self) -> int:
         """How many different reports there are: g^(t+1)."""
         return self.functions * self.g
+
+    @property
+    def cells(self) -> int:
+        """How many different reports there are up to multiples, for the purposes of a tally."""
+        return folded_size(self.g, self.digits)
 
     @property
     def collision(self) -> Fraction:
@@ -143,23 +156,68 @@ class LinearFamily:
                 value=int(reports.max()),
             )
 
+    def fold(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return the cell of each report: that of the one report its multiples are folded onto.
+
+        For c != 0 the reports (u, y) and (c u, c y) support the same values, so that a tally needs
+        to know only the multiple whose lowest digit other than 0 is 1. Cells are numbered by the
+        place of that digit, then by the digits above it and y; the last two are for u = 0.
+        """
+        g = np.uint64(self.g)
+        u, y = codes // g, codes % g
+        level = np.zeros(len(codes), dtype=np.int64)
+        for _ in range(self.digits - 1):
+            shift = (u % g == 0) & (u > 0)
+            u = np.where(shift, u // g, u)
+            level += shift
+        scale = self.field.inverse(u % g).astype(np.uint64)
+        cells, rest, place = self.field.multiply(scale, y).astype(np.uint64), u // g, g
+        for _ in range(self.digits - 1):
+            digit = self.field.multiply(scale, rest % g).astype(np.uint64)
+            cells, rest, place = cells + digit * place, rest // g, place * g
+        starts = np.array([level_start(self.g, self.digits, j) for j in range(self.digits)])
+        zero = np.uint64(self.cells - 2) + (y > 0)
+        return np.where(u == 0, zero, cells + starts.astype(np.uint64)[level])
+
+    def unfold(self, cells: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return the code of the report that each cell stands for."""
+        g = np.uint64(self.g)
+        starts = np.array([level_start(self.g, self.digits, j) for j in range(self.digits)])
+        level = np.searchsorted(starts, cells, side="right") - 1
+        inside = cells - starts.astype(np.uint64)[level]
+        u = np.uint64(self.g) ** level.astype(np.uint64) * (inside // g * g + np.uint64(1))
+        last = np.uint64(self.cells - 2)
+        return np.where(cells >= last, cells - last, u * g + inside % g)
+
     def summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
-        """Count how often each code came, densely as soon as that costs less."""
-        n, table = 0, Table.from_codes(self.size, np.empty(0, dtype=np.uint64))
-        dense: npt.NDArray[np.int64] | None = None
-        for batch in batches:
+        """Count the reports of each cell, in the way that costs least for so many at a time."""
+        n, table = 0, Table.from_codes(self.cells, np.empty(0, dtype=np.uint64))
+        raw = folded = np.zeros(0, dtype=np.int64)
+        for batch in _gather(batches):
             n += len(batch)
-            if dense is None and self.size <= DENSE_LIMIT and 4 * n > self.size:
-                dense = table.dense()
-            if dense is None:
-                table = table + Table.from_codes(self.size, batch.astype(np.uint64))
-            elif len(batch) > _SMALL_PAIRS:
+            if len(batch) > _SMALL_BATCH and self.size <= min(_RAW_LIMIT, 64 * len(batch)):
                 from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba when needed
 
-                dense += count_values(batch, self.size)[0]
+                raw = count_values(batch, self.size)[0] + (raw if len(raw) else 0)
+            elif len(batch) > _SMALL_BATCH and self.cells <= min(DENSE_LIMIT, 16 * len(batch)):
+                from deniable.kernels.linear import fold_codes  # noqa: PLC0415 - Numba when needed
+
+                codes, ones = batch.astype(np.uint64), np.ones(len(batch), dtype=np.int64)
+                cells = fold_codes(codes, ones, self.field, self.digits)
+                folded = cells + (folded if len(folded) else 0)
             else:
-                np.add.at(dense, batch.astype(np.int64), 1)
-        return n, table if dense is None else Table.from_dense(dense)
+                table = table + Table.from_codes(self.cells, self._fold_many(batch))
+        if len(raw):
+            from deniable.kernels.linear import fold_table  # noqa: PLC0415 - Numba when needed
+
+            table = table + Table.from_dense(fold_table(raw, self.field, self.digits))
+        return n, table + Table.from_dense(folded) if len(folded) else table
+
+    def _fold_many(self, batch: Reports) -> npt.NDArray[np.uint64]:
+        def part(start: int, stop: int) -> npt.NDArray[np.uint64]:
+            return self.fold(batch[start:stop].astype(np.uint64))
+
+        return np.concatenate([np.empty(0, dtype=np.uint64), *run_chunks(part, len(batch), _CHUNK)])
 
     def support(
         self, statistic: Statistic, candidates: npt.NDArray[np.uint64] | None = None
@@ -167,14 +225,21 @@ class LinearFamily:
         """Count for each value the reports (u, y) with <u, v> = y."""
         if not isinstance(statistic, Table):
             raise IncompatibleTally(f"expected a table, got {statistic.form}", value=statistic.form)
-        if len(statistic.codes) * self.domain_size <= _SMALL_PAIRS:
+        codes, counts = self.unfold(statistic.codes), statistic.counts
+        if len(codes) * self.domain_size <= _SMALL_PAIRS:
             g, every = np.uint64(self.g), np.arange(self.domain_size, dtype=np.uint64)
-            u, y = statistic.codes // g, statistic.codes % g
-            supports = self.field.dot(u[:, None], every[None, :], self.digits) == y[:, None]
-            return np.asarray(statistic.counts @ supports.astype(np.int64), dtype=np.int64)
-        from deniable.kernels.linear import decode  # noqa: PLC0415 - Numba loads when needed
+            hashed = self.field.dot((codes // g)[:, None], every[None, :], self.digits)
+            supports = hashed == (codes % g)[:, None]
+            return np.asarray(counts @ supports.astype(np.int64), dtype=np.int64)
+        from deniable.kernels import linear  # noqa: PLC0415 - Numba loads when needed
 
-        return decode(statistic.codes, statistic.counts, self.field, self.digits, self.domain_size)
+        if self.decoding(len(codes)) == "solve":
+            return linear.decode_codes(codes, counts, self.field, self.digits, self.domain_size)
+        return linear.decode_folded(statistic.dense(), self.field, self.digits, self.domain_size)
+
+    def decoding(self, cells: int) -> str:
+        """Name the way in which a tally with so many cells in use is decoded: fold or solve."""
+        return choose(self.field, self.digits, self.domain_size, cells)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports (u, y) have <u, v> = y."""
@@ -184,4 +249,18 @@ class LinearFamily:
 
     def read(self, data: memoryview, n: int) -> Statistic:
         """Read a tally's table."""
-        return Table.decode(data, self.size, n)
+        return Table.decode(data, self.cells, n)
+
+
+def _gather(batches: Iterator[Reports]) -> Iterator[Reports]:
+    """Join small batches, so that the cost of adding tables is shared by many reports."""
+    waiting: list[Reports] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += len(batch)
+        if count >= _GATHERED:
+            yield np.concatenate(waiting) if len(waiting) > 1 else batch
+            waiting, count = [], 0
+    if count:
+        yield np.concatenate(waiting)
