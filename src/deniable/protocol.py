@@ -3,6 +3,7 @@
 A protocol is *pure* when a report supports the true value with probability p* and any other value
 with probability q*, the same for all pairs of values. Then the number of reports that support a
 value is enough to estimate how many people hold it.                        [sec:framework]
+The estimate is unbiased [thm:pure_unbiased] and its variance is known exactly [thm:pure_var].
 
 The flow, and the only nouns in it::
 

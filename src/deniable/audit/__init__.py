@@ -66,7 +66,7 @@ def audit(
     if samples < 1000:
         raise InvalidParameter(f"expected at least 1000 samples, got {samples!r}", value=samples)
     if protocol.domain_size <= _MANY_VALUES or protocol.public_words:
-        values = _some_values(protocol.domain_size, 12 if protocol.public_words else _MANY_VALUES)
+        values = _some_values(protocol.domain_size, 8 if protocol.public_words else _MANY_VALUES)
         try:
             laws = enumerate_laws(protocol, values)
         except NotEnumerable as reason:

@@ -23,8 +23,9 @@ from deniable.randomness import WORD, Replayed
 _MAX_PIECES = 1 << 14
 _MAX_CELLS = 1 << 19
 _BASES = 3
+_MAX_BASES = 60
 _CHECKS = 2048
-_FUNCTIONS = 48
+_FUNCTIONS = 24
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -139,21 +140,53 @@ class _Probe:
 
 
 def _laws(probe: _Probe, values: list[int]) -> list[Law]:
-    steps: dict[int, dict[int, npt.NDArray[np.uint64]]] = {v: {} for v in values}
+    """Find the laws around the base rows, and widen these until fresh words are predicted."""
+    while True:
+        steps = _all_steps(probe, values)
+        size = probe.run(values[0], probe.base[:1]).shape[1]
+        touched = np.zeros((probe.count, size), dtype=bool)
+        for v in values:
+            for j in probe.hidden:
+                touched[j] |= _touched(probe, v, j, steps[v][j])
+        groups = _groups(touched, probe.hidden)
+        if all(_predicts(probe, v, groups, steps[v]) for v in values):
+            return [_law(probe, v, groups, steps[v]) for v in values]
+        if len(probe.base) > _MAX_BASES:
+            raise NotEnumerable("its reports change with the random words in no simple way")
+        probe.base = np.concatenate([probe.base, _further_bases(probe, values, steps)])
+
+
+Steps = dict[int, npt.NDArray[np.uint64]]
+
+
+def _all_steps(probe: _Probe, values: list[int]) -> dict[int, Steps]:
+    steps: dict[int, Steps] = {v: {} for v in values}
     for j in probe.hidden:
         known = np.zeros(1, dtype=np.uint64)
         for v in values:
             known = np.union1d(known, _steps(probe, v, j, known))
             steps[v][j] = known
-    size = probe.run(values[0], probe.base[:1]).shape[1]
-    touched = np.zeros((probe.count, size), dtype=bool)
-    for v in values:
-        for j in probe.hidden:
-            touched[j] |= _touched(probe, v, j, steps[v][j])
-    groups = _groups(touched, probe.hidden)
-    for v in values:
-        _verify(probe, v, groups, steps[v])
-    return [_law(probe, v, groups, steps[v]) for v in values]
+    return steps
+
+
+def _further_bases(
+    probe: _Probe, values: list[int], steps: dict[int, Steps]
+) -> npt.NDArray[np.uint64]:
+    """Return rows in which each word in turn is in each of its pieces, some of them if many.
+
+    One word may decide whether another matters, as the choice between two branches does.
+    """
+    rows = [probe.random_words(2 * _BASES)]
+    for j in probe.hidden:
+        starts = steps[values[-1]][j]
+        some = probe.generator.choice(starts, min(len(starts), 4), replace=False)
+        row = probe.random_words(len(some))
+        row[:, j] = some
+        rows.append(row)
+    found = np.concatenate(rows)
+    shown = list(probe.public)
+    found[:, shown] = probe.base[0, shown]
+    return found
 
 
 def _steps(
@@ -271,7 +304,7 @@ def _law(
     probe: _Probe,
     value: int,
     groups: list[Group],
-    steps: dict[int, npt.NDArray[np.uint64]],
+    steps: Steps,
 ) -> Law:
     weights, totals = [], []
     for words, places in groups:
@@ -299,13 +332,8 @@ def _widths(starts: npt.NDArray[np.uint64], limit: int) -> list[int]:
     return [end - int(start) for start, end in zip(starts, ends, strict=True)]
 
 
-def _verify(
-    probe: _Probe,
-    value: int,
-    groups: list[Group],
-    steps: dict[int, npt.NDArray[np.uint64]],
-) -> None:
-    """Check that fresh random words give the reports that their pieces' first words give."""
+def _predicts(probe: _Probe, value: int, groups: list[Group], steps: Steps) -> bool:
+    """Tell whether fresh random words give the reports that their pieces' first words give."""
     words = probe.random_words(_CHECKS)
     words[:, list(probe.public)] = probe.base[0, list(probe.public)]
     actual = probe.run(value, words)
@@ -317,4 +345,5 @@ def _verify(
             snapped[:, j] = steps[j][np.searchsorted(steps[j], words[:, j], side="right") - 1]
         columns = list(places)
         if not np.array_equal(probe.run(value, snapped)[:, columns], actual[:, columns]):
-            raise NotEnumerable("its reports change with the random words in no simple way")
+            return False
+    return True

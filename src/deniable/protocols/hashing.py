@@ -146,6 +146,8 @@ class LH(_LocalHashing):
 class BLH(_LocalHashing):
     """Binary local hashing: one hashed bit, at a variance that never falls below n.
 
+    The random matrix projection in other words [sec:prot:lbh]; its variance is [eq:blh:var].
+
     >>> round(BLH(epsilon=1.0, domain_size=1000).variance(1), 2)
     4.68
     """

@@ -1,0 +1,40 @@
+"""Docstrings and docs/paper.md cite the same labels, and the paper has them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LABEL = re.compile(r"\[((?:aln|def|eq|fig|sec|tbl|thm):[A-Za-z0-9_:=.-]+)\]")
+
+
+def labels_in(text: str) -> set[str]:
+    """Return the labels that a text cites in square brackets."""
+    return set(LABEL.findall(text))
+
+
+def cited() -> set[str]:
+    """Return the labels that the source cites."""
+    return set().union(*(labels_in(p.read_text()) for p in (ROOT / "src").rglob("*.py")))
+
+
+def test_every_cited_label_is_explained() -> None:
+    """What a docstring cites can be looked up in docs/paper.md."""
+    listed = labels_in((ROOT / "docs" / "paper.md").read_text())
+    assert cited() - listed == set()
+
+
+def test_every_explained_label_is_cited() -> None:
+    """What docs/paper.md lists is used somewhere in the code."""
+    listed = labels_in((ROOT / "docs" / "paper.md").read_text())
+    assert listed - cited() == set()
+
+
+def test_every_label_is_the_papers_own(shared_data: Path) -> None:
+    """No label is misspelt."""
+    paper = shared_data.parent / "paper.tex"
+    if not paper.exists():
+        pytest.skip("the real data is not beside this checkout")
+    theirs = set(re.findall(r"\\label\{([^}]+)\}", paper.read_text()))
+    assert cited() <= theirs
