@@ -423,6 +423,10 @@ class Tally:
         total = self.statistic + other.statistic  # type: ignore[operator]  # the protocols agree
         return replace(self, n=self.n + other.n, statistic=total)
 
+    def __radd__(self, other: object) -> Tally:
+        """Let ``sum`` start from 0."""
+        return self if other == 0 else NotImplemented
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented

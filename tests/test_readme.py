@@ -1,0 +1,66 @@
+"""What the README and the quick start tell a new user to type works, line by line."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Return the code blocks of a page in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run one line as a shell would, with this interpreter's deniable."""
+    command = f'deniable() {{ {shlex.quote(sys.executable)} -m deniable.cli "$@"; }}; {line}'
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md", "docs/choosing.md"])
+def test_every_command_of_the_page_works(page: str, tmp_path: Path) -> None:
+    """The lines after each dollar sign succeed in order, in one folder."""
+    lines = [
+        line[2:]
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+        if line.startswith("$ ")
+    ]
+    assert lines
+    for line in lines:
+        done = run(line, tmp_path)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        if " estimate " in line and "plot" not in line:
+            assert "Firefox" in done.stdout
+
+
+def test_the_python_of_the_readme_works(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example ends with a printed table of estimates."""
+    for block in blocks("README.md", "python"):
+        exec(compile(block, "README.md", "exec"), {})
+    assert "Chrome" in capsys.readouterr().out
+
+
+def test_the_readme_opens_with_the_two_commands() -> None:
+    """Whoever reads ten lines knows how to run it."""
+    opening = "\n".join((ROOT / "README.md").read_text().splitlines()[:10])
+    assert "make demo" in opening
+    assert "make test" in opening
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    """Relative links in the README and the docs name files that exist."""
+    for page in [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
