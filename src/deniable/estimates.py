@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable import presentation
 from deniable.errors import InvalidParameter, OutOfDomain
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-@dataclass(frozen=True, eq=False)
+    import pandas
+    import polars
+    import pyarrow
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimates:
     """How many of ``n`` people gave each answer, as far as the reports can tell.
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
     so. ``std_errors`` are exact standard deviations with the estimated frequency put in for the
-    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*.
+    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*, and
+    ``variance_slope`` is how much the variance grows with each person who gave it, if it does so
+    linearly.
+
+    Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
+    many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
+    ``unbiased`` (the counts before it) by ``deniable.consistency``.
 
     >>> e = Estimates(np.array([90.0, 3.0]), np.array([5.0, 4.0]), n=100, null_std_error=4.0)
     >>> e.frequencies
@@ -32,6 +48,11 @@ class Estimates:
     n: int
     null_std_error: float
     labels: tuple[str, ...] | None = None
+    values: npt.NDArray[np.int64] | None = None
+    tested: int | None = None
+    adjusted: str | None = None
+    unbiased: npt.NDArray[np.float64] | None = None
+    variance_slope: float | None = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
@@ -39,8 +60,9 @@ class Estimates:
                 f"expected {len(self.counts)} labels, got {len(self.labels)}; give one per count",
                 value=len(self.labels),
             )
-        self.counts.setflags(write=False)
-        self.std_errors.setflags(write=False)
+        for array in (self.counts, self.std_errors, self.values, self.unbiased):
+            if array is not None:
+                array.setflags(write=False)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -48,13 +70,7 @@ class Estimates:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimates):
             return NotImplemented
-        return (
-            self.n == other.n
-            and self.null_std_error == other.null_std_error
-            and self.labels == other.labels
-            and np.array_equal(self.counts, other.counts)
-            and np.array_equal(self.std_errors, other.std_errors)
-        )
+        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as NumPy's own are unhashable
 
@@ -63,20 +79,52 @@ class Estimates:
         """The counts as fractions of ``n``."""
         return self.counts / self.n
 
+    @property
+    def unbiased_counts(self) -> npt.NDArray[np.float64]:
+        """The counts as they were before any adjustment; intervals and significance are theirs."""
+        return self.counts if self.unbiased is None else self.unbiased
+
+    @property
+    def total(self) -> int:
+        """How many answers were estimated, those that are not shown here included."""
+        return len(self.counts) if self.tested is None else self.tested
+
     def interval(
         self, level: float = 0.95
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the lower and upper ends of the confidence intervals of the counts.
 
         Each interval covers its own true count with probability ``level``, by the normal law that
-        a sum of many independent reports follows closely.
+        a sum of many independent reports follows closely. It holds the counts c for which the
+        estimate is within z standard errors *of c*, the score interval, where the variance is
+        known as a function of c; else z estimated standard errors on both sides. An adjusted count
+        has no interval of its own: the one returned is that of the unbiased count.
         """
-        if not 0 < level < 1:
-            raise InvalidParameter(
-                f"expected a level between 0 and 1, got {level!r}; 0.95 is usual", value=level
+        _check_probability("level", level, usual=0.95)
+        z = _normal_quantile((1 + level) / 2)
+        if self.variance_slope is not None:
+            return self._score_interval(z, self.variance_slope)
+        half = z * self.std_errors
+        return self.unbiased_counts - half, self.unbiased_counts + half
+
+    def _score_interval(
+        self, z: float, slope: float
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Solve (estimate - c)^2 = z^2 v(c), v linear between 0 and n and constant beyond."""
+        estimate = self.unbiased_counts
+        start = self.null_std_error**2
+        below, above = z * self.null_std_error, z * math.sqrt(max(start + slope * self.n, 0.0))
+        centre = estimate + z**2 * slope / 2
+        root = z * np.sqrt(np.maximum(start + slope * estimate + (z * slope / 2) ** 2, 0.0))
+        lower, upper = (
+            np.select(
+                [estimate <= -sign * below, estimate >= self.n - sign * above],
+                [estimate + sign * below, estimate + sign * above],
+                centre + sign * root,
             )
-        half = _normal_quantile((1 + level) / 2) * self.std_errors
-        return self.counts - half, self.counts + half
+            for sign in (-1, 1)
+        )
+        return lower, upper
 
     def threshold(self, alpha: float = 0.05) -> float:
         """Return the count above which an answer is significant.
@@ -84,18 +132,19 @@ class Estimates:
         T_s = Phi^-1(1 - alpha / d) sqrt(Var*): with d answers that nobody gave, one of them
         comes out above T_s with probability of at most about ``alpha``.       [sec:eval]
         """
-        if not 0 < alpha < 1:
-            raise InvalidParameter(
-                f"expected alpha between 0 and 1, got {alpha!r}; 0.05 is usual", value=alpha
-            )
-        return _normal_quantile(1 - alpha / len(self.counts)) * self.null_std_error
+        _check_probability("alpha", alpha, usual=0.05)
+        return -_normal_quantile(alpha / max(self.total, 1)) * self.null_std_error
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Tell which counts are above the threshold."""
-        return self.counts > self.threshold(alpha)
+        """Tell which unbiased counts are above the threshold."""
+        return self.unbiased_counts > self.threshold(alpha)
 
     def select(self, labels: Sequence[str]) -> Estimates:
-        """Return the estimates of some labels, in the given order."""
+        """Return the estimates of some labels, in the given order.
+
+        The threshold is that of a question about these labels alone, which is right when they
+        were chosen without looking at the estimates; ``take`` and ``top`` are for the other case.
+        """
         index = {label: i for i, label in enumerate(self.labels or ())}
         unknown = next((label for label in labels if label not in index), None)
         if unknown is not None:
@@ -103,13 +152,107 @@ class Estimates:
                 f"expected labels that were estimated, got {unknown!r}; check its spelling",
                 value=unknown,
             )
-        rows = [index[label] for label in labels]
+        return replace(self.take([index[label] for label in labels]), tested=None)
+
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:
+        """Return some rows; the threshold stays that of all answers."""
+        index = np.asarray(rows, dtype=np.int64)
+        values = np.arange(len(self)) if self.values is None else self.values
         return replace(
-            self, counts=self.counts[rows], std_errors=self.std_errors[rows], labels=tuple(labels)
+            self,
+            counts=self.counts[index],
+            std_errors=self.std_errors[index],
+            labels=None if self.labels is None else tuple(self.labels[i] for i in index),
+            values=None if self.labels is not None else values[index],
+            tested=self.total,
+            unbiased=None if self.unbiased is None else self.unbiased[index],
+        )
+
+    def top(self, k: int | None = None) -> Estimates:
+        """Return the ``k`` largest counts, or all of them, largest first.
+
+        >>> e = Estimates(np.array([3.0, 90.0]), np.array([4.0, 5.0]), n=100, null_std_error=4.0)
+        >>> e.top(1).counts
+        array([90.])
+        """
+        return self.take(np.argsort(-self.counts, kind="stable")[:k])
+
+    def __repr__(self) -> str:
+        return self.table(top=10)
+
+    def _repr_html_(self) -> str:
+        return presentation.html_table(self.top(50))
+
+    def table(self, top: int | None = 25, *, level: float = 0.95, alpha: float = 0.05) -> str:
+        """Return the largest counts as a text table with bars."""
+        return presentation.text_table(self.top(top), level, alpha)
+
+    def columns(
+        self, *, level: float = 0.95, alpha: float = 0.05
+    ) -> dict[str, Sequence[str] | npt.NDArray[np.generic]]:
+        """Return the columns of the exports by name, in the order of the answers.
+
+        The first is ``label`` or, without labels, ``value``. Adjusted estimates have an
+        ``unbiased_count``, and their error and interval are named ``unbiased_...`` as well.
+        """
+        return presentation.columns(self, level, alpha)
+
+    def to_csv(self, *, level: float = 0.95, alpha: float = 0.05) -> str:
+        """Return the columns as CSV, numbers in full."""
+        return presentation.csv_text(self, level, alpha)
+
+    def to_json(self, *, level: float = 0.95, alpha: float = 0.05) -> str:
+        """Return the columns as JSON, one object for each answer, with n and the threshold."""
+        return presentation.json_text(self, level, alpha)
+
+    def to_html(self, title: str = "Estimates", *, level: float = 0.95, alpha: float = 0.05) -> str:
+        """Return a web page that stands alone, with all rows in the order they have here."""
+        return presentation.html_page(self, title, level, alpha)
+
+    def to_pandas(self, *, level: float = 0.95, alpha: float = 0.05) -> pandas.DataFrame:
+        """Return the columns as a pandas data frame; needs the extra ``frames``."""
+        return presentation.pandas_frame(self, level, alpha)
+
+    def to_polars(self, *, level: float = 0.95, alpha: float = 0.05) -> polars.DataFrame:
+        """Return the columns as a Polars data frame; needs the extra ``frames``."""
+        return presentation.polars_frame(self, level, alpha)
+
+    def to_arrow(self, *, level: float = 0.95, alpha: float = 0.05) -> pyarrow.Table:
+        """Return the columns as an Arrow table; needs the extra ``arrow``."""
+        return presentation.arrow_table(self, level, alpha)
+
+    def plot(
+        self,
+        top: int | None = 25,
+        *,
+        level: float = 0.95,
+        alpha: float = 0.05,
+        truth: npt.ArrayLike | None = None,
+    ) -> Figure:
+        """Return a matplotlib figure of the largest counts; needs the extra ``plot``.
+
+        Few answers are drawn as bars, more than sixty as a curve over their rank. ``truth``, the
+        true counts of a simulation, one for each answer, is drawn beside them.
+        """
+        return presentation.figure(self, top, truth=truth, level=level, alpha=alpha)
+
+
+def _same(mine: object, theirs: object) -> bool:
+    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None is unequal to any array
+    return mine == theirs
+
+
+def _check_probability(name: str, value: float, usual: float) -> None:
+    number: object = value
+    if not isinstance(number, int | float | np.floating) or not 0 < value < 1:
+        raise InvalidParameter(
+            f"expected {name} between 0 and 1, both excluded, got {value!r}; {usual} is usual",
+            value=value,
         )
 
 
 def _normal_quantile(probability: float) -> float:
     from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
 
-    return NormalDist().inv_cdf(probability)
+    return NormalDist().inv_cdf(max(probability, math.ulp(0.0)))

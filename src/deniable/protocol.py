@@ -277,7 +277,10 @@ class Protocol(ABC):
             )
         counts = (support / self.support_unit - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
-        return Estimates(counts, np.sqrt(variance), n, math.sqrt(float(self.variance(n))))
+        none, all_ = float(self.variance(n, 0.0)), float(self.variance(n, 1.0))
+        return Estimates(
+            counts, np.sqrt(variance), n, math.sqrt(none), variance_slope=(all_ - none) / n
+        )
 
     def variance(
         self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
@@ -331,8 +334,8 @@ class Protocol(ABC):
         array = np.asarray(values)
         if array.ndim != 1:
             raise InvalidParameter(
-                f"expected a one-dimensional sequence of values, got {array.ndim} dimensions; "
-                "for a single answer pass a list of one",
+                f"expected a one-dimensional list or array of values, got {array.ndim} "
+                "dimensions; for a single answer pass a list of one",
                 value=array.shape,
             )
         if array.size == 0:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
@@ -241,8 +241,7 @@ class OpenLH(_LocalHashing):
         """Estimate how many people hold each of the candidates, labels or fingerprints."""
         keys, labels = _keys(candidates)
         support = self._family.support(self._own(tally).statistic, keys)
-        found = self._estimate(support, tally.n)
-        return Estimates(found.counts, found.std_errors, found.n, found.null_std_error, labels)
+        return replace(self._estimate(support, tally.n), labels=labels)
 
 
 def fingerprint(label: str) -> int:

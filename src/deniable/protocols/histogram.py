@@ -42,6 +42,7 @@ UNIT = 16
 _SCALE = 128
 _TAIL_BITS = 50
 _MIN_EPSILON = 1e-3
+_MAX_VALUES = 1 << 28
 
 
 @lru_cache(maxsize=8)
@@ -101,6 +102,12 @@ class SHE(Protocol):
                 f"expected epsilon of at least {_MIN_EPSILON} for SHE, got {self.epsilon!r}: its "
                 "table of noise weights would not fit; use OUE, which is better at every epsilon",
                 value=self.epsilon,
+            )
+        if self.domain_size > _MAX_VALUES:
+            raise InvalidParameter(
+                f"expected at most {_MAX_VALUES} values for SHE, got {self.domain_size}: a report "
+                "holds a number for each; use OLH, whose report is one integer",
+                value=self.domain_size,
             )
 
     @property

@@ -1,0 +1,43 @@
+"""The tables and figures of the paper, one module each.
+
+An experiment is a module with ``NAME``, ``TITLE``, ``NOTES`` (what differs from the paper and why),
+``rows(context)``, which computes plain data, and ``figure(rows)``, which draws it. ``run`` does
+the former by name and returns a ``Result``; nothing is written to disk here.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from deniable.errors import InvalidParameter
+from deniable.paper.experiment import Context, Experiment, Result, Row
+
+EXPERIMENTS: dict[str, str] = {
+    "fig1": "deniable.paper.figure1",
+    "table1": "deniable.paper.table1",
+    "table2": "deniable.paper.table2",
+}
+"""The module of each experiment by name; ``load`` imports it when it is wanted."""
+
+__all__ = ["EXPERIMENTS", "Context", "Experiment", "Result", "Row", "load", "run"]
+
+
+def load(name: str) -> Experiment:
+    """Return the experiment of a name.
+
+    >>> load("table2").TITLE
+    'Table 2: numerical values of the analytical variance'
+    """
+    if name not in EXPERIMENTS:
+        raise InvalidParameter(
+            f"expected an experiment among {', '.join(EXPERIMENTS)}, got {name!r}", value=name
+        )
+    return cast("Experiment", import_module(EXPERIMENTS[name]))
+
+
+def run(name: str, context: Context | None = None) -> Result:
+    """Compute an experiment."""
+    experiment = load(name)
+    rows = experiment.rows(Context() if context is None else context)
+    return Result(experiment.NAME, experiment.TITLE, tuple(rows), experiment.NOTES)

@@ -1,0 +1,88 @@
+"""Figure 1 [fig:cmp_e]: the analytical variance over epsilon, in two panels.
+
+The first [fig:e_d] sets direct encoding over several domains against OUE and OLH, whose variance
+does not depend on the domain; the second [fig:all_e_l_large] has all protocols at d = 2^10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from deniable.paper.experiment import Context, Row, blank_figure
+from deniable.paper.table2 import COLUMNS
+from deniable.protocol import Protocol
+from deniable.protocols.direct import DE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAME = "fig1"
+TITLE = "Figure 1: numerical values of the analytical variance"
+NOTES = (
+    "the text of the paper does not say for which domains its first panel draws DE; these are ours",
+    "OLH is drawn with the whole g that it uses, so it lies up to 2 % above OUE",
+)
+
+_DIRECT_SIZES = (2, 4, 16, 128, 2048)
+_MARKS = "os^vD*xP"
+
+
+def _direct(domain_size: int) -> Callable[[float], Protocol]:
+    return lambda epsilon: DE(epsilon, domain_size)
+
+
+PANELS: dict[str, dict[str, Callable[[float], Protocol]]] = {
+    "vary epsilon": {f"DE (d = {d})": _direct(d) for d in _DIRECT_SIZES}
+    | {name: COLUMNS[name] for name in ("OUE", "OLH")},
+    "vary epsilon, d = 2^10": {
+        name.replace("DE (d = 2^10)", "DE"): make
+        for name, make in COLUMNS.items()
+        if name not in ("DE (d = 2)", "DE (d = 32)")
+    },
+}
+
+
+def rows(context: Context) -> list[Row]:
+    """Return Var*/n of each curve at each epsilon, in one long table.       [eq:absvar]."""
+    step = 0.5 if context.quick else 0.25
+    epsilons = [0.5 + step * i for i in range(round(4.5 / step) + 1)]
+    return [
+        {"panel": panel, "protocol": name, "epsilon": epsilon, "variance": _value(make, epsilon)}
+        for panel, curves in PANELS.items()
+        for name, make in curves.items()
+        for epsilon in epsilons
+    ]
+
+
+def _value(make: Callable[[float], Protocol], epsilon: float) -> float:
+    return float(make(epsilon).variance(1))
+
+
+def figure(rows: Sequence[Row]) -> Figure:
+    """Draw both panels on logarithmic scales."""
+    result = blank_figure(11.0, 4.6)
+    for axes, panel in zip(result.subplots(1, 2), PANELS, strict=True):
+        _draw_panel(axes, [row for row in rows if row["panel"] == panel])
+        axes.set_title(panel)
+    result.suptitle(TITLE)
+    return result
+
+
+def _draw_panel(axes: Axes, rows: Sequence[Row]) -> None:
+    names = list(dict.fromkeys(str(row["protocol"]) for row in rows))
+    for mark, name in zip(_MARKS, names, strict=False):
+        points = [
+            (cast("float", row["epsilon"]), cast("float", row["variance"]))
+            for row in rows
+            if row["protocol"] == name
+        ]
+        # The two coincide, so the one drawn last is dashed and the other shows through.
+        style = "--" if name == "OLH" else "-"
+        axes.plot(*zip(*points, strict=True), style, marker=mark, ms=4, lw=1.2, label=name)
+    axes.set_yscale("log")
+    axes.set_xlabel("epsilon")
+    axes.set_ylabel("Var* / n (people squared, per person)")
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.legend(fontsize="small", frameon=False)

@@ -1,0 +1,310 @@
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable import DE, OUE, InvalidParameter, Protocol
+from deniable.advice import guideline, meaning, plan, ranking, recommend
+from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS
+
+EPSILONS = st.floats(0.05, 8)
+SIZES = st.integers(2, 100_000)
+
+
+@settings(deadline=None)
+@given(EPSILONS, SIZES)
+def test_options_are_ranked_by_exact_variance(epsilon: float, domain_size: int) -> None:
+    """Each variance is at most 2 % above those that follow."""
+    variances = [option.mean_variance for option in recommend(epsilon, domain_size).options]
+    assert all(a <= 1.02 * min(variances[i:]) for i, a in enumerate(variances))
+
+
+def test_all_closed_protocols_are_ranked() -> None:
+    """Every protocol that epsilon and the domain size make is there, once."""
+    names = [option.name for option in recommend(1.0, 100).options]
+    assert {"BLH", "DE", "OLH", "OUE", "SHE", "SUE", "THE"} <= set(names)
+    assert not {"LH", "OpenLH", "UE"} & set(names)
+    assert len(names) == len(set(names))
+
+
+def test_foreign_signatures_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protocols that need more, take other types or cannot be had are left out."""
+
+    @dataclass(frozen=True)
+    class _More(OUE):
+        bits: int = 0
+        cohorts: int = 0
+
+        def __post_init__(self) -> None:
+            raise InvalidParameter("expected something else", value=None)
+
+    @dataclass(frozen=True)
+    class _Other:
+        seed: int
+
+    @dataclass(frozen=True)
+    class _Impure(OUE):
+        pure = False
+
+    kinds = {"DE": DE, "More": _More, "Other": _Other, "Impure": _Impure}
+    monkeypatch.setattr(ranking, "discover", lambda: kinds)
+    assert [option.name for option in recommend(1.0, 10).options] == ["DE"]
+
+
+@settings(deadline=None)
+@given(EPSILONS, SIZES)
+def test_the_papers_guideline_is_one_row(epsilon: float, domain_size: int) -> None:
+    """One option is marked, DE below 3 e^eps + 2 and OUE or OLH above."""
+    advice = recommend(epsilon, domain_size)
+    (marked,) = [option.name for option in advice.options if option.guideline]
+    assert marked == advice.guideline
+    assert (marked == "DE") == (domain_size < 3 * math.exp(epsilon) + 2)
+
+
+@settings(deadline=None)
+@given(st.floats(0.1, 5), st.integers(-3, 3))
+def test_the_guideline_is_where_var_star_crosses(epsilon: float, offset: int) -> None:
+    """Below 3 e^eps + 2 direct encoding has the lower Var*, above it OUE."""
+    domain_size = max(2, math.floor(3 * math.exp(epsilon) + 2) + offset)
+    better = DE(epsilon, domain_size).variance(1) < OUE(epsilon, domain_size).variance(1)
+    assert (guideline(epsilon, domain_size) == "DE") == better
+
+
+def test_guideline_turns_to_hashing_when_bits_are_too_many() -> None:
+    """More bits than the limit, or than one packet holds, are too many."""
+    assert guideline(1.0, 8 * 1400) == "OUE"
+    assert guideline(1.0, 8 * 1400 + 1) == "OLH"
+    assert guideline(1.0, 1000, max_report_bytes=124) == "OLH"
+    assert guideline(1.0, 1000, max_report_bytes=125) == "OUE"
+
+
+def test_smaller_reports_win_ties() -> None:
+    """OLH is taken before OUE, whose variance is less than 2 % lower in 64 times the bytes."""
+    advice = recommend(1.0, 1024)
+    assert [option.name for option in advice.options[:2]] == ["OLH", "OUE"]
+    assert advice.best.report_bytes * 10 < advice.options[1].report_bytes
+    assert advice.reason == (
+        "OLH is within 2 % of the least variance of all, that of OUE, and sends "
+        f"{advice.best.report_bytes} instead of 128 bytes."
+    )
+
+
+def test_much_smaller_reports_are_mentioned() -> None:
+    """Where the best sends far more than a protocol that is nearly as good, the reason says so."""
+    advice = recommend(0.35, 162_252)
+    assert advice.best.name == "OUE"
+    assert "OLH would send 4 for" in advice.reason
+
+
+def test_report_limit_is_kept() -> None:
+    """Protocols above the limit come last and are marked; an impossible limit is refused."""
+    advice = recommend(2.0, 41_270, max_report_bytes=100)
+    fits = [option.fits for option in advice.options]
+    assert fits == sorted(fits, reverse=True)
+    assert advice.best.report_bytes <= 100
+    assert "at most 100 bytes" in advice.reason
+    assert "too many" in str(advice)
+    with pytest.raises(InvalidParameter, match="max_report_bytes of at least"):
+        recommend(2.0, 41_270, max_report_bytes=1)
+
+
+def test_costs_follow_from_the_protocol() -> None:
+    """Random words, bytes and growth are those of the protocols."""
+    rows = {option.name: option for option in recommend(1.0, 1000, users=10_000).options}
+    assert rows["DE"].client_cost == "1 random word, O(1)"
+    assert rows["OUE"].client_cost == "1,000 random words, O(d)"
+    assert rows["DE"].server_cost == "O(1) a report"
+    assert rows["OUE"].server_cost == "O(d) a report"
+    assert rows["OLH"].server_cost == "O(1) a report, then decode"
+    assert rows["OUE"].report_bytes == 125
+    assert rows["OUE"].variance == pytest.approx(3.68, abs=0.005)
+    assert rows["OUE"].std_error == pytest.approx(
+        math.sqrt(float(OUE(1.0, 1000).variance(10_000, 1 / 1000))) / 10_000
+    )
+    assert rows["OUE"].row()["protocol"] == "OUE"
+
+
+def test_advice_prints_as_a_table() -> None:
+    """One line for each option, under a header and above the reason."""
+    advice = recommend(1.0, 100, users=1000)
+    lines = str(advice).splitlines()
+    assert len(lines) == len(advice.options) + 2
+    assert lines[-1] == advice.reason
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "many", True])
+def test_users_are_whole(bad: object) -> None:
+    """A number of people that cannot be is refused."""
+    with pytest.raises(InvalidParameter, match="users"):
+        recommend(1.0, 10, users=bad)  # type: ignore[arg-type]
+
+
+# plan
+
+
+def _error_achieved(protocol: Protocol, users: int, runs: int) -> float:
+    """Simulate: the root mean squared error of frequencies, over skewed answers and some runs."""
+    rng = np.random.default_rng(17)
+    d = protocol.domain_size
+    shares = 1 / np.arange(1, d + 1)
+    truth = rng.multinomial(users, shares / shares.sum())
+    values = np.repeat(np.arange(d), truth)
+    squares = []
+    for _ in range(runs):
+        found = protocol.estimate(protocol.tally(protocol.privatize(values, rng)))
+        squares.append(np.mean((found.counts - truth) ** 2))
+    return math.sqrt(np.mean(squares)) / users
+
+
+@pytest.mark.parametrize(
+    ("known", "runs"),
+    [
+        ({"domain_size": 12, "users": 20_000, "error": 0.01}, 150),
+        ({"domain_size": 12, "users": 5_000, "error": 0.004}, 150),
+        ({"domain_size": 12, "epsilon": 4.0, "error": 0.004}, 300),
+        ({"domain_size": 3, "users": 4_000, "error": 0.01}, 400),
+        ({"domain_size": 1000, "users": 5_000, "epsilon": 1.0}, 8),
+        ({"domain_size": 300, "users": 5_000, "error": 0.01, "protocol": "OUE"}, 20),
+        ({"domain_size": 41_270, "users": 50_000, "epsilon": 1.0}, 2),
+    ],
+    ids=str,
+)
+def test_the_error_promised_is_achieved(known: dict[str, object], runs: int) -> None:
+    """A simulation confirms the promise within 5 %."""
+    found = plan(**known)  # type: ignore[arg-type]
+    assert found.reachable
+    achieved = _error_achieved(found.protocol, found.users, runs)
+    assert achieved == pytest.approx(found.error, rel=0.05)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.integers(2, 5000), st.floats(0.1, 6), st.integers(100, 10**7), st.sampled_from([None, "OUE"])
+)
+def test_solving_goes_both_ways(
+    domain_size: int, epsilon: float, users: int, protocol: str | None
+) -> None:
+    """The error at an epsilon takes about that epsilon, and that many people."""
+    found = plan(domain_size, users=users, epsilon=epsilon, protocol=protocol)
+    back = plan(domain_size, users=users, error=min(found.error, 0.999), protocol=protocol)
+    if found.error < 0.999:
+        assert back.reachable
+        assert back.error <= found.error
+        assert back.epsilon <= epsilon + 0.002
+        again = plan(domain_size, epsilon=epsilon, error=found.error, protocol=protocol)
+        assert again.users == pytest.approx(users, rel=1e-6, abs=1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 5000), st.integers(1000, 10**7), st.floats(0.001, 0.2))
+def test_the_epsilon_found_is_the_least(domain_size: int, users: int, error: float) -> None:
+    """The error is met at the epsilon found, and was not met 0.001 below it."""
+    found = plan(domain_size, users=users, error=error)
+    if found.reachable:
+        assert found.error <= error
+        if found.epsilon > 0.01:
+            less = plan(domain_size, users=users, epsilon=round(found.epsilon - 0.001, 3))
+            assert less.error > error
+
+
+def test_significant_frequencies_are_significant() -> None:
+    """An answer of the promised frequency passes the threshold in about 95 % of runs."""
+    found = plan(100, users=20_000, significant=0.05)
+    assert found.significant == pytest.approx(0.05, rel=0.01)
+    rng = np.random.default_rng(3)
+    held = round(found.users * 0.05)
+    values = np.concatenate([np.zeros(held, int), rng.integers(1, 100, found.users - held)])
+    passed = 0
+    for _ in range(300):
+        tally = found.protocol.tally(found.protocol.privatize(values, rng))
+        passed += bool(found.protocol.estimate(tally).significant()[0])
+    assert 0.91 <= passed / 300 <= 0.985
+
+
+def test_significance_solves_for_users() -> None:
+    """The people found are enough, and no fewer are."""
+    found = plan(1000, epsilon=1.0, significant=0.01)
+    assert found.significant == pytest.approx(0.01, rel=1e-4)
+    assert (plan(1000, epsilon=1.0, users=found.users - 1000).significant or 1) > 0.01
+
+
+def test_few_people_find_nothing() -> None:
+    """When not even a unanimous answer stands out, the plan says so."""
+    found = plan(1000, users=100, epsilon=0.5)
+    assert found.significant is None
+    assert "no frequency will be significant" in str(found)
+
+
+def test_hopeless_errors_are_out_of_reach() -> None:
+    """Too few people for any epsilon: the plan says what it would take."""
+    found = plan(41_270, users=1000, error=1e-4)
+    assert not found.reachable
+    assert found.epsilon == LARGEST_EPSILON
+    assert found.error > 1e-4
+    assert str(found).startswith("Out of reach: even at epsilon = 10")
+    needed = plan(41_270, epsilon=1.0, error=1e-4).users
+    assert f"{needed:,} people" in str(found)
+
+
+def test_hopeless_crowds_are_out_of_reach() -> None:
+    """More people than there are: the plan says so."""
+    found = plan(1000, epsilon=0.01, error=1e-5)
+    assert not found.reachable
+    assert found.users == MOST_USERS
+    assert "more than live on Earth" in str(found)
+
+
+def test_protocol_can_be_fixed() -> None:
+    """A plan for one protocol uses it; an unknown one is refused with the names there are."""
+    assert plan(100, users=1000, epsilon=1.0, protocol="BLH").protocol.name == "BLH"
+    with pytest.raises(InvalidParameter, match="OUE"):
+        plan(100, users=1000, epsilon=1.0, protocol="UE")
+
+
+def test_plans_are_plain_data_too() -> None:
+    """A row has only names, numbers and text."""
+    row = plan(100, users=1000, epsilon=1.0).row()
+    assert all(isinstance(value, int | float | str) for value in row.values())
+    assert row["protocol"] == "OLH"
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {},
+        {"users": 10},
+        {"users": 10, "epsilon": 1.0, "error": 0.1},
+        {"error": 0.1, "significant": 0.1},
+        {"users": 10, "error": 0.0},
+        {"users": 10, "error": 1.0},
+        {"users": 10, "significant": "much"},
+        {"users": 0, "epsilon": 1.0},
+        {"users": 10, "epsilon": 0.0},
+    ],
+    ids=str,
+)
+def test_plans_that_make_no_sense_are_refused(known: dict[str, float]) -> None:
+    """Two of three, each in its range."""
+    with pytest.raises(InvalidParameter, match="expected"):
+        plan(10, **known)  # type: ignore[arg-type]
+
+
+# meaning
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "texts"),
+    [
+        (0.01, ("1.01", "49.8 %", "50.2 %")),
+        (1.0, ("2.72", "27 %", "73 %", "2.7 %")),
+        (4.0, ("54.6", "98.2 %", "36 %")),
+        (12.0, ("162,755", "99.99939 %")),
+        (60.0, ("e+26", "practically 100 %")),
+    ],
+)
+def test_meaning_is_the_change_of_odds(epsilon: float, texts: tuple[str, ...]) -> None:
+    """The words contain the factor and what becomes of a belief of 50 and of 1 %."""
+    assert all(text in meaning(epsilon) for text in texts)

@@ -1,0 +1,284 @@
+import csv
+import io
+import json
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import OUE, Estimates, InvalidParameter, OutOfDomain
+from deniable.presentation.text import columns_of, one_line
+
+NASTY = (
+    "plain",
+    'quote " comma ,',
+    "two\nlines",
+    "",
+    "<b>&amp;</b>",
+    "日本語",
+    "$x_1$ \x1b[31m",
+    "=1+1",
+)
+
+
+def _estimates(labels: tuple[str, ...] | None = NASTY) -> Estimates:
+    counts = np.array([50.0, 400.0, -20.0, 30.0, 120.0, -5.0, 300.0, 60.0])
+    return Estimates(counts, np.full(8, 30.0), 1000, 30.0, labels)
+
+
+def test_threshold_is_the_papers() -> None:
+    """T_s = Phi^-1(1 - alpha / d) sqrt(Var*), for the numbers of the paper's data set."""
+    protocol = OUE(4.0, 41_270)
+    error = float(protocol.variance(8_019_470)) ** 0.5
+    found = Estimates(np.zeros(41_270), np.full(41_270, error), 8_019_470, error)
+    assert found.threshold(0.05) == pytest.approx(3681, abs=30)
+
+
+def test_tiny_alpha_has_a_threshold() -> None:
+    """An alpha that rounding would lose beside one still gives a threshold."""
+    assert 8 * 30 < _estimates().threshold(1e-20) < 11 * 30
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.1, 1.1, float("nan"), "0.95", None])
+def test_levels_that_are_none_are_refused(bad: float) -> None:
+    """A level or alpha outside (0, 1) is refused."""
+    with pytest.raises(InvalidParameter, match="expected level between 0 and 1"):
+        _estimates().interval(bad)
+    with pytest.raises(InvalidParameter, match="expected alpha between 0 and 1"):
+        _estimates().threshold(bad)
+
+
+def test_plain_interval() -> None:
+    """Without a variance slope the interval is z standard errors on both sides."""
+    lower, upper = _estimates().interval(0.95)
+    assert np.allclose((upper - lower) / 2, 1.959964 * 30)
+    assert np.allclose((upper + lower) / 2, _estimates().counts)
+
+
+@given(
+    count=st.floats(-500, 1500),
+    slope=st.floats(-0.8, 30),
+    null=st.floats(30, 300),
+    level=st.floats(0.5, 0.999),
+)
+def test_score_interval_holds_what_fits(
+    count: float, slope: float, null: float, level: float
+) -> None:
+    """A true count is in the score interval just when the estimate is within z of its errors."""
+    n = 1000
+    found = Estimates(np.array([count]), np.ones(1), n, null, variance_slope=slope)
+    lower, upper = (float(end[0]) for end in found.interval(level))
+    half = float(Estimates(np.zeros(1), np.ones(1), n, null).interval(level)[1][0])
+    assert lower <= count <= upper
+    for true in np.linspace(-600, 1600, 221):
+        allowed = half**2 * (null**2 + slope * min(max(true, 0), n))
+        if abs((count - true) ** 2 - allowed) > 1e-6 * allowed:
+            assert (lower <= true <= upper) == ((count - true) ** 2 <= allowed)
+
+
+def test_top_is_sorted_and_keeps_the_threshold() -> None:
+    """The largest counts come first, and are judged as the best of all answers."""
+    found = _estimates()
+    top = found.top(3)
+    assert top.labels == (NASTY[1], NASTY[6], NASTY[4])
+    assert top.threshold() == found.threshold()
+    assert (len(top), top.total) == (3, 8)
+    assert all(a >= b for a, b in pairwise(found.top().counts))
+
+
+def test_select_is_a_question_about_those_labels() -> None:
+    """Selected labels come in the given order with a threshold for their number."""
+    found = _estimates().select(["", "plain"])
+    assert found.labels == ("", "plain")
+    assert found.counts.tolist() == [30.0, 50.0]
+    assert found.threshold() < _estimates().threshold()
+    with pytest.raises(OutOfDomain, match="'fog'"):
+        found.select(["fog"])
+
+
+def test_estimates_compare_by_content() -> None:
+    """Equal content is equal; any field makes a difference; pickling keeps all of it."""
+    found = _estimates()
+    assert found == _estimates()
+    assert pickle.loads(pickle.dumps(found)) == found
+    for other in (
+        found.top(),
+        replace(found, n=1001),
+        replace(found, labels=None),
+        replace(found, unbiased=found.counts),
+        replace(found, adjusted="norm-sub"),
+        "estimates",
+    ):
+        assert found != other
+
+
+def test_arrays_are_read_only() -> None:
+    """Counts cannot be changed after the fact."""
+    with pytest.raises(ValueError, match="read-only"):
+        _estimates().counts[0] = 1.0
+
+
+def test_csv_reads_back() -> None:
+    """CSV gives every label and every bit of every number back."""
+    found = _estimates()
+    rows = list(csv.DictReader(io.StringIO(found.to_csv(), newline="")))
+    assert [row["label"] for row in rows] == list(NASTY)
+    assert [float(row["count"]) for row in rows] == found.counts.tolist()
+    assert [row["significant"] for row in rows].count("true") == int(found.significant().sum())
+
+
+def test_json_reads_back() -> None:
+    """JSON says once what is true of all rows, and gives each row as an object."""
+    found = _estimates()
+    document = json.loads(found.to_json(alpha=0.01))
+    assert document["n"] == 1000
+    assert document["threshold"] == found.threshold(0.01)
+    assert document["interval_of"] == "unbiased count"
+    assert [row["label"] for row in document["estimates"]] == list(NASTY)
+    assert [row["upper"] for row in document["estimates"]] == found.interval()[1].tolist()
+
+
+def test_adjusted_estimates_are_labelled() -> None:
+    """Exports of adjusted counts name the interval as that of the unbiased count."""
+    found = replace(_estimates(), adjusted="norm-sub", unbiased=_estimates().counts + 1)
+    names = list(found.columns())
+    assert names == [
+        "label",
+        "count",
+        "frequency",
+        "unbiased_count",
+        "unbiased_std_error",
+        "unbiased_lower",
+        "unbiased_upper",
+        "significant",
+    ]
+    assert "those of the unbiased counts" in found.table()
+    assert "interval of the unbiased count" in found.to_html()
+    assert json.loads(found.to_json())["adjusted"] == "norm-sub"
+
+
+def test_empty_estimates_are_presentable() -> None:
+    """When no row is left, every form still has its frame."""
+    none = _estimates().take([])
+    assert none.table().startswith("0 of 8 answers")
+    assert json.loads(none.to_json())["estimates"] == []
+    assert none.to_csv().count("\n") == 1
+    assert "<tbody></tbody>" in none.to_html()
+    none.plot().canvas.draw()  # type: ignore[attr-defined]
+
+
+def test_table_is_one_line_a_row() -> None:
+    """No label breaks the table or reaches the terminal as a control sequence."""
+    text = _estimates().table()
+    assert len(text.splitlines()) == 1 + 1 + 8 + 1
+    assert "\x1b" not in text
+    assert text.splitlines()[2].startswith('quote " comma ,')
+    assert repr(_estimates()) == _estimates().table(10)
+
+
+@given(st.text(max_size=60), st.integers(2, 50))
+def test_one_line_is_printable_and_fits(label: str, width: int) -> None:
+    """Any label becomes printable text of bounded width, and shows whether it was cut."""
+    line = one_line(label, width)
+    assert line.isprintable()
+    assert columns_of(line) <= width
+    assert len(line) <= 4 * width
+    assert line.endswith("…") or len(line) >= len(label)
+
+
+class _Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "rect", "path"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("form", ["page", "notebook"])
+def test_html_is_self_contained_and_escaped(form: str) -> None:
+    """Labels cannot add elements, all elements are closed, and nothing is fetched."""
+    found = _estimates()
+    page = found.to_html("<script>") if form == "page" else found._repr_html_()
+    parser = _Texts()
+    parser.feed(page)
+    assert not parser.open
+    assert not {"b", "script", "img", "link"} & set(parser.tags)
+    assert parser.tags.count("svg") == 8
+    assert "http" not in page
+
+
+def test_notebook_table_is_short() -> None:
+    """A notebook shows the largest fifty."""
+    many = Estimates(np.arange(40_000.0), np.ones(40_000), 10**6, 1.0)
+    assert many._repr_html_().count("<svg") == 50
+    assert "50 of 40,000 answers" in many._repr_html_()
+
+
+def test_plot_has_axes_units_and_legend() -> None:
+    """Bars carry their labels, the axes their units, and the legend every element."""
+    found = _estimates()
+    axes = found.plot(truth=np.full(8, 100.0)).axes[0]
+    texts = {text.get_text() for text in axes.get_legend().get_texts()}
+    assert texts == {
+        "unbiased count",
+        "95 % interval",
+        "true count",
+        "threshold of significance (alpha = 0.05)",
+    }
+    assert axes.get_xlabel() == "people who gave the answer (of 1,000)"
+    assert axes.get_ylabel() == "answer"
+    assert len(axes.patches) == 8
+
+
+def test_plot_draws_any_label() -> None:
+    """No label is taken for a formula or makes the drawing warn of a missing glyph."""
+    figure = _estimates().plot()
+    figure.savefig(io.BytesIO(), format="png")
+    figure.savefig(io.BytesIO(), format="svg")
+
+
+def test_plot_of_many_values_is_a_rank_plot() -> None:
+    """40,000 values become one curve over their rank, in a file of ordinary size."""
+    rng = np.random.default_rng(2)
+    counts = 1e6 / np.arange(1, 40_001) + rng.normal(0, 500, 40_000)
+    many = Estimates(counts, np.full(40_000, 500.0), 10_000_000, 500.0)
+    figure = many.plot(top=None, truth=1e6 / np.arange(1, 40_001))
+    assert figure.axes[0].get_xlabel() == "rank of the answer"
+    image = io.BytesIO()
+    figure.savefig(image, format="png")
+    assert 5_000 < len(image.getvalue()) < 500_000
+    assert len(many.plot().axes[0].patches) == 25
+
+
+def test_plot_refuses_a_truth_of_another_length() -> None:
+    """True counts have to be one for each answer."""
+    with pytest.raises(InvalidParameter, match="expected 8 true counts"):
+        _estimates().plot(truth=[1, 2, 3])
+
+
+def test_plot_leaves_pyplot_alone() -> None:
+    """Drawing imports no pyplot, whose state is global."""
+    code = (
+        "import io, sys, numpy as np, deniable;"
+        "figure = deniable.Estimates(np.ones(3), np.ones(3), 9, 1.0).plot();"
+        "figure.savefig(io.BytesIO(), format='png');"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
