@@ -30,12 +30,12 @@ from deniable.errors import (
     InvalidDocument,
     InvalidParameter,
     InvalidReport,
-    OutOfDomain,
 )
 from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
 from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
 from deniable.statistic import Counts, Statistic
+from deniable.validation import check_reports, check_shares, check_values
 
 Reports = npt.NDArray[Any]  # of the protocol's report_dtype, which only it knows
 Values = npt.ArrayLike
@@ -290,7 +290,7 @@ class Protocol(ABC):
         ``frequency`` is the true share of the value; at 0 this is the paper's approximation
         Var*.       [eq:absvar_exact] [eq:absvar]
         """
-        share = self._check_share(n, frequency)
+        share = check_shares(n, frequency)
         q, gap = self.parameters.q, self.parameters.gap
         rest = float(1 - self.parameters.exact_p - self.parameters.exact_q)
         result = n * (q * (1 - q) / gap**2 + share * rest / gap)
@@ -328,71 +328,13 @@ class Protocol(ABC):
             )
         return protocol
 
-    # Checks at the public edge; what is below them trusts its input.
-
     def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
-        array = np.asarray(values)
-        if array.ndim != 1:
-            raise InvalidParameter(
-                f"expected a one-dimensional list or array of values, got {array.ndim} "
-                "dimensions; for a single answer pass a list of one",
-                value=array.shape,
-            )
-        if array.size == 0:
-            return np.empty(0, dtype=np.uint64)
-        if array.dtype == object and all(type(item) is int for item in array):
-            outside = next(i for i, item in enumerate(array) if not 0 <= item < 1 << 63)
-            raise self._outside(array[outside], outside)
-        if array.dtype.kind not in "iu":
-            raise InvalidParameter(
-                f"expected whole numbers from 0 to {self.domain_size - 1}, got {array.dtype} "
-                f"such as {array[0]!r}; map answers to values with a Question",
-                value=array[0],
-            )
-        wrong = (array < 0) | (array > self.domain_size - 1)
-        if wrong.any():
-            outside = int(np.argmax(wrong))
-            raise self._outside(int(array[outside]), outside)
-        return array.astype(np.uint64)
-
-    def _outside(self, value: int, position: int) -> OutOfDomain:
-        return OutOfDomain(
-            f"expected values from 0 to {self.domain_size - 1}, got {value} at position "
-            f"{position}; map answers to values with a Question",
-            value=value,
-        )
+        return check_values(values, self.domain_size)
 
     def _check_reports(self, reports: object) -> Reports:
-        base, shape = self.report_dtype.base, self.report_dtype.shape
-        if (
-            not isinstance(reports, np.ndarray)
-            or reports.dtype != base
-            or reports.ndim != 1 + len(shape)
-            or reports.shape[1:] != shape
-        ):
-            came = getattr(reports, "dtype", type(reports).__name__)
-            raise InvalidReport(
-                f"expected an array of {self.name} reports, {base} of shape (n, *{shape}), got "
-                f"{came} of shape {np.shape(reports) if isinstance(reports, np.ndarray) else '-'}; "
-                "use privatize or parse to make it",
-                value=came,
-            )
-        self._validate(reports)
-        return reports
-
-    @staticmethod
-    def _check_share(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        if not (isinstance(n, int | np.integer) and n >= 0):
-            raise InvalidParameter(
-                f"expected a whole number of people, 0 or more, got {n!r}", value=n
-            )
-        share = np.asarray(frequency, dtype=np.float64)
-        if not np.all((share >= 0) & (share <= 1)):
-            raise InvalidParameter(
-                f"expected frequencies from 0 to 1, got {frequency!r}; divide counts by n",
-                value=frequency,
-            )
-        return share
+        checked = check_reports(reports, self.report_dtype, self.name)
+        self._validate(checked)
+        return checked
 
 
 @dataclass(frozen=True, eq=False)

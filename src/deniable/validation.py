@@ -1,12 +1,14 @@
-"""Checks that every protocol makes of its parameters."""
+"""Checks at the public edge; what is below them trusts its input."""
 
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from deniable.errors import InvalidParameter
+from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 
 _MAX_EPSILON = 100.0
 _MAX_DOMAIN = (1 << 31) - 1
@@ -53,3 +55,66 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
         if largest < 1 << (8 * np.dtype(code).itemsize):
             return np.dtype(code)
     return np.dtype("<u8")
+
+
+def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint64]:
+    """Return values of a domain as an array, or name the first that is none."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InvalidParameter(
+            f"expected a one-dimensional list or array of values, got {array.ndim} "
+            "dimensions; for a single answer pass a list of one",
+            value=array.shape,
+        )
+    if array.size == 0:
+        return np.empty(0, dtype=np.uint64)
+    if array.dtype == object and all(type(item) is int for item in array):
+        wrong = np.array([not 0 <= item < domain_size for item in array])
+    elif array.dtype.kind in "iu":
+        wrong = (array < 0) | (array > domain_size - 1)
+    else:
+        raise InvalidParameter(
+            f"expected whole numbers from 0 to {domain_size - 1}, got {array.dtype} "
+            f"such as {array[0]!r}; map answers to values with a Question",
+            value=array[0],
+        )
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise OutOfDomain(
+            f"expected values from 0 to {domain_size - 1}, got {array[position]} at position "
+            f"{position}; map answers to values with a Question",
+            value=int(array[position]),
+        )
+    return array.astype(np.uint64)
+
+
+def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> npt.NDArray[Any]:
+    """Return an array of reports of the given type, or say what it is instead."""
+    base, shape = dtype.base, dtype.shape
+    if (
+        isinstance(reports, np.ndarray)
+        and reports.dtype == base
+        and reports.ndim == 1 + len(shape)
+        and reports.shape[1:] == shape
+    ):
+        return reports
+    came = getattr(reports, "dtype", type(reports).__name__)
+    raise InvalidReport(
+        f"expected an array of {name} reports, {base} of shape (n, *{shape}), got {came} of shape "
+        f"{reports.shape if isinstance(reports, np.ndarray) else '-'}; use privatize or parse to "
+        "make it",
+        value=came,
+    )
+
+
+def check_shares(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return shares of ``n`` people as an array, or say what is impossible about them."""
+    if not (isinstance(n, int | np.integer) and n >= 0):
+        raise InvalidParameter(f"expected a whole number of people, 0 or more, got {n!r}", value=n)
+    share = np.asarray(frequency, dtype=np.float64)
+    if not np.all((share >= 0) & (share <= 1)):
+        raise InvalidParameter(
+            f"expected frequencies from 0 to 1, got {frequency!r}; divide counts by n",
+            value=frequency,
+        )
+    return share

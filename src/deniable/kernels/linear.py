@@ -17,15 +17,27 @@ for each report and each w instead (`decode_codes`).
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels.arithmetic import (
+    Arithmetic,
+    Numbers,
+    Table,
+    Word,
+    arithmetic,
+    divide,
+    dot,
+    invert,
+    negate,
+    plus,
+    times,
+)
 from deniable.kernels.compilation import kernel
 from deniable.kernels.costs import choose, folded_size, level_start
-from deniable.kernels.fields import LARGEST_POWER, LARGEST_TABLE, Field
+from deniable.kernels.fields import LARGEST_TABLE, Field
 from deniable.kernels.parallel import run_chunks, threads
 
 if TYPE_CHECKING:
@@ -35,9 +47,6 @@ Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
 Cells = npt.NDArray[np.signedinteger[Any]]
 Small = npt.NDArray[np.uint16]
-Table = npt.NDArray[np.uint32]
-Word = np.uint64
-Numbers = tuple[Word, Word, Word]
 
 _CHUNK = 1 << 17
 _SERIAL = 1 << 20
@@ -46,101 +55,9 @@ _BLOCK = 1024
 """How many cells of a fibre are sheared at once: with all lanes, they fit in the cache."""
 
 
-class _Arithmetic(NamedTuple):
-    """A field as kernels see it: plain numbers, and one array with whatever tables it needs.
-
-    The table has the reciprocals at 0, the logarithms at g, the powers at 2 g and the sums at 6 g.
-    One array, kept apart from the numbers, spares the kernels from counting references.
-    """
-
-    numbers: Numbers  # g, p, and k where p = 2 or else 0
-    table: Table
-
-
-@lru_cache(maxsize=16)
-def _arithmetic(field: Field) -> _Arithmetic:
-    g, p, k = field.order, field.characteristic, field.degree
-    numbers = (np.uint64(g), np.uint64(p), np.uint64(k if p == 2 else 0))
-    if g > LARGEST_POWER:
-        return _Arithmetic(numbers, np.empty(0, np.uint32))
-    tables: list[npt.NDArray[np.uint64] | npt.NDArray[np.int64]] = [field.inverse(np.arange(g))]
-    if k > 1:
-        tables += [field.logarithms, field.powers, np.zeros(3, np.uint64)]
-    if k > 1 and p > 2 and g <= LARGEST_TABLE:
-        tables += [field.sums.ravel()]
-    return _Arithmetic(numbers, np.concatenate([part.astype(np.uint32) for part in tables]))
-
-
-@kernel
-def _divide(x: Word, f: Numbers) -> tuple[Word, Word]:
-    g, _, shift = f
-    if shift:
-        return x >> shift, x & (g - np.uint64(1))
-    return x // g, x % g
-
-
-@kernel
-def _times(a: Word, b: Word, f: Numbers, table: Table) -> Word:
-    g, p, _ = f
-    if p == g:
-        return a * b % g
-    return np.uint64(table[np.uint64(2) * g + table[g + a] + table[g + b]])
-
-
-@kernel
-def _plus(a: Word, b: Word, f: Numbers, table: Table) -> Word:
-    g, p, shift = f
-    if shift:
-        return a ^ b
-    if p == g:
-        return a + b - g if a + b >= g else a + b
-    if len(table) > np.uint64(6) * g:
-        return np.uint64(table[np.uint64(6) * g + a * g + b])
-    total, place = np.uint64(0), np.uint64(1)
-    while place < g:
-        total += (a // place + b // place % p) % p * place
-        place *= p
-    return total
-
-
-@kernel
-def _negate(a: Word, f: Numbers, table: Table) -> Word:
-    """-a = (p - 1) a, where the integer p - 1 is also the name of that element."""
-    return _times(a, f[1] - np.uint64(1), f, table)
-
-
-@kernel
-def _invert(a: Word, f: Numbers, table: Table) -> Word:
-    """1/a from the table, or in a large prime field as a^(g-2)."""
-    if len(table):
-        return np.uint64(table[a])
-    result, exponent = np.uint64(1), f[0] - np.uint64(2)
-    while exponent:
-        if exponent & np.uint64(1):
-            result = a * result % f[0]
-        a = a * a % f[0]
-        exponent >>= np.uint64(1)
-    return result
-
-
-@kernel
-def _dot(u: Word, v: Word, f: Numbers, table: Table) -> Word:
-    g, p, _ = f
-    total = np.uint64(0)
-    # In a prime field one remainder at the end will do: t (g-1)^2 < 2^64 where g^t < 2^64.
-    while u and v:
-        u, a = _divide(u, f)
-        v, b = _divide(v, f)
-        if p == g:
-            total += a * b
-        else:
-            total = _plus(total, _times(a, b, f, table), f, table)
-    return total % g if p == g else total
-
-
 @kernel
 def _perturb(
-    values: Counts, words: Codes, field: _Arithmetic, scheme: tuple[Word, Word, Word], codes: Codes
+    values: Counts, words: Codes, field: Arithmetic, scheme: tuple[Word, Word, Word], codes: Codes
 ) -> None:
     (f, table), (step, p, q) = field, scheme
     one, shift = np.uint64(1), np.uint64(0)
@@ -151,7 +68,7 @@ def _perturb(
     for i in range(len(values)):
         u = words[i, 0] >> shift if shifting else words[i, 0] // step
         r = words[i, 1]
-        y = _dot(u, np.uint64(values[i]), f, table)
+        y = dot(u, np.uint64(values[i]), f, table)
         y += np.uint64(0) if r < p else one + (r - p) // q
         codes[i] = u * f[0] + (y - f[0] if y >= f[0] else y)
 
@@ -175,7 +92,7 @@ def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of 
 
     def fill(start: int, stop: int) -> None:
         part = slice(start, stop)
-        _perturb(values[part], words[part], _arithmetic(field), scheme, codes[part])
+        _perturb(values[part], words[part], arithmetic(field), scheme, codes[part])
 
     run_chunks(fill, len(values), _CHUNK)
     return codes
@@ -185,15 +102,15 @@ def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of 
 def _normalise(u: Word, f: Numbers, table: Table) -> tuple[int, Word, Word]:
     """The level of u != 0, the start of its g cells there, and the scale for it and for y."""
     level = 0
-    u, first = _divide(u, f)
+    u, first = divide(u, f)
     while not first:
         level += 1
-        u, first = _divide(u, f)
-    scale = _invert(first, f, table)
+        u, first = divide(u, f)
+    scale = invert(first, f, table)
     base, place = np.uint64(0), f[0]
     while u:
-        u, digit = _divide(u, f)
-        base += _times(scale, digit, f, table) * place
+        u, digit = divide(u, f)
+        base += times(scale, digit, f, table) * place
         place *= f[0]
     return level, base, scale
 
@@ -201,21 +118,21 @@ def _normalise(u: Word, f: Numbers, table: Table) -> tuple[int, Word, Word]:
 @kernel
 def _canonical(code: Word, t: int, f: Numbers, table: Table) -> tuple[int, Word]:
     """The level and the cell of a report."""
-    u, y = _divide(code, f)
+    u, y = divide(code, f)
     if not u:
         return t, np.uint64(1 if y else 0)
     level, base, scale = _normalise(u, f, table)
-    return level, base + _times(scale, y, f, table)
+    return level, base + times(scale, y, f, table)
 
 
 @kernel
 def _fold_codes(
-    codes: Codes, counts: Counts, field: _Arithmetic, starts: Codes, folded: Counts
+    codes: Codes, counts: Counts, field: Arithmetic, starts: Codes, folded: Counts
 ) -> None:
     f, table = field
     previous, start, scale = np.uint64(0), np.uint64(0), np.uint64(0)
     for i in range(len(codes)):
-        u, y = _divide(codes[i], f)
+        u, y = divide(codes[i], f)
         if not u:
             folded[len(folded) - (1 if y else 2)] += counts[i]
             continue
@@ -223,12 +140,12 @@ def _fold_codes(
         if u != previous:
             level, base, scale = _normalise(u, f, table)
             previous, start = u, starts[level] + base
-        folded[start + _times(scale, y, f, table)] += counts[i]
+        folded[start + times(scale, y, f, table)] += counts[i]
 
 
 @kernel
 def _fold_rows(
-    rows: Counts, first: Word, field: _Arithmetic, tables: tuple[Small, Codes], folded: Counts
+    rows: Counts, first: Word, field: Arithmetic, tables: tuple[Small, Codes], folded: Counts
 ) -> None:
     """Fold the rows C[u, ...] for u = first, first + 1, ...; none of them is zero."""
     (f, table), (products, starts) = field, tables
@@ -259,7 +176,7 @@ def _fold(fold: Callable[[int, int, Counts], None], total: int, work: int, size:
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
     """Count the reports of each cell; the levels 0 .. t follow each other."""
-    f, starts = _arithmetic(field), _starts(field, t)
+    f, starts = arithmetic(field), _starts(field, t)
 
     def fold(start: int, stop: int, folded: Counts) -> None:
         _fold_codes(codes[start:stop], counts[start:stop], f, starts, folded)
@@ -269,7 +186,7 @@ def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
 
 def fold_table(table: Counts, field: Field, t: int) -> Counts:
     """Fold the counts of all g^(t+1) report codes, for g up to 1024."""
-    g, f, starts = field.order, _arithmetic(field), _starts(field, t)
+    g, f, starts = field.order, arithmetic(field), _starts(field, t)
     rows, products = table.reshape(-1, g), field.products.astype(np.uint16)
 
     def fold(start: int, stop: int, folded: Counts) -> None:
@@ -421,7 +338,7 @@ def decode_dense(table: Counts, field: Field, t: int, d: int) -> Counts:
 
 @kernel
 def _canonicalise(
-    codes: Codes, t: int, field: _Arithmetic, levels: npt.NDArray[np.uint8], cells: Codes
+    codes: Codes, t: int, field: Arithmetic, levels: npt.NDArray[np.uint8], cells: Codes
 ) -> None:
     f, table = field
     for i in range(len(codes)):
@@ -430,30 +347,29 @@ def _canonicalise(
 
 @kernel
 def _solve(
-    cells: Codes, counts: Counts, field: _Arithmetic, supports: Counts, part: tuple[int, int]
+    cells: Codes, counts: Counts, field: Arithmetic, supports: Counts, part: tuple[int, int, int]
 ) -> None:
     """Add the supports of w g + v_j, where v_j = y - <a, w>, for a range of w."""
-    (f, table), (start, stop) = field, part
-    g = np.int64(f[0])
+    (f, table), (start, stop, g) = field, part
     line = np.zeros(min(g, stop), np.uint64)
     for i in range(len(cells)):
-        a, y = _divide(cells[i], f)
-        high, slope = _divide(a, f)
-        slope = _negate(slope, f, table)
+        a, y = divide(cells[i], f)
+        high, slope = divide(a, f)
+        slope = negate(slope, f, table)
         # The lowest digit of w runs along a line, worked out once for all the digits above it.
         for low in range(min(stop, g)):
-            line[low] = _times(slope, np.uint64(low), f, table)
+            line[low] = times(slope, np.uint64(low), f, table)
         for row in range(start // g, (stop - 1) // g + 1):
-            base = _plus(y, _negate(_dot(high, np.uint64(row), f, table), f, table), f, table)
+            base = plus(y, negate(dot(high, np.uint64(row), f, table), f, table), f, table)
             for w in range(max(start, row * g), min(stop, row * g + g)):
-                v = w * g + np.int64(_plus(base, line[w - row * g], f, table))
+                v = w * g + np.int64(plus(base, line[w - row * g], f, table))
                 if v < len(supports):
                     supports[v] += counts[i]
 
 
 def decode_codes(codes: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value by solving for them, report by report, without a table."""
-    g, f = field.order, _arithmetic(field)
+    g, f = field.order, arithmetic(field)
     kinds, cells = np.empty(len(codes), np.uint8), np.empty(len(codes), np.uint64)
 
     def canonicalise(start: int, stop: int) -> None:
@@ -476,7 +392,7 @@ def _solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -
     chunk = min(_share(rows, rows * len(cells)), max(1, _CHUNK // g))
 
     def solve(start: int, stop: int) -> None:
-        _solve(cells, counts, _arithmetic(field), supports, (start, stop))
+        _solve(cells, counts, arithmetic(field), supports, (start, stop, g))
 
     run_chunks(solve, rows, chunk)
 

@@ -34,7 +34,7 @@ from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.unary import _Unary
 from deniable.randomness import WORD, exponential_bounds
 from deniable.statistic import Counts
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.validation import check_domain_size, check_epsilon, check_shares
 
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""
@@ -205,7 +205,7 @@ class SHE(Protocol):
 
         [thm:hist], where the paper writes the Laplace variance with its scale inverted.
         """
-        share = self._check_share(n, frequency)
+        share = check_shares(n, frequency)
         result = n * self._report_variance * np.ones_like(share)
         return float(result) if np.ndim(result) == 0 else result
 
