@@ -1,0 +1,52 @@
+"""The command line: parse, call the library, print.
+
+``deniable --help`` must be quick, so a command's module, and whatever it needs, is imported only
+when that command runs; the one-line summaries stand here.
+"""
+
+from __future__ import annotations
+
+import click
+
+from deniable.cli.group import CommandLine, Lazy
+
+COMMANDS = {
+    "demo": Lazy("demo", "Five million people report their surname, deniably."),
+    "plan": Lazy("plan", "Solve for people, epsilon or error, given the other two."),
+    "recommend": Lazy("recommend", "Rank the protocols for an epsilon and a domain size."),
+    "simulate": Lazy("simulate", "Try protocols on your own data before collecting."),
+    "question": Lazy("question", "Create a question, or show one."),
+    "privatize": Lazy("privatize", "Turn answers into deniable reports."),
+    "tally": Lazy("tally", "Sum up report files and tally files."),
+    "estimate": Lazy("estimate", "Estimate how many people gave each answer."),
+    "audit": Lazy("audit", "Prove or measure the epsilon of a protocol."),
+    "reproduce": Lazy("reproduce", "Recompute a table or figure of the paper."),
+    "vectors": Lazy("vectors", "Write the test vectors for other implementations."),
+    "reference": Lazy("reference", "Write the reference of this command line."),
+}
+
+
+@click.group(
+    cls=CommandLine,
+    lazy=COMMANDS,
+    examples=[
+        "deniable demo",
+        "deniable question create fruit --label kiwi --label fig --epsilon 1 -o fruit.json",
+        "deniable privatize fruit.json answers.txt -o reports.bin",
+        "deniable tally fruit.json reports.bin -o tally.bin",
+        "deniable estimate fruit.json tally.bin",
+    ],
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="deniable", message="deniable %(version)s")
+def cli() -> None:
+    """Count what people do without learning what any one of them did.
+
+    Answers become deniable reports (privatize), reports are summed up (tally), and the sum tells
+    how many people gave each answer (estimate), within error bars.
+    """
+
+
+def main() -> None:
+    """Run the command line."""
+    cli.main(prog_name="deniable")

@@ -1,0 +1,96 @@
+"""The protocol that a user names: ``OLH``, ``THE:theta=1``, ``UE:p=0.5:q=0.2`` or ``auto``."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import cast
+
+from deniable.cli.group import InputError
+from deniable.protocol import Protocol
+from deniable.protocols import discover
+from deniable.protocols.hashing import OpenLH
+
+AUTO = "auto"
+OPEN = OpenLH.__name__
+
+
+def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -> Protocol:
+    """Return the protocol that ``text`` names; a domain size of None stands for an open domain."""
+    name, *settings = text.split(":")
+    if name.lower() == AUTO:
+        return _recommended(_needed(epsilon), domain_size)
+    kind = find_protocol(name)
+    known = {f.name: f for f in fields(cast("type", kind))}
+    given: dict[str, object] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or key not in known or key in {"epsilon", "domain_size"}:
+            own = [k for k in known if k not in {"epsilon", "domain_size"}]
+            raise InputError(
+                f"expected {kind.__name__} with {' and '.join(own) or 'no settings'}, got "
+                f"{setting!r}; write for example --protocol {_example(kind, own)}"
+            )
+        given[key] = _number(setting, value)
+    if "epsilon" in known:
+        if epsilon is not None or known["epsilon"].default is MISSING:
+            given["epsilon"] = _needed(epsilon)
+    elif epsilon is not None:
+        raise InputError(
+            f"expected no epsilon for {kind.__name__}, whose settings give it, got {epsilon:g}; "
+            "leave out --epsilon"
+        )
+    if "domain_size" in known:
+        if domain_size is None:
+            raise InputError(
+                f"expected a protocol for an open domain, got {kind.__name__}; use {OPEN}"
+            )
+        given["domain_size"] = domain_size
+    missing = [k for k, f in known.items() if f.default is MISSING and k not in given]
+    if missing:
+        raise InputError(
+            f"expected {kind.__name__} with {' and '.join(missing)}, got none; write for example "
+            f"--protocol {_example(kind, missing)}"
+        )
+    return kind(**given)
+
+
+def find_protocol(name: str) -> type[Protocol]:
+    """Return the protocol of that name, in capital letters or not; GRR is DE."""
+    known = {each.lower(): kind for each, kind in discover().items()}
+    known["grr"] = known["de"]
+    if name.lower() not in known:
+        raise InputError(
+            f"expected a protocol among {', '.join(discover())}, got {name!r}; name one of them"
+        )
+    return known[name.lower()]
+
+
+def takes(kind: type[Protocol], argument: str) -> bool:
+    """Tell whether a protocol is made with ``argument``; without a domain size it is open."""
+    return argument in {f.name for f in fields(cast("type", kind))}
+
+
+def _recommended(epsilon: float, domain_size: int | None) -> Protocol:
+    if domain_size is None:
+        return OpenLH(epsilon)
+    from deniable.advice import recommend  # noqa: PLC0415 - only auto needs advice
+
+    return recommend(epsilon, domain_size).best.protocol
+
+
+def _needed(epsilon: float | None) -> float:
+    if epsilon is None:
+        raise InputError("expected an epsilon, got none; pass for example --epsilon 1")
+    return epsilon
+
+
+def _number(setting: str, value: str) -> float | int:
+    try:
+        return float(value) if any(mark in value.lower() for mark in ".en") else int(value)
+    except ValueError as error:
+        raise InputError(f"expected a number, got {setting!r}; write for example g=16") from error
+
+
+def _example(kind: type[Protocol], settings: list[str]) -> str:
+    usual = {"g": "16", "theta": "1", "p": "0.5", "q": "0.2"}
+    return ":".join([kind.__name__, *(f"{key}={usual.get(key, '1')}" for key in settings)])

@@ -1,0 +1,165 @@
+"""``deniable demo``: a survey of five million people, from their surnames to the estimates."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass
+from importlib.resources import files
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from deniable.cli.display import open_console, print_estimates, show_progress
+from deniable.cli.group import Command
+from deniable.estimates import Estimates
+from deniable.protocols.hashing import OLH
+from deniable.question import Question
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_CENSUS = "data/surnames-us-census-2010-top1000.csv"
+_OTHER = "(other)"
+_CHUNK = 250_000
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the demo shows: the truth, the estimates, and what they cost."""
+
+    question: Question
+    truth: npt.NDArray[np.int64]
+    estimates: Estimates
+    seconds: dict[str, float]
+
+
+@click.command(
+    cls=Command,
+    examples=["deniable demo", "deniable demo --epsilon 1 --people 1000000 --json"],
+)
+@click.option("--people", default=5_000_000, show_default=True, type=click.IntRange(1),
+              help="How many people are simulated.")  # fmt: skip
+@click.option("--epsilon", default=2.0, show_default=True, help="The privacy loss of a report.")
+@click.option("--top", default=25, show_default=True, type=click.IntRange(1), help="Rows to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def demo(people: int, epsilon: float, top: int, as_json: bool) -> None:
+    """Five million people report their surname, deniably.
+
+    Surnames are drawn from the 2010 US census; every person sends one report, made with the
+    operating system's randomness. The table compares the truth, which only a simulation knows,
+    with what the reports tell.
+    """
+    survey = run_survey(people, epsilon)
+    if as_json:
+        click.echo(json.dumps(_document(survey, top), indent=2, ensure_ascii=False))
+    else:
+        show(survey, top, open_console())
+
+
+def run_survey(people: int, epsilon: float) -> Survey:
+    """Draw people from the census, collect one report from each, and estimate the counts."""
+    labels, bearers = read_census()
+    question = Question("surname", labels, OLH(epsilon, len(labels)), other=_OTHER)
+    population = np.random.default_rng(2010)  # the people are repeatable, their noise is not
+    truth = np.zeros(len(labels), dtype=np.int64)
+    seconds = dict.fromkeys(("draw", "privatize", "tally", "estimate"), 0.0)
+    tally = question.tally(iter(()))
+    with show_progress("Collecting reports", people) as advance:
+        for start in range(0, people, _CHUNK):
+            clock = perf_counter()
+            size = min(_CHUNK, people - start)
+            values = population.choice(len(labels), size, p=bearers / bearers.sum())
+            truth += np.bincount(values, minlength=len(labels))
+            drawn = perf_counter()
+            reports = question.protocol.privatize(values)
+            privatized = perf_counter()
+            tally += question.tally(reports)
+            seconds["draw"] += drawn - clock
+            seconds["privatize"] += privatized - drawn
+            seconds["tally"] += perf_counter() - privatized
+            advance(start + size)
+        clock = perf_counter()
+        estimates = question.estimate(tally)
+        seconds["estimate"] = perf_counter() - clock
+    return Survey(question, truth, estimates, seconds)
+
+
+def read_census() -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
+    """Return the surnames, the rest last, and how many people bear each."""
+    text = files("deniable").joinpath(_CENSUS).read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    labels = tuple(row["name"] if row["name"] == _OTHER else row["name"].title() for row in rows)
+    return labels, np.array([float(row["count"]) for row in rows])
+
+
+def show(survey: Survey, top: int, console: Console) -> None:
+    """Print the survey's table and what it means."""
+    question, estimates, rows = survey.question, survey.estimates, _rows(survey)
+    protocol, low_high = question.protocol, estimates.interval()
+    covered = np.mean((low_high[0] <= survey.truth) & (survey.truth <= low_high[1]))
+    console.print(
+        f"{estimates.n:,} people, {len(rows):,} surnames and the rest, {protocol.name} at "
+        f"epsilon = {protocol.epsilon:g}\n",
+        style="bold",
+    )
+    print_estimates(console, estimates.take(rows[:top]), truth=survey.truth[rows[:top]])
+    size = protocol.report_dtype.itemsize
+    spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in survey.seconds.items())
+    console.print(
+        f"\n{int(estimates.significant()[rows].sum())} of {len(rows):,} surnames are significant, "
+        f"{covered:.1%} of all intervals cover the truth.\nOne report: {size} bytes. "
+        f"Time: {sum(survey.seconds.values()):.1f} s ({spent}).\n\n{_meaning(survey)}"
+    )
+
+
+def _rows(survey: Survey) -> npt.NDArray[np.int64]:
+    """Return the surnames by their true count, leaving out the one that stands for the rest."""
+    other = (survey.question.labels or ()).index(_OTHER)
+    order = np.argsort(-survey.truth, kind="stable")
+    return np.asarray(order[order != other], dtype=np.int64)
+
+
+def _meaning(survey: Survey) -> str:
+    """Say what one report tells about one person, by Bayes' rule with the most common answer."""
+    factor = math.exp(survey.question.protocol.realised_epsilon)
+    first = _rows(survey)[0]
+    before = survey.truth[first] / survey.estimates.n
+    after = factor * before / (factor * before + 1 - before)
+    name = (survey.question.labels or ())[first]
+    return (
+        f"Whoever sees one report can make any one surname at most e^epsilon = {factor:.2f} times "
+        f"likelier against any other: the chance that its sender is a {name}, {before:.2%} "
+        f"beforehand, is at most {after:.1%} afterwards. Which surname was meant stays unknown, "
+        "however much they compute."
+    )
+
+
+def _document(survey: Survey, top: int) -> dict[str, object]:
+    estimates, labels = survey.estimates, survey.question.labels or ()
+    low, high = estimates.interval()
+    significant = estimates.significant()
+    rows = _rows(survey)
+    return {
+        "people": estimates.n,
+        "protocol": survey.question.protocol.specification(),
+        "report_bytes": survey.question.protocol.report_dtype.itemsize,
+        "significant": int(significant[rows].sum()),
+        "threshold": estimates.threshold(),
+        "seconds": survey.seconds,
+        "surnames": [
+            {
+                "label": labels[i],
+                "true": int(survey.truth[i]),
+                "estimated": float(estimates.counts[i]),
+                "low": float(low[i]),
+                "high": float(high[i]),
+                "significant": bool(significant[i]),
+            }
+            for i in rows[:top]
+        ],
+    }

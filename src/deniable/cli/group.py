@@ -1,0 +1,144 @@
+"""The command group: commands that load when they run, and the one place that reports errors."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from deniable.errors import DeniableError
+
+_WRONG = 2
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """A command that is not loaded yet: its module in ``deniable.cli``, and what it does."""
+
+    module: str
+    summary: str
+
+
+class Command(click.Command):
+    """A command whose help ends with examples, which the tests run."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        write_examples(self.examples, formatter)
+
+
+class LazyGroup(click.Group):
+    """A group that lists its commands without importing them."""
+
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, Lazy], examples: Sequence[str] = (), **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazy = lazy
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
+        write_examples(self.examples, formatter)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which one uses them."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command."""
+        if cmd_name not in self.lazy:
+            return None
+        module = import_module(f"deniable.cli.{self.lazy[cmd_name].module}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or suggest the nearest one."""
+        if args[0] not in self.lazy and not args[0].startswith("-"):
+            near = get_close_matches(args[0], self.lazy, n=1)
+            ctx.fail(f"no command {args[0]!r}{f', did you mean {near[0]!r}?' if near else ''}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the summaries, which are known without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy.items()])
+
+
+class InputError(click.ClickException):
+    """Something wrong in what the user gave: a file, a line of it, an option."""
+
+    exit_code = _WRONG
+
+
+class CommandLine(LazyGroup):
+    """The outermost group: whatever goes wrong inside ends as one line on stderr."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command; exit with 0, with 2 after an error, or with 130 when interrupted."""
+        try:
+            result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except click.UsageError as error:
+            path = error.ctx.command_path if error.ctx else "deniable"
+            _fail(f"{error.format_message().rstrip('.')}; see {path} --help")
+        except click.ClickException as error:
+            _fail(error.format_message())
+        except click.Abort:
+            _stop("interrupted", _INTERRUPTED)
+        except DeniableError as error:
+            _fail(str(error))
+        except OSError as error:
+            _fail(describe(error))
+        if not standalone_mode:
+            return result
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
+    """Write a section of examples, one in a line, never wrapped: they are for copying."""
+    with formatter.section("Examples"):
+        for example in examples:
+            formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
+
+
+def describe(error: OSError) -> str:
+    """Return a system error in one line: the file, what happened, and a remedy."""
+    remedies = {
+        errno.ENOENT: "check the path",
+        errno.EACCES: "check who may read and write it",
+        errno.EISDIR: "give a file",
+        errno.ENOSPC: "free some space; nothing was written under that name",
+    }
+    remedy = remedies.get(error.errno or 0, "check the file and the disk")
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}; {remedy}"
+
+
+def _fail(message: str) -> NoReturn:
+    _stop(message, _WRONG)
+
+
+def _stop(message: str, code: int) -> NoReturn:
+    click.echo(f"deniable: {' '.join(message.split())}", err=True)
+    sys.exit(code)

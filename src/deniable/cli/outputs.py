@@ -1,0 +1,84 @@
+"""Where results go: a file that appears whole or not at all, or standard output."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import BinaryIO, cast
+
+import click
+
+STDIO = "-"
+
+
+@contextmanager
+def open_output(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its name only when everything is on the disk.
+
+    The bytes go to a temporary file in the same directory, which is synchronised and renamed at
+    the end; on any error it is removed, and what was there before stays. - is standard output.
+    """
+    if str(path) == STDIO:
+        stream = sys.stdout.buffer
+        yield cast("BinaryIO", stream)
+        stream.flush()
+        return
+    # Through a link, the file it points to is replaced and not the link.
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    if target.exists() and not target.is_file():
+        with target.open("wb") as stream:  # a device or a named pipe has no temporary twin
+            yield stream
+        return
+    temporary = NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False)  # noqa: SIM115 - renamed below
+    try:
+        with temporary:
+            yield cast("BinaryIO", temporary)
+            temporary.flush()
+            os.fsync(temporary.fileno())
+        os.chmod(temporary.name, _mode(target))
+        os.replace(temporary.name, target)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary.name)
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            error.filename = error.filename or str(path)
+        raise
+    _synchronise(target.parent)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a whole file, or standard output for -."""
+    with open_output(path) as stream:
+        stream.write(data)
+
+
+def refuse_terminal(path: Path) -> None:
+    """Refuse to write binary data to a terminal."""
+    if str(path) == STDIO and sys.stdout.isatty():
+        raise click.UsageError("the output is binary; name a file with -o, or pipe it on")
+
+
+def _mode(target: Path) -> int:
+    """Return the permissions a new file would have: a temporary file is its owner's alone."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _synchronise(directory: Path) -> None:
+    """Make a rename durable; systems that cannot open directories have no need to."""
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

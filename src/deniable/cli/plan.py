@@ -1,0 +1,68 @@
+"""``deniable plan``: how many people, what epsilon or what error, before anything is collected."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from deniable.advice import meaning
+from deniable.advice import plan as solve
+from deniable.cli.choice import find_protocol
+from deniable.cli.display import open_console
+from deniable.cli.group import Command
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "deniable plan --domain-size 12 --users 20000 --error 0.01",
+        "deniable plan --domain-size 41270 --users 1000000 --epsilon 1",
+        "deniable plan --domain-size 100 --epsilon 1 --significant 0.005 --json",
+    ],
+)
+@click.option("--domain-size", type=int, required=True, help="How many answers there are.")
+@click.option("--users", type=int, help="How many people send a report.")
+@click.option("--epsilon", type=float, help="The privacy loss of one report.")
+@click.option("--error", type=float, help="The standard error of an estimated frequency: 0.01 is "
+              "one percentage point.")  # fmt: skip
+@click.option("--significant", type=float, help="In place of --error: the smallest frequency that "
+              "will be significant, with 95 % probability.")  # fmt: skip
+@click.option("--protocol", "name", help="Plan with this protocol. [default: the best one]")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+def plan(
+    *,
+    domain_size: int,
+    users: int | None,
+    epsilon: float | None,
+    error: float | None,
+    significant: float | None,
+    name: str | None,
+    as_json: bool,
+) -> None:
+    """Solve for people, epsilon or error, given the other two.
+
+    Give two of --users, --epsilon and one of --error and --significant.
+    """
+    if sum(x is not None for x in (users, epsilon, error, significant)) != 2 or None not in (
+        error,
+        significant,
+    ):
+        raise click.UsageError(
+            "give two of --users, --epsilon and one of --error and --significant; the third is "
+            "solved for"
+        )
+    found = solve(
+        domain_size,
+        users=users,
+        epsilon=epsilon,
+        error=error,
+        significant=significant,
+        protocol=None if name is None else find_protocol(name).__name__,
+    )
+    if as_json:
+        click.echo(json.dumps({**found.row(), "meaning": meaning(found.epsilon)}, indent=2))
+        return
+    console = open_console()
+    console.print(found.explanation, style="bold" if found.reachable else "bold red")
+    console.print(f"\n{meaning(found.epsilon)}")

@@ -1,0 +1,149 @@
+"""``deniable question``: what is asked, the answers, and the protocol that hides them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from deniable.cli.choice import AUTO, choose_protocol
+from deniable.cli.display import new_table, open_console
+from deniable.cli.group import Command, Lazy, LazyGroup
+from deniable.cli.inputs import check_stdin, read_labels, read_question
+from deniable.cli.options import FILE, output_option, question_argument
+from deniable.cli.outputs import STDIO, write_atomically
+from deniable.presentation.text import one_line
+from deniable.question import Question
+
+_SHOWN = 8
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "create": Lazy("question", "Create a question."),
+        "show": Lazy("question", "Show a question and what its reports cost."),
+    },
+    examples=["deniable question create --help", "deniable question show fruit.json"],
+)
+def question() -> None:
+    """Create a question, or show one.
+
+    A question file is what people and the server have in common. Its digest goes into every report
+    file and tally, so that answers to different questions are never mixed.
+    """
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "deniable question create fruit --label kiwi --label fig --epsilon 1 -o fruit.json",
+        "deniable question create fruit --labels labels.txt --other other --epsilon 1 -o f.json",
+        "deniable question create surname --labels names.csv --labels-column name --epsilon 2 "
+        "--protocol OLH -o surname.json",
+        "deniable question create site --open --epsilon 3 -o site.json",
+    ],
+)
+@click.argument("name")
+@click.option("--labels", "labels_file", type=FILE, metavar="FILE",
+              help="A file of labels: one on each line, a JSON array (.json), or a column of a "
+              "CSV, TSV, NDJSON or Parquet file.")  # fmt: skip
+@click.option("--labels-column", metavar="NAME", help="The column of --labels to take.")
+@click.option("--label", "labels", multiple=True, metavar="LABEL", help="One label; repeat it.")
+@click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
+@click.option("--other", metavar="LABEL",
+              help="The label that stands for all other answers; added if missing.")  # fmt: skip
+@click.option("--epsilon", type=float, help="The privacy loss of one report; 1 or 2 is usual.")
+@click.option("--protocol", "protocol_name", default=AUTO, show_default=True, metavar="NAME",
+              help="The protocol, with settings after colons: LH:g=16, THE:theta=1, "
+              "UE:p=0.5:q=0.2. auto takes the recommended one.")  # fmt: skip
+@output_option
+def create(
+    name: str,
+    *,
+    labels_file: Path | None,
+    labels_column: str | None,
+    labels: tuple[str, ...],
+    is_open: bool,
+    other: str | None,
+    epsilon: float | None,
+    protocol_name: str,
+    output: Path,
+) -> None:
+    """Create the question NAME.
+
+    The labels of the answers come from --labels, from --label, or from both; an --open question
+    has none. The order of the labels is part of the question.
+    """
+    if is_open and (labels or labels_file or other is not None):
+        raise click.UsageError("an --open question takes any answer; leave out the labels")
+    listed = (*(read_labels(labels_file, labels_column) if labels_file else ()), *labels)
+    if not listed and not is_open:
+        raise click.UsageError("no answers given: pass --labels, --label or --open")
+    if other is not None and other not in listed:
+        listed = (*listed, other)
+    protocol = choose_protocol(protocol_name, epsilon, None if is_open else len(listed))
+    made = Question(name, None if is_open else listed, protocol, other)
+    write_atomically(output, made.to_json().encode())
+    if str(output) != STDIO:
+        click.echo(f"{output}: {_headline(made)}", err=True)
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "deniable question show fruit.json",
+        "deniable question show fruit.json --json",
+        "deniable question show fruit.json --labels",
+    ],
+)
+@question_argument
+@click.option("--json", "as_json", is_flag=True, help="Print the question itself, as JSON.")
+@click.option("--labels", "only_labels", is_flag=True, help="Print the labels, as JSON lines.")
+def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
+    """Show the question in the file QUESTION and what its reports cost."""
+    check_stdin(question_file)
+    shown = read_question(question_file)
+    if as_json:
+        click.echo(shown.to_json(), nl=False)
+    elif only_labels:
+        for label in shown.labels or ():
+            click.echo(json.dumps(label, ensure_ascii=False))
+    else:
+        _print(shown)
+
+
+def _print(shown: Question) -> None:
+    protocol, labels = shown.protocol, shown.labels
+    listed = "any text" if labels is None else ", ".join(one_line(x) for x in labels[:_SHOWN])
+    more = "" if labels is None or len(labels) <= _SHOWN else ", …"
+    table = new_table("", "", left=2)
+    table.show_header = False
+    table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"
+    for name, value in (
+        ("name", one_line(shown.name, 200)),
+        ("answers", "open" if labels is None else f"{len(labels):,}: {listed}{more}"),
+        ("other", "none: answers that are not labels are refused" if shown.other is None
+         else one_line(shown.other)),
+        ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
+        ("realised", f"epsilon = {protocol.realised_epsilon:.17g}, from the weights that are run"),
+        ("p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"),
+        ("report", f"{protocol.report_dtype.itemsize:,} bytes"),
+        ("standard error", f"{float(protocol.variance(10_000)) ** 0.5:,.0f} people among 10,000, "
+         f"{float(protocol.variance(1_000_000)) ** 0.5:,.0f} among 1,000,000"),
+        ("digest", shown.digest),
+    ):  # fmt: skip
+        if labels is not None or name != "other":
+            table.add_row(Text(name, style="bold"), Text(value))
+    open_console().print(table)
+
+
+def _headline(made: Question) -> str:
+    answers = "any answer" if made.labels is None else f"{len(made.labels):,} answers"
+    size = made.protocol.report_dtype.itemsize
+    return (
+        f"{answers}, {made.protocol.name} at epsilon = {made.protocol.epsilon:.6g}, {size:,} bytes "
+        f"a report, digest {made.digest[:16]}…"
+    )

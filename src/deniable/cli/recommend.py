@@ -1,0 +1,67 @@
+"""``deniable recommend``: the protocols ranked for one epsilon and one domain size."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from deniable.advice import meaning
+from deniable.advice import recommend as rank
+from deniable.cli.display import new_table, open_console
+from deniable.cli.group import Command
+
+_HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "deniable recommend --epsilon 1 --domain-size 1000",
+        "deniable recommend --epsilon 4 --domain-size 41270 --users 8000000 --json",
+        "deniable recommend --epsilon 1 --domain-size 1000 --max-report-bytes 16",
+    ],
+)
+@click.option("--epsilon", type=float, required=True, help="The privacy loss of one report.")
+@click.option("--domain-size", type=int, required=True, help="How many answers there are.")
+@click.option("--users", type=int, help="How many people send a report.")
+@click.option("--max-report-bytes", type=int, help="The largest report that is acceptable.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def recommend(
+    *,
+    epsilon: float,
+    domain_size: int,
+    users: int | None,
+    max_report_bytes: int | None,
+    as_json: bool,
+) -> None:
+    """Rank the protocols for an epsilon and a domain size, by exact variance.
+
+    The variance is that of a count for one person, averaged over all answers. The last column
+    tells which protocol the guideline of the paper takes.
+    """
+    advice = rank(epsilon, domain_size, users, max_report_bytes)
+    if as_json:
+        document = {
+            "epsilon": advice.epsilon,
+            "domain_size": advice.domain_size,
+            "users": advice.users,
+            "max_report_bytes": advice.max_report_bytes,
+            "best": advice.best.name,
+            "guideline": advice.guideline,
+            "reason": advice.reason,
+            "options": [option.row() for option in advice.options],
+        }
+        click.echo(json.dumps(document, indent=2))
+        return
+    console = open_console()
+    shown = [i for i, head in enumerate(_HEADS) if users is not None or head != "std error"]
+    table = new_table(*(_HEADS[i] for i in shown))
+    for column in table.columns[-3:]:
+        column.justify, column.no_wrap = "left", False
+    for option in advice.options:
+        cells = option.cells(advice.best.mean_variance)
+        table.add_row(*(cells[i] for i in shown))
+    console.print(table)
+    console.print(f"\n{advice.reason}", style="bold")
+    console.print(f"\n{meaning(epsilon)}")

@@ -1,0 +1,54 @@
+"""``deniable reference``: docs/cli.md, written by the command line about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from deniable.cli import cli
+from deniable.cli.group import Command
+from deniable.cli.options import output_option
+from deniable.cli.outputs import write_atomically
+
+_WIDTH = 96
+_HEAD = """\
+# The command line
+
+Written by `deniable reference -o docs/cli.md` from the commands themselves. `-` stands for standard
+input or output. An error is one line on stderr that names the file, the line and the remedy; the
+exit code is 0 when all went well, 2 after an error and 130 when interrupted.
+"""
+
+
+@click.command(cls=Command, examples=["deniable reference", "deniable reference -o docs/cli.md"])
+@output_option
+def reference(output: Path) -> None:
+    """Write the reference of this command line, as Markdown."""
+    write_atomically(output, make_reference().encode())
+
+
+def make_reference() -> str:
+    """Return the help of every command as one page."""
+    sections = [f"## {path}\n\n```text\n{text}\n```\n" for path, text in _helps(cli, "deniable")]
+    return "\n".join([_HEAD, *sections])
+
+
+def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and all commands below it, with the words that call them."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from walk(below, f"{path} {name}")
+
+
+def _helps(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
+    for words, each in walk(command, path):
+        context = click.Context(
+            each, info_name=words, terminal_width=_WIDTH, help_option_names=["-h", "--help"]
+        )
+        yield words, each.get_help(context)

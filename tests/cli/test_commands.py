@@ -1,0 +1,312 @@
+"""What the commands print and write."""
+
+import csv
+import io
+import json
+from importlib.metadata import version
+
+import pytest
+
+from deniable import Question
+from deniable.advice import recommend
+from deniable.cli import COMMANDS
+from deniable.cli.reference import make_reference
+
+
+def test_version(shell):
+    """``--version`` prints the version of the package."""
+    assert shell("--version").text == f"deniable {version('deniable')}\n"
+
+
+def test_summaries_stand_in_the_help(shell):
+    """``--help`` lists every command with its summary."""
+    text = shell("--help").text
+    for name, lazy in COMMANDS.items():
+        assert f"  {name} " in text
+        assert lazy.summary in text
+
+
+def test_the_reference_is_up_to_date(request):
+    """docs/cli.md is what ``deniable reference`` writes."""
+    kept = request.config.rootpath / "docs" / "cli.md"
+    assert kept.read_text(encoding="utf-8") == make_reference(), (
+        "run deniable reference -o docs/cli.md"
+    )
+
+
+def test_auto_takes_the_recommended_protocol(shell):
+    """Without a protocol the question gets the one that the advice ranks first."""
+    made = shell("question", "create", "q", "--label", "a", "--label", "b", "--epsilon", 1).out
+    assert Question.from_json(made).protocol == recommend(1.0, 2).best.protocol
+    made = shell("question", "create", "q", "--open", "--epsilon", 3).out
+    assert Question.from_json(made).protocol.name == "OpenLH"
+
+
+@pytest.mark.parametrize(
+    ("text", "epsilon", "name"),
+    [
+        ("lh:g=4", 1, "LH"),
+        ("GRR", 1, "DE"),
+        ("THE:theta=1", 2, "THE"),
+        ("UE:p=0.5:q=0.2", None, "UE"),
+        ("BasicRAPPOR:f=0.5", None, "BasicRAPPOR"),
+    ],
+)
+def test_protocols_with_settings(shell, text, epsilon, name):
+    """A protocol is named in any case, with its settings after colons."""
+    options = [] if epsilon is None else ["--epsilon", epsilon]
+    made = shell("question", "create", "q", "--label", "a", "--label", "b", *options,
+                 "--protocol", text).out  # fmt: skip
+    assert Question.from_json(made).protocol.name == name
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--label", "a", "--label", "b"],
+        ["--epsilon", "1"],
+        ["--label", "a", "--epsilon", "1"],
+        ["--label", "a", "--label", "a", "--epsilon", "1"],
+        ["--open", "--label", "a", "--epsilon", "1"],
+        ["--open", "--epsilon", "1", "--protocol", "DE"],
+        ["--label", "a", "--label", "b", "--epsilon", "-1"],
+        ["--label", "a", "--label", "b", "--epsilon", "nan"],
+        ["--label", "a", "--label", "b", "--epsilon", "one"],
+        ["--label", "a", "--label", "b", "--epsilon", "1", "--protocol", "XYZ"],
+        ["--label", "a", "--label", "b", "--epsilon", "1", "--protocol", "LH"],
+        ["--label", "a", "--label", "b", "--epsilon", "1", "--protocol", "LH:g=x"],
+        ["--label", "a", "--label", "b", "--epsilon", "1", "--protocol", "LH:h=3"],
+        ["--label", "a", "--label", "b", "--epsilon", "1", "--protocol", "UE:p=0.5:q=0.2"],
+        ["--labels", "missing.txt", "--epsilon", "1"],
+        ["--lable", "a"],
+    ],
+    ids=" ".join,
+)
+def test_questions_that_cannot_be_are_refused(shell, args):
+    """Each wrong way to create a question ends with one line and nothing written."""
+    shell.fails("question", "create", "q", *args, "-o", "q.json")
+    assert not shell.path("q.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["privatise"], ["privatize"]),
+        (["privatize", "fruit.json", "people.csv", "--colum", "fruit"], ["--column"]),
+        (["privatize", "missing.json", "answers.txt"], ["missing.json", "check the path"]),
+        (["privatize", "fruit.json", "missing.txt"], ["missing.txt", "check the path"]),
+        (["privatize", "fruit.json", "."], ["directory"]),
+        (["privatize", "answers.txt", "answers.txt"], ["answers.txt", "more than once"]),
+        (["privatize", "people.csv", "answers.txt"], ["people.csv", "JSON"]),
+        (["privatize", "-", "-"], ["standard input"]),
+        (["privatize", "fruit.json", "answers.txt", "--json"], ["-o"]),
+        (
+            ["privatize", "fruit.json", "answers.txt", "-o", "no/where.bin"],
+            ["no", "check the path"],
+        ),
+        (["tally", "fruit.json"], ["FILES"]),
+        (["tally", "fruit.json", "answers.txt"], ["answers.txt", "something else"]),
+        (["tally", "fruit.json", "reports.bin", "reports.bin"], ["reports.bin", "more than once"]),
+        (["estimate", "fruit.json", "tally.bin", "--level", "2"], ["level"]),
+        (["estimate", "fruit.json", "tally.bin", "--plot", "x.gif"], [".png", "x.gif"]),
+        (["estimate", "fruit.json", "tally.bin", "--format", "xml"], ["table"]),
+        (["estimate", "fruit.json", "empty.bin"], ["empty"]),
+        (["plan", "--domain-size", "12", "--users", "5"], ["two of"]),
+        (["recommend", "--epsilon", "0", "--domain-size", "5"], ["epsilon"]),
+        (["audit", "XYZ"], ["OLH"]),
+        (["reproduce", "table9"], ["table1"]),
+        (["simulate", "answers.txt", "--epsilon", "1", "--protocol", "XYZ"], ["OLH"]),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else None,
+)
+def test_errors_are_one_line_with_a_remedy(fruit, args, words):
+    """A wrong option, file or value: one line on stderr that helps, and exit code 2."""
+    fruit.write("none.txt", "")
+    fruit("privatize", "fruit.json", "none.txt", "-o", "empty.bin")
+    message = fruit.fails(*args)
+    assert all(word in message for word in words), message
+
+
+def test_question_show(fruit):
+    """A question is shown for people, as JSON, or as its labels."""
+    text = fruit("question", "show", "fruit.json").text
+    digest = json.loads(fruit.read("fruit.json"))["digest"]
+    assert digest in text.replace("\n", "")
+    assert "kiwi, fig, plum" in text
+    assert fruit("question", "show", "fruit.json", "--json").out == fruit.read("fruit.json")
+    labels = fruit("question", "show", "fruit.json", "--labels").text.splitlines()
+    assert [json.loads(line) for line in labels] == ["kiwi", "fig", "plum"]
+
+
+def test_estimates_in_every_format(fruit):
+    """The same estimates as table, CSV, JSON, Parquet and HTML."""
+    data = json.loads(fruit("estimate", "fruit.json", "tally.bin", "--json").out)
+    rows = list(csv.DictReader(io.StringIO(fruit("estimate", "fruit.json", "tally.bin",
+                                                 "--format", "csv").text)))  # fmt: skip
+    assert [row["label"] for row in rows] == ["kiwi", "fig", "plum"]
+    assert [float(row["count"]) for row in rows] == [row["count"] for row in data["estimates"]]
+    assert data["n"] == 500
+    table = fruit("estimate", "fruit.json", "tally.bin").text
+    assert f"{data['estimates'][0]['count']:,.0f}" in table
+    page = fruit("estimate", "fruit.json", "tally.bin", "--format", "html").text
+    assert page.startswith("<!DOCTYPE html>")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    fruit("estimate", "fruit.json", "tally.bin", "--format", "parquet", "-o", "e.parquet")
+    stored = parquet.read_table(fruit.path("e.parquet")).to_pydict()
+    assert stored["label"] == ["kiwi", "fig", "plum"]
+    fruit("estimate", "fruit.json", "tally.bin", "-o", "e.txt")
+    assert b"kiwi" in fruit.read("e.txt")
+
+
+def test_top_and_significant(fruit):
+    """``--top`` keeps the largest counts, ``--significant`` those above the threshold."""
+    top = json.loads(fruit("estimate", "fruit.json", "tally.bin", "--top", 2, "--json").out)
+    counts = [row["count"] for row in top["estimates"]]
+    assert len(counts) == 2
+    assert counts == sorted(counts, reverse=True)
+    assert top["answers"] == 3
+    found = json.loads(fruit("estimate", "fruit.json", "tally.bin", "--significant", "--json").out)
+    assert all(row["significant"] for row in found["estimates"])
+    fruit("estimate", "fruit.json", "tally.bin", "--significant", "--alpha", 1e-300)
+
+
+@pytest.mark.parametrize("method", ["significance", "norm-sub", "norm-mul", "base-cut"])
+def test_consistency(fruit, method):
+    """Counts are adjusted by name, and their unbiased values stay beside them."""
+    found = json.loads(fruit("estimate", "fruit.json", "tally.bin", "--consistency", method,
+                             "--json").out)  # fmt: skip
+    assert found["adjusted"] == method
+    assert all("unbiased_count" in row for row in found["estimates"])
+    fruit.write("some.txt", "kiwi\n")
+    some = json.loads(fruit("estimate", "fruit.json", "tally.bin", "--consistency", method,
+                            "--candidates", "some.txt", "--json").out)  # fmt: skip
+    assert some["estimates"][0]["count"] == found["estimates"][0]["count"]
+
+
+def test_plots(fruit):
+    """A plot is written in the format of its name."""
+    pytest.importorskip("matplotlib")
+    for name, start in (("p.png", b"\x89PNG"), ("p.svg", b"<?xml"), ("p.pdf", b"%PDF")):
+        fruit("estimate", "fruit.json", "tally.bin", "--plot", name)
+        assert fruit.read(name).startswith(start)
+    fruit("simulate", "answers.txt", "--epsilon", 1, "--protocol", "DE,OUE", "--plot", "s.svg")
+    assert fruit.read("s.svg").startswith(b"<?xml")
+
+
+def test_open_questions(shell):
+    """An open question takes any answer, and counts the candidates it is given afterwards."""
+    shell("question", "create", "site", "--open", "--epsilon", 6, "-o", "site.json")
+    shell.write("visits.txt", "a.example\n" * 300 + "b.example\n" * 100 + "c.example\n")
+    shell("privatize", "site.json", "visits.txt", "-o", "r.bin")
+    shell("tally", "site.json", "r.bin", "-o", "t.bin")
+    assert "--candidates" in shell.fails("estimate", "site.json", "t.bin")
+    shell.write("candidates.txt", "b.example\na.example\nz.example\n")
+    options = ["--candidates", "candidates.txt", "--json"]
+    found = json.loads(shell("estimate", "site.json", "t.bin", *options).out)["estimates"]
+    assert [row["label"] for row in found] == ["b.example", "a.example", "z.example"]
+    for row, true in zip(found, (100, 300, 0), strict=True):
+        assert row["count"] == pytest.approx(true, abs=60)
+    assert "open" in shell.fails("estimate", "site.json", "t.bin", *options,
+                                 "--consistency", "norm-sub")  # fmt: skip
+
+
+def test_everything_pipes(fruit):
+    """Question, answers, reports and tallies pass through standard input and output."""
+    reports = fruit("privatize", "fruit.json", "-", stdin=fruit.read("answers.txt")).out
+    tally = fruit("tally", "fruit.json", "-", stdin=reports).out
+    direct = fruit("estimate", "fruit.json", "-", "--json", stdin=reports).out
+    assert fruit("estimate", "fruit.json", "-", "--json", stdin=tally).out == direct
+    question = fruit.read("fruit.json")
+    fruit.write("t.bin", tally)
+    assert fruit("estimate", "-", "t.bin", "--json", stdin=question).out == direct
+
+
+def test_summaries_as_json(fruit):
+    """``privatize`` and ``tally`` tell in JSON what they wrote."""
+    made = json.loads(fruit("privatize", "fruit.json", "people.csv", "--column", "fruit",
+                            "-o", "r.bin", "--json").out)  # fmt: skip
+    assert made["reports"] == 500
+    summed = json.loads(
+        fruit("tally", "fruit.json", "r.bin", "tally.bin", "-o", "t.bin", "--json").out
+    )
+    assert (summed["reports"], summed["files"]) == (1000, 2)
+
+
+def test_simulate(fruit):
+    """Protocols are tried on data, with an error near theory; the seed makes it repeatable."""
+    args = ["simulate", "people.csv", "--column", "fruit", "--epsilon", 1, "--epsilon", 4,
+            "--protocol", "DE,LH:g=4,OpenLH,UE:p=0.6:q=0.2",
+            "--runs", 60, "--seed", 1, "--json"]  # fmt: skip
+    found = json.loads(fruit(*args).out)
+    assert len(found["trials"]) == 8
+    for trial in found["trials"]:
+        assert trial["mse"] == pytest.approx(trial["theoretical_mse"], rel=0.6)
+        assert trial["recall_at_10"] == 1
+    again = json.loads(fruit(*args).out)
+    assert [t["mse"] for t in again["trials"]] == [t["mse"] for t in found["trials"]]
+    text = fruit("simulate", "answers.txt", "--epsilon", 1, "--people", 200).text
+    assert "200 people, 3 answers" in text
+    assert "OUE" in text
+
+
+def test_simulate_over_given_labels(fruit):
+    """With --labels the domain is what the file says, and an answer outside it is refused."""
+    fruit.write("labels.txt", "kiwi\nfig\nplum\npear\n")
+    args = ["--epsilon", "1", "--protocol", "DE", "--labels", "labels.txt", "--json"]
+    assert json.loads(fruit("simulate", "answers.txt", *args).out)["answers"] == 4
+    fruit.write("labels.txt", "kiwi\nfig\n")
+    assert "answers.txt:451:" in fruit.fails("simulate", "answers.txt", *args)
+    fruit.write("one.txt", "kiwi\n" * 5)
+    assert "--labels" in fruit.fails("simulate", "one.txt", "--epsilon", 1)
+
+
+def test_plan_and_recommend(shell):
+    """Plans and recommendations come as sentences and as JSON, and say what cannot be reached."""
+    plan = json.loads(
+        shell("plan", "--domain-size", 12, "--users", 20000, "--error", 0.01, "--json").out
+    )
+    assert plan["reachable"]
+    assert plan["error"] <= 0.01
+    hopeless = shell("plan", "--domain-size", 41270, "--users", 100, "--error", 0.0001).text
+    assert "Out of reach" in hopeless
+    found = json.loads(shell("recommend", "--epsilon", 1, "--domain-size", 1000, "--json").out)
+    assert found["best"] == found["options"][0]["protocol"]
+    assert found["best"] in shell("recommend", "--epsilon", 1, "--domain-size", 1000).text
+
+
+def test_audit(shell):
+    """An audit says that the protocol holds, in a sentence and in JSON."""
+    assert "holds" in shell("audit", "DE", "--epsilon", 1, "--domain-size", 3).text
+    found = json.loads(shell("audit", "ue:p=0.5:q=0.25", "--domain-size", 2, "--json").out)
+    assert found["holds"]
+    assert found["exact"]
+
+
+def test_reproduce(shell):
+    """A table of the paper is printed, or written as CSV and PNG."""
+    assert "15.82" in shell("reproduce", "table2").text
+    assert json.loads(shell("reproduce", "table2", "--json").out)[0]["name"] == "table2"
+    pytest.importorskip("matplotlib")
+    shell("reproduce", "table2", "-o", "paper")
+    assert shell.read("paper/table2.png").startswith(b"\x89PNG")
+    assert b"15.8" in shell.read("paper/table2.csv")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_demo(shell, monkeypatch, columns):
+    """The demo shows truth beside estimates and keeps within the terminal."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = shell("demo", "--people", 20_000, "--top", 5).text
+    assert "Smith" in text
+    assert "e^epsilon = 7.39" in text
+    assert max(map(len, text.splitlines())) <= columns
+    found = json.loads(shell("demo", "--people", 5_000, "--epsilon", 1, "--json").out)
+    assert (found["people"], len(found["surnames"])) == (5_000, 25)
+
+
+def test_vectors_are_written_and_piped(shell):
+    """The vectors go to a directory, or as one JSON object to standard output."""
+    shell("vectors", "out")
+    piped = json.loads(shell("vectors", "-").out)
+    assert {path.stem for path in shell.path("out").iterdir()} == set(piped)
+    assert json.loads(shell.read("out/DE.json")) == piped["DE"]
