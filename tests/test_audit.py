@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from deniable import DE, OLH, OUE, SHE, SUE, InvalidParameter, OpenLH, Parameters, Protocol, audit
-from deniable.audit import output_law
-from deniable.audit.sampling import clopper_pearson
+from deniable.auditing import output_law
+from deniable.auditing.sampling import clopper_pearson
 from deniable.randomness import WORD, direct_weights
 
 

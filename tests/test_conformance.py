@@ -21,7 +21,7 @@ from deniable import (
     Tally,
     audit,
 )
-from deniable.audit import output_law
+from deniable.auditing import output_law
 from deniable.protocols import discover
 from deniable.randomness import Replayed
 

@@ -2,27 +2,56 @@
 
 Frequency estimation under local differential privacy, after Wang, Blocki, Li and Jha, "Optimizing
 Locally Differentially Private Protocols" (USENIX Security 2017).
+
+Names are loaded when they are first used, so that a command line's help waits for nothing.
 """
 
-from deniable.audit import Audit, audit
-from deniable.errors import (
-    DeniableError,
-    IncompatibleTally,
-    InvalidDocument,
-    InvalidParameter,
-    InvalidReport,
-    OutOfDomain,
-)
-from deniable.estimates import Estimates
-from deniable.kernels.parallel import set_threads, threads
-from deniable.protocol import Parameters, Protocol, Tally
-from deniable.protocols.direct import DE, GRR
-from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint, fingerprints
-from deniable.protocols.histogram import SHE, THE
-from deniable.protocols.unary import OUE, SUE, UE
-from deniable.question import Question
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deniable.advice import meaning, plan, recommend
+    from deniable.auditing import Audit, audit
+    from deniable.errors import (
+        DeniableError,
+        IncompatibleTally,
+        InvalidDocument,
+        InvalidParameter,
+        InvalidReport,
+        OutOfDomain,
+    )
+    from deniable.estimates import Estimates
+    from deniable.kernels.parallel import set_threads, threads
+    from deniable.protocol import Parameters, Protocol, Tally
+    from deniable.protocols.direct import DE, GRR
+    from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint, fingerprints
+    from deniable.protocols.histogram import SHE, THE
+    from deniable.protocols.unary import OUE, SUE, UE
+    from deniable.question import Question
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "deniable.advice": ("meaning", "plan", "recommend"),
+    "deniable.auditing": ("Audit", "audit"),
+    "deniable.errors": (
+        "DeniableError",
+        "IncompatibleTally",
+        "InvalidDocument",
+        "InvalidParameter",
+        "InvalidReport",
+        "OutOfDomain",
+    ),
+    "deniable.estimates": ("Estimates",),
+    "deniable.kernels.parallel": ("set_threads", "threads"),
+    "deniable.protocol": ("Parameters", "Protocol", "Tally"),
+    "deniable.protocols.direct": ("DE", "GRR"),
+    "deniable.protocols.hashing": ("BLH", "LH", "OLH", "OpenLH", "fingerprint", "fingerprints"),
+    "deniable.protocols.histogram": ("SHE", "THE"),
+    "deniable.protocols.unary": ("OUE", "SUE", "UE"),
+    "deniable.question": ("Question",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BLH",
@@ -51,6 +80,23 @@ __all__ = [
     "audit",
     "fingerprint",
     "fingerprints",
+    "meaning",
+    "plan",
+    "recommend",
     "set_threads",
     "threads",
 ]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    import_module("deniable.protocols")  # a tally or a question may be of any of them
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -22,7 +22,7 @@ from deniable.errors import InvalidDocument
 DENSE_LIMIT = 1 << 26
 """Tables with more cells than this (half a GiB) are only ever kept sparse."""
 
-_CELL = np.dtype([("code", "<u8"), ("count", "<i8")])
+_WIDTHS = {1, 2, 4, 8}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,37 +96,38 @@ class Table:
         return Table(self.size, codes, counts)
 
     def encode(self) -> bytes:
-        """Return the shorter of the dense counts and the (code, count) cells."""
-        if 8 * self.size <= _CELL.itemsize * len(self.codes):
-            return b"d" + self.dense().astype("<i8").tobytes()
-        cells = np.empty(len(self.codes), dtype=_CELL)
-        cells["code"], cells["count"] = self.codes, self.counts
-        return b"s" + cells.tobytes()
+        """Return the shorter of all counts and the (code, count) cells, in narrow integers.
+
+        One byte for the form, one each for the widths of a code and of a count, then the numbers.
+        """
+        count = _width(int(self.counts.max(initial=0)))
+        code = _width(int(self.codes.max(initial=0)))
+        if self.size * count <= len(self.codes) * (code + count):
+            return b"d" + bytes([0, count]) + self.dense().astype(f"<u{count}").tobytes()
+        codes, counts = self.codes.astype(f"<u{code}"), self.counts.astype(f"<u{count}")
+        return b"s" + bytes([code, count]) + codes.tobytes() + counts.tobytes()
 
     @classmethod
     def decode(cls, data: memoryview, size: int, n: int) -> Table:
-        """Read a table of ``n`` reports."""
-        kind, body = bytes(data[:1]), data[1:]
-        if kind == b"d":
-            if len(body) != 8 * size:
-                raise _payload(f"{8 * size} bytes of dense counts", f"{len(body)}")
-            values = np.frombuffer(body, dtype="<i8").astype(np.int64)
-            if values.min() < 0:
-                raise _payload("counts of at least 0", f"{values.min()}")
-            table = cls.from_dense(values)
-        elif kind == b"s" and len(body) % _CELL.itemsize == 0:
-            cells = np.frombuffer(body, dtype=_CELL)
-            codes, counts = cells["code"].astype(np.uint64), cells["count"].astype(np.int64)
-            ordered = bool(np.all(codes[1:] > codes[:-1]))
-            if not ordered or (len(codes) and (codes[-1] >= size or counts.min() < 1)):
-                raise _payload(f"ascending codes below {size} with positive counts", "others")
-            table = cls(size, codes, counts)
+        """Read a table of ``n`` reports, refusing any but the canonical form of it."""
+        if len(data) < 3:
+            raise _payload("a dense or sparse table", f"{len(data)} bytes")
+        kind, code, count = bytes(data[:1]), data[1], data[2]
+        body = data[3:]
+        if kind == b"d" and code == 0 and count in _WIDTHS and len(body) == size * count:
+            table = cls.from_dense(_unsigned(body, count).astype(np.int64))
+        elif kind == b"s" and {code, count} <= _WIDTHS and len(body) % (code + count) == 0:
+            cut = len(body) // (code + count) * code
+            codes, counts = _unsigned(body[:cut], code), _unsigned(body[cut:], count)
+            if np.any(codes[1:] <= codes[:-1]) or (len(codes) and codes[-1] >= size):
+                raise _payload(f"ascending codes below {size}", "others")
+            table = cls(size, codes, counts.astype(np.int64))
         else:
             raise _payload("a dense or sparse table", f"{len(data)} bytes of neither")
-        if int(table.counts.astype(object).sum()) != n:
+        if table.counts.min(initial=0) < 0 or int(table.counts.astype(object).sum()) != n:
             raise _payload(f"counts that add up to n = {n}", "another sum")
-        if bytes(data[:1]) != table.encode()[:1]:
-            raise _payload("the shorter of the two forms", "the longer one")
+        if table.encode() != bytes(data):
+            raise _payload("a table in canonical form", "another form")
         return table
 
 
@@ -178,6 +179,15 @@ class Collected:
 
 
 Statistic = Counts | Table | Collected
+
+
+def _width(largest: int) -> int:
+    """Return how many bytes an unsigned integer up to ``largest`` takes: 1, 2, 4 or 8."""
+    return next(width for width in sorted(_WIDTHS) if largest < 1 << (8 * width))
+
+
+def _unsigned(data: memoryview, width: int) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(data, dtype=f"<u{width}").astype(np.uint64)
 
 
 def _payload(expected: str, came: str) -> InvalidDocument:

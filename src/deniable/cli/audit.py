@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from deniable.audit import audit as run_audit
+from deniable.auditing import audit as run_audit
 from deniable.cli.choice import choose_protocol
 from deniable.cli.group import Command
 

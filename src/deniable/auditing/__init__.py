@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.audit.enumeration import Law, NotEnumerable, enumerate_laws, worst_pair
-from deniable.audit.sampling import sampled_bound
+from deniable.auditing.enumeration import Law, NotEnumerable, enumerate_laws, worst_pair
+from deniable.auditing.sampling import sampled_bound
 from deniable.errors import InvalidParameter
 from deniable.protocol import Protocol
 from deniable.randomness import log_above
