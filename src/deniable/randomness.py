@@ -58,7 +58,9 @@ class Seeded:
 
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
         """Return the generator's next ``count`` bytes."""
-        return np.frombuffer(self._generator.bytes(count), dtype=np.uint8)
+        words = self._generator.integers(0, WORD, -(-count // 8), dtype=np.uint64)
+        words.setflags(write=False)  # as the operating system's bytes are
+        return words.astype("<u8", copy=False).view(np.uint8)[:count]
 
     def split(self, count: int) -> list[Source]:
         """Return generators seeded from this one, the same whatever the number of threads."""

@@ -6,123 +6,12 @@ from hypothesis import strategies as st
 from deniable.kernels import bits, parallel
 from tests.naive import bits as naive
 
-WEIGHT = st.one_of(
-    st.integers(1, 2**64 - 1),
-    st.sampled_from([1, 2**56 - 1, 2**56, 2**63 - 1, 2**63, 255 << 56, 2**64 - 1]),
-)
-
-
-class Seeded:
-    """Random bytes from a seed; with `alphabet`, only some values, so that ties are common."""
-
-    def __init__(self, seed, alphabet=None):
-        self.seed, self.alphabet = seed, alphabet
-        self.generator = np.random.default_rng(seed)
-
-    def bytes(self, count):
-        if self.alphabet is None:
-            return self.generator.integers(0, 256, count, dtype=np.uint8)
-        return self.generator.choice(np.array(self.alphabet, np.uint8), count)
-
-    def split(self, count):
-        return [Seeded([*self.seed, k], self.alphabet) for k in range(count)]
-
-
-class Scripted:
-    """One chunk's bytes, given call by call."""
-
-    def __init__(self, *calls):
-        self.calls = [np.array(call) for call in calls]
-
-    def bytes(self, count):
-        drawn = self.calls.pop(0).view(np.uint8)
-        assert len(drawn) == count
-        return drawn
-
-    def split(self, count):
-        assert count == 1
-        return [self]
-
 
 @pytest.fixture(autouse=True)
 def default_threads():
     """Leave each test with the default number of threads."""
     yield
     parallel.set_threads(None)
-
-
-@given(st.data(), st.integers(1, 140), WEIGHT, WEIGHT, st.integers(0, 2**32))
-@settings(deadline=None)
-def test_perturbed_bits_are_those_of_the_twin(data, domain_size, p_weight, q_weight, seed):
-    """From the same bytes, ties included, the kernel makes the rows of the twin."""
-    values = data.draw(st.lists(st.integers(0, domain_size - 1), max_size=12))
-    top = q_weight >> 56
-    nearby = data.draw(st.sampled_from([None, [top], [max(0, top - 1), top, min(255, top + 1)]]))
-    parallel.set_threads(data.draw(st.integers(1, 3)))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bits, "PERTURB_CHUNK", data.draw(st.sampled_from([1, 300, 1 << 20])))
-        chunk = bits.perturb_rows(domain_size)
-        settings = (p_weight, q_weight, domain_size)
-        rows = bits.perturb_bits(np.array(values, np.int64), *settings, Seeded([seed], nearby))
-    assert rows.shape == (len(values), -(-domain_size // 8))
-    assert rows.tolist() == naive.perturb_bits(
-        values, *settings, Seeded([seed], nearby), chunk=chunk
-    )
-    assert bits.padding_is_clean(rows, domain_size)
-
-
-def test_bits_have_the_given_probabilities():
-    """True and other bits occur as weighed, and weights 1 % off would be noticed."""
-    n, d, p, q = 1_000_000, 9, 0.5, 0.25
-    values = np.random.default_rng(0).integers(0, d, n)
-    rows = bits.perturb_bits(values, int(p * 2**64), int(q * 2**64), d, Seeded([1]))
-    ones = np.unpackbits(rows, axis=1, count=d, bitorder="little")
-    true = ones[np.arange(n), values].sum(dtype=np.int64)
-    others = ones.sum(dtype=np.int64) - true
-    for count, trials, probability in ((true, n, p), (others, n * (d - 1), q)):
-
-        def deviation(expected, count=count, trials=trials):
-            return abs(count - trials * expected) / (trials * expected * (1 - expected)) ** 0.5
-
-        assert deviation(probability) < 4
-        assert deviation(1.01 * probability) > 5
-        assert deviation(0.99 * probability) > 5
-
-
-def test_ties_are_decided_by_the_low_bits_of_the_weight():
-    """If every byte ties, the 56 bits that follow decide exactly at the weight."""
-    d, q_weight = 11, 0x80_0000_0000_0005
-    low = q_weight % 2**56
-    # The low byte of a further word does not count, and neither does the true bit's own byte.
-    words = [(low - 1 + i % 2) << 8 | 0xFF * (i % 2 == 0) for i in range(d - 1)]
-    ties = np.full(16, q_weight >> 56, np.uint8)
-    first = np.concatenate([np.array([7], "<u8").view(np.uint8), ties])
-    source = Scripted(first, np.array(words, "<u8"))
-    rows = bits.perturb_bits(np.array([4]), 8, q_weight, d, source)
-    others = [1, 0] * 5
-    assert rows.tolist() == [naive.pack([*others[:4], 1, *others[4:]])]
-    assert not source.calls
-
-
-@pytest.mark.parametrize("p_weight", [1, 2**32, 2**63, 2**64 - 1])
-def test_true_bit_is_exact_to_the_last_word(p_weight):
-    """The true bit is 1 for the word just below its weight and 0 for the weight itself."""
-    words = np.array([p_weight - 1, p_weight], "<u8").view(np.uint8)
-    source = Scripted(np.concatenate([words, np.full(16, 255, np.uint8)]))
-    rows = bits.perturb_bits(np.array([2, 2]), p_weight, 1 << 56, 3, source)
-    assert rows.tolist() == [[0b100], [0]]
-
-
-def test_threads_change_no_perturbed_bit(monkeypatch):
-    """The number of threads changes no bit."""
-    monkeypatch.setattr(bits, "PERTURB_CHUNK", 256)
-    values = np.arange(100) % 20
-    results = []
-    for threads in (1, 2, 40):
-        parallel.set_threads(threads)
-        rows = bits.perturb_bits(values, 2**63, 2**62, 20, Seeded([3]))
-        results.append(rows.tobytes())
-    assert results[0] == results[1] == results[2]
 
 
 @given(st.integers(0, 60), st.integers(1, 90), st.integers(1, 4), st.integers(0, 2**32))

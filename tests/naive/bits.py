@@ -15,25 +15,41 @@ def perturb_bits(values, p_weight, q_weight, domain_size, source, *, chunk):
 def perturb_chunk(values, p_weight, q_weight, domain_size, source):
     """Perturb the rows of one chunk, which has a source of its own."""
     width = -(-domain_size // 8)
-    drawn = source.bytes(8 * len(values) * (1 + width)).tobytes()
-    words, compared = drawn[: 8 * len(values)], drawn[8 * len(values) :]
-    rows, ties = [], []
+    drawn = source.bytes(8 * len(values) + 2 * width * len(values)).tobytes()
+    words, leading = drawn[: 8 * len(values)], drawn[8 * len(values) :]
+    numbers = [int.from_bytes(leading[k : k + 2], "little") for k in range(0, len(leading), 2)]
+    found = [pattern_of(number, 16, q_weight) for number in numbers]
+    open_ = [k for k, pattern in enumerate(found) if pattern is None]
+    further = source.bytes(8 * len(open_)).tobytes() if open_ else b""
+    for n, k in enumerate(open_):
+        word = int.from_bytes(further[8 * n : 8 * n + 8], "little")
+        number = numbers[k] << 48 | word >> 16
+        found[k] = pattern_of(number, 64, q_weight)
+        if found[k] is None:
+            last = int.from_bytes(source.bytes(56).tobytes(), "little")
+            found[k] = pattern_of(number << 448 | last, 512, q_weight)
+    rows = []
     for j, value in enumerate(values):
-        row = [0] * domain_size
-        for i in range(domain_size):
-            byte = compared[8 * width * j + i]
-            if i == value:
-                row[i] = int(int.from_bytes(words[8 * j : 8 * j + 8], "little") < p_weight)
-            elif byte == q_weight >> 56:
-                ties.append((j, i))
-            else:
-                row[i] = int(byte < q_weight >> 56)
-        rows.append(row)
-    further = source.bytes(8 * len(ties)).tobytes()
-    for k, (j, i) in enumerate(ties):
-        word = int.from_bytes(further[8 * k : 8 * k + 8], "little")
-        rows[j][i] = int(word >> 8 < q_weight % 2**56)
-    return [pack(row) for row in rows]
+        patterns = found[width * j : width * (j + 1)]
+        row = [patterns[i // 8] >> i % 8 & 1 for i in range(domain_size)]
+        row[value] = int(int.from_bytes(words[8 * j : 8 * j + 8], "little") < p_weight)
+        rows.append(pack(row))
+    return rows
+
+
+def pattern_of(number, bits, weight):
+    """Return the pattern whose interval holds all numbers that begin with these bits, or None."""
+    first, last = number << (512 - bits), ((number + 1) << (512 - bits)) - 1
+    start = 0
+    for pattern in range(256):
+        ones = pattern.bit_count()
+        end = start + weight**ones * (2**64 - weight) ** (8 - ones)
+        if start <= first and last < end:
+            return pattern
+        if start <= last < end:
+            return None
+        start = end
+    raise AssertionError("the intervals cover everything")
 
 
 def pack(bits):

@@ -1,4 +1,4 @@
-"""Rows of packed bits: perturb them, count them by position; and count small integers.
+"""Rows of packed bits, counted by position; and small integers, counted by value.
 
 Bit i of a row lives in byte i // 8 at position i % 8 (`np.packbits` with bitorder='little');
 the bits past the last one pad the row to whole bytes and are zero.
@@ -6,24 +6,17 @@ the bits past the last one pad the row to whole bytes and are zero.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
 import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels.compilation import kernel
-from deniable.kernels.parallel import iterate_chunks, run_chunks, threads
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from deniable.kernels.parallel import iterate_chunks, threads
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 Unsigned = npt.NDArray[np.unsignedinteger[npt.NBitBase]]
 
-# Random bytes drawn at once: they stay in a core's cache until they have been compared.
-PERTURB_CHUNK = 1 << 20
 COUNT_CHUNK = 1 << 23
 LEAST_ROWS = 1 << 12
 VALUES_CHUNK = 1 << 18
@@ -40,126 +33,6 @@ SEVEN_BITS = np.uint64(0x7F7F_7F7F_7F7F_7F7F)
 # Multiplying by sum of 2^(56 - 7k) moves bit 8k to bit 56 + k, without a carry, for k = 0..7.
 GATHER = np.uint64(0x0102_0408_1020_4080)
 ZERO, ONE, SEVEN, EIGHT, TOP = (np.uint64(shift) for shift in (0, 1, 7, 8, 56))
-
-
-class Source(Protocol):
-    """Where random bytes come from; each part of a split is independent of the others."""
-
-    def bytes(self, count: int) -> Bytes:
-        """Return uniform random bytes."""
-
-    def split(self, count: int) -> Sequence[Source]:
-        """Return independent sources, each for the use of one thread."""
-
-
-def perturb_bits(
-    values: Integers, p_weight: int, q_weight: int, domain_size: int, source: Source
-) -> Bytes:
-    """Return one row of independent bits per value: unary encoding in bulk.
-
-    Bit i of row j is 1 with probability exactly w / 2^64, where w = p_weight if i = values[j] and
-    q_weight otherwise. Each chunk of `perturb_rows(domain_size)` rows has its own part of the
-    source and draws from it, in order (words are little-endian):
-
-    1. one word per row; the true bit is word < p_weight
-    2. eight bytes per byte of each row, one for each bit: 1 if below the top byte of q_weight, 0
-       if above, and a tie if equal; those of the true bit and of the padding are ignored
-    3. one word per tie, by row and then by bit: (word >> 8) < q_weight mod 2^56
-    """
-    rows = np.empty((len(values), -(-domain_size // 8)), np.uint8)
-    if not len(values):
-        return rows
-    chunk = perturb_rows(domain_size)
-    sources = source.split(-(-len(values) // chunk))
-    weights = np.array([p_weight, q_weight], np.uint64)
-
-    def perturb(start: int, stop: int) -> None:
-        part = rows[start:stop]
-        own = sources[start // chunk]
-        drawn = as_words(own.bytes(8 * (len(part) + part.size)))
-        ties = np.zeros(-(-part.size // 8), np.uint64)
-        tie_rows = ties.view(np.uint8)[: part.size].reshape(part.shape)
-        compare_bytes(drawn[len(part) :], weights[1], part.reshape(-1), tie_rows.reshape(-1))
-        padding = np.uint8(0xFF >> (-domain_size % 8))
-        set_true_bits(part, tie_rows, values[start:stop], drawn[: len(part)] < weights[0], padding)
-        tied = count_ones(ties)
-        if tied:
-            break_ties(part.reshape(-1), ties, as_words(own.bytes(8 * tied)), weights[1])
-
-    run_chunks(perturb, len(values), chunk)
-    return rows
-
-
-def as_words(data: Bytes) -> Words:
-    """Return bytes as aligned little-endian words, copied only if need be."""
-    return np.require(data.view("<u8"), requirements="A")
-
-
-def perturb_rows(domain_size: int) -> int:
-    """Return how many rows make a chunk of `perturb_bits`: a function of the domain alone."""
-    return max(1, PERTURB_CHUNK // (8 * -(-domain_size // 8)))
-
-
-@kernel
-def compare_bytes(drawn: Words, weight: np.uint64, less: Bytes, ties: Bytes) -> None:
-    """Compare eight random bytes at a time with the top byte of the weight, one bit for each."""
-    top = (weight >> TOP) * LOW_BITS
-    for i in range(len(less)):
-        x = drawn[i]
-        # The high bit of each byte of `carry` says whether its low seven bits reach those of
-        # `top`; the high bits themselves then decide unless they are equal.
-        carry = (x | HIGH_BITS) - (top & SEVEN_BITS)
-        reached = (x & ~top) | (~(x ^ top) & carry)
-        less[i] = (((~reached & HIGH_BITS) >> SEVEN) * GATHER) >> TOP
-        differ = x ^ top
-        differ |= (differ & SEVEN_BITS) + SEVEN_BITS
-        ties[i] = (((~differ & HIGH_BITS) >> SEVEN) * GATHER) >> TOP
-
-
-@kernel
-def set_true_bits(
-    rows: Bytes, ties: Bytes, values: Integers, true_bits: npt.NDArray[np.bool_], padding: np.uint8
-) -> None:
-    """Give each row its true bit and clean padding, neither of them left as a tie."""
-    last = rows.shape[1] - 1
-    for j in range(len(rows)):
-        rows[j, last] &= padding
-        ties[j, last] &= padding
-        byte = values[j] >> 3
-        bit = np.uint8(1 << (values[j] & 7))
-        rows[j, byte] = (rows[j, byte] & ~bit) | (bit * true_bits[j])
-        ties[j, byte] &= ~bit
-
-
-@kernel
-def count_ones(words: Words) -> int:
-    """Count the ones of words that are mostly zero."""
-    count = 0
-    for word in words:
-        left = word
-        while left != ZERO:
-            left &= left - ONE
-            count += 1
-    return count
-
-
-@kernel
-def break_ties(flat: Bytes, ties: Words, drawn: Words, weight: np.uint64) -> None:
-    """Decide each tie by 56 further bits, in the order of the bits."""
-    low = weight & ((ONE << TOP) - ONE)
-    used = 0
-    for i in range(len(ties)):
-        left = ties[i]
-        while left != ZERO:
-            lowest = left & (~left + ONE)
-            left ^= lowest
-            if (drawn[used] >> EIGHT) < low:
-                byte = 0
-                while lowest > np.uint64(0xFF):
-                    lowest >>= EIGHT
-                    byte += 1
-                flat[8 * i + byte] |= np.uint8(lowest)
-            used += 1
 
 
 def padding_is_clean(rows: Bytes, domain_size: int) -> bool:

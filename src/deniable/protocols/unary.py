@@ -7,8 +7,8 @@ Privacy  epsilon = ln(p (1 - q) / ((1 - p) q))                        [thm:una-l
 
 Random bytes: d words r[0..d-1]. Bit i is set when r[i] is below the weight of p (i = v) or q
 (i != v). Bits are packed least significant first, bit i in byte i // 8; the last byte's unused
-bits are zero. In bulk, a random byte is compared with the weight's top byte and seven more bytes
-are drawn only on a tie: the same law for about an eighth of the randomness.
+bits are zero. In bulk, eight bits at a time are drawn from a table of their 256 patterns
+(``deniable.kernels.patterns``): the same law, exactly, for a quarter of a random byte per bit.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Unary(Protocol):
         return np.packbits(words < np.where(true, p, q), axis=1, bitorder="little")
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
-        from deniable.kernels.bits import perturb_bits  # noqa: PLC0415 - Numba loads when needed
+        from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
 
         return perturb_bits(values.astype(np.int64), *self._weights, self.domain_size, source)
 
