@@ -6,13 +6,14 @@ SHELL := /bin/sh
 
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The first of these that is recent enough makes the environment; PYTHON=... overrides.
 PYTHON ?=
 CANDIDATES := $(or $(PYTHON),python3 python3.11 python3.12 python3.13)
 
-COMPILE := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --custom-compile-command "make lock" $(UPGRADE)
 
 .PHONY: help
@@ -35,7 +36,7 @@ lint: $(VENV)/.dev ## check style, types and layers
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(VENV)/.dev ## run the benchmarks
+bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the longest
 	$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: vectors
@@ -44,13 +45,14 @@ vectors: $(VENV)/.runtime ## write the test vectors again
 
 .PHONY: lock
 lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to newer versions
-	$(COMPILE) --group build --output-file requirements/runtime.txt
-	$(COMPILE) --group build --group dev --all-extras --constraints requirements/runtime.txt \
-		--output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --group build --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml --group build --group dev --all-extras \
+		--constraints requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) requirements/peers.in --output-file requirements/peers.txt
 
 .PHONY: clean
-clean: ## remove the environment, the caches and what was built
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove the environments, the caches and what was built
+	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -76,3 +78,11 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.created
 	$(PIP) install --require-hashes --requirement requirements/dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/.runtime $@
+
+# What the benchmarks compare with, and its old dependencies, stay out of our environment.
+$(PEERS)/.installed: requirements/peers.txt | $(VENV)/.created
+	@rm -rf $(PEERS)
+	$(BIN)/python -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
+		--requirement requirements/peers.txt
+	@touch $@

@@ -34,7 +34,7 @@ from deniable.randomness import WORD, Source, direct_offset, draw_words
 from deniable.statistic import DENSE_LIMIT, Statistic, Table
 from deniable.validation import smallest_unsigned
 
-_SMALL_PAIRS = 1 << 20
+_SMALL_PAIRS = 1 << 17
 _SMALL_BATCH = 1 << 14
 _GATHERED = 1 << 18
 _RAW_LIMIT = 1 << 23

@@ -1,0 +1,1 @@
+"""How fast deniable is, beside other packages and the machine itself: ``make bench``."""
