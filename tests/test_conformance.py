@@ -29,11 +29,6 @@ EXAMPLES = [example for kind in discover().values() for example in kind.examples
 POOL = np.arange(8, dtype=np.uint64)
 
 
-def is_open(protocol: Protocol) -> bool:
-    """Tell whether the protocol has to be told its candidates."""
-    return protocol.domain_size == 1 << 64
-
-
 def values_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
     """Return some values, the lower ones more often."""
     d = min(protocol.domain_size, len(POOL))
@@ -42,7 +37,7 @@ def values_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
 
 def counts_of(protocol: Protocol, tally: Tally) -> np.ndarray:
     """Return the estimated counts of the first values."""
-    if is_open(protocol):
+    if protocol.is_open:
         return protocol.estimate(tally, POOL).counts
     return protocol.estimate(tally).counts[: len(POOL)]
 
@@ -181,7 +176,7 @@ def test_malformed_bytes_are_refused_or_harmless(protocol: Protocol) -> None:
         assert len(reports) * protocol.report_dtype.itemsize == len(data)
         tally = protocol.tally(reports)
         assert tally.n == len(reports)
-        if protocol.pure and not is_open(protocol):
+        if protocol.pure and not protocol.is_open:
             assert protocol.support_counts(reports[:1]).min() >= 0
             assert protocol.support_counts(reports[:1]).max() <= 1
 

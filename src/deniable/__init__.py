@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from deniable.estimates import Estimates
     from deniable.kernels.parallel import set_threads, threads
     from deniable.protocol import Parameters, Protocol, Tally
+    from deniable.protocols.basic_rappor import BasicRAPPOR
     from deniable.protocols.direct import DE, GRR
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint, fingerprints
     from deniable.protocols.histogram import SHE, THE
+    from deniable.protocols.projection import RandomMatrixProjection
+    from deniable.protocols.rappor import RAPPOR
     from deniable.protocols.unary import OUE, SUE, UE
     from deniable.question import Question
 
@@ -45,9 +48,12 @@ _HOMES = {
     "deniable.estimates": ("Estimates",),
     "deniable.kernels.parallel": ("set_threads", "threads"),
     "deniable.protocol": ("Parameters", "Protocol", "Tally"),
+    "deniable.protocols.basic_rappor": ("BasicRAPPOR",),
     "deniable.protocols.direct": ("DE", "GRR"),
     "deniable.protocols.hashing": ("BLH", "LH", "OLH", "OpenLH", "fingerprint", "fingerprints"),
     "deniable.protocols.histogram": ("SHE", "THE"),
+    "deniable.protocols.projection": ("RandomMatrixProjection",),
+    "deniable.protocols.rappor": ("RAPPOR",),
     "deniable.protocols.unary": ("OUE", "SUE", "UE"),
     "deniable.question": ("Question",),
 }
@@ -60,11 +66,13 @@ __all__ = [
     "LH",
     "OLH",
     "OUE",
+    "RAPPOR",
     "SHE",
     "SUE",
     "THE",
     "UE",
     "Audit",
+    "BasicRAPPOR",
     "DeniableError",
     "Estimates",
     "IncompatibleTally",
@@ -76,6 +84,7 @@ __all__ = [
     "Parameters",
     "Protocol",
     "Question",
+    "RandomMatrixProjection",
     "Tally",
     "audit",
     "fingerprint",

@@ -42,6 +42,8 @@ Values = npt.ArrayLike
 
 BULK_WORDS = 1 << 16
 """From this many words on, ``privatize`` works in chunks on all cores."""
+FINGERPRINTS = 1 << 64
+"""How many fingerprints there are: the domain size of an open protocol."""
 _CHUNK_WORDS = 1 << 19
 _MAGIC = b"dnbtally"
 _VERSION = 1
@@ -99,6 +101,11 @@ class Protocol(ABC):
         """Pickle the constructor's arguments, not what was computed from them."""
         arguments = tuple(getattr(self, f.name) for f in fields(cast("type", type(self))))
         return type(self), arguments
+
+    @property
+    def is_open(self) -> bool:
+        """Whether values are fingerprints of any label, and candidates are named at estimation."""
+        return self.domain_size == FINGERPRINTS
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from deniable.documents import canonical_json, parse_json
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.protocol import Protocol, Reports, Tally
-from deniable.protocols.hashing import OpenLH, fingerprints
+from deniable.protocols.hashing import fingerprints
 from deniable.randomness import Source
 
 _FORMAT = "deniable-question"
@@ -89,12 +89,11 @@ class Question:
         return tuple(str(label) for label in result)
 
     def _check_openness(self) -> None:
-        is_open = isinstance(self.protocol, OpenLH)
-        if is_open != (self.labels is None):
+        if self.protocol.is_open != (self.labels is None):
             raise InvalidParameter(
-                "expected labels for a closed protocol and none for OpenLH, got "
+                "expected labels for a closed protocol and none for an open one, got "
                 f"{self.protocol.name} with {'no ' if self.labels is None else ''}labels; "
-                "an open question takes OpenLH",
+                "an open question takes OpenLH or RAPPOR",
                 value=self.protocol,
             )
         if self.labels is not None and len(self.labels) != self.protocol.domain_size:
@@ -214,13 +213,13 @@ class Question:
                 f"expected a tally of the question {self.digest}, got one of {tally.question}",
                 value=tally.question,
             )
-        if isinstance(self.protocol, OpenLH):
+        if self.protocol.is_open:
             if candidates is None:
                 raise InvalidParameter(
                     "expected candidates, since the question is open; list the answers to count",
                     value=None,
                 )
-            return self.protocol.estimate(tally, candidates)
+            return self.protocol.estimate(tally, candidates)  # type: ignore[call-arg]  # as open ones do
         found = replace(self.protocol.estimate(tally), labels=self.labels)
         return found if candidates is None else found.select(candidates)
 

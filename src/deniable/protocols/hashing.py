@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
-from deniable.protocol import Parameters, Protocol, Reports, Tally
+from deniable.protocol import FINGERPRINTS, Parameters, Protocol, Reports, Tally
 from deniable.protocols.linear import LinearFamily
 from deniable.protocols.multiply_shift import MultiplyShiftFamily
 from deniable.protocols.ranges import (
@@ -222,7 +222,7 @@ class OpenLH(_LocalHashing):
     @property
     def domain_size(self) -> int:  # type: ignore[override]  # no field: always all fingerprints
         """The number of 64-bit fingerprints."""
-        return 1 << 64
+        return FINGERPRINTS
 
     @cached_property
     def _family(self) -> MultiplyShiftFamily:
@@ -233,13 +233,13 @@ class OpenLH(_LocalHashing):
     ) -> npt.NDArray[np.int64]:
         """Count for each candidate the reports that support it."""
         _, statistic = self._summarise(iter([self._check_reports(reports)]))
-        return self._family.support(statistic, _keys(candidates)[0])
+        return self._family.support(statistic, candidate_keys(candidates)[0])
 
     def estimate(  # type: ignore[override]  # an open domain has to be told its candidates
         self, tally: Tally, candidates: Sequence[str] | npt.NDArray[np.uint64]
     ) -> Estimates:
         """Estimate how many people hold each of the candidates, labels or fingerprints."""
-        keys, labels = _keys(candidates)
+        keys, labels = candidate_keys(candidates)
         support = self._family.support(self._own(tally).statistic, keys)
         return replace(self._estimate(support, tally.n), labels=labels)
 
@@ -272,9 +272,10 @@ def fingerprints(labels: Sequence[str]) -> npt.NDArray[np.uint64]:
     return np.array([fingerprint(label) for label in labels], dtype=np.uint64)
 
 
-def _keys(
+def candidate_keys(
     candidates: Sequence[str] | npt.NDArray[np.uint64],
 ) -> tuple[npt.NDArray[np.uint64], tuple[str, ...] | None]:
+    """Return candidates as fingerprints, and their labels where these were given."""
     if len(candidates) == 0:
         raise InvalidParameter(
             "expected at least one candidate, got none; an open domain answers only for the "

@@ -1,0 +1,288 @@
+"""Basic RAPPOR: unary encoding whose noise is drawn once for each value, then once more a report.
+
+Encode   v -> B0, the d-bit vector with only bit v set                        [sec:basic_rappor]
+Perturb  permanently, once for each value: B1[i] = B0[i] with probability 1 - f/2, else its
+         complement; then for each report: B2[i] = 1 with probability p where B1[i] = 1, else q
+Support  {i : B2[i] = 1}, hence p* = (1 - f/2) p + (f/2) q and q* = (f/2) p + (1 - f/2) q
+Privacy  one report: ln(p* (1 - q*) / ((1 - p*) q*)); infinitely many of one value:
+         2 ln((1 - f/2) / (f/2)), what B1 gives away. Without p and q the report is B1 and both
+         are the same: symmetric unary encoding
+
+Who answers once may use ``privatize``, which draws both steps afresh for each value: it simulates
+as many people. Who answers again needs a ``Client``: it derives B1 from a secret that never leaves
+the device, so it is the same each time although nothing is stored. Each *different* value that one
+client reports spends the permanent epsilon again, as every memoised response does.
+
+Random bytes: d words for B1, where bit i is set when word i is below the weight of 1 - f/2 (i = v)
+or f/2 (i != v); then, given p and q, d words for B2, where bit i is set when word d + i is below
+the weight of p (B1[i] = 1) or q. A client's first d words are the little-endian 64-bit words of
+HMAC-SHA256(secret, D || v || j), j = 0, 1, ..., with v and j as 8 little-endian bytes and D the
+SHA-256 of the JSON {"context":...,"domain_size":d,"q":"weight of f/2"}. Reports are packed as in
+``deniable.protocols.unary``.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.documents import canonical_json
+from deniable.errors import InvalidParameter
+from deniable.protocol import Parameters, Reports, Values
+from deniable.protocols.unary import _Unary
+from deniable.randomness import (
+    WORD,
+    Source,
+    draw_words,
+    exponential_bounds,
+    log_above,
+    open_source,
+)
+from deniable.validation import check_domain_size, check_epsilon
+
+SHORTEST_SECRET = 16
+
+
+@dataclass(frozen=True)
+class BasicRAPPOR(_Unary):
+    """Basic RAPPOR; without ``p`` and ``q`` only the permanent step, which is SUE.
+
+    >>> protocol = BasicRAPPOR(domain_size=32, f=0.5, p=0.75, q=0.25)
+    >>> round(protocol.epsilon, 3), round(protocol.epsilon_forever, 3)  # ln 9 is 2.197
+    (1.022, 2.197)
+    >>> client = protocol.client(b"sixteen bytes or more")
+    >>> client.privatize([3, 3]).shape
+    (2, 4)
+    """
+
+    domain_size: int
+    f: float
+    p: float | None = None
+    q: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+        object.__setattr__(self, "f", check_probability("f", self.f))
+        self._check_weights()
+        if (self.p is None) != (self.q is None):
+            raise InvalidParameter(
+                f"expected both p and q or neither, got p = {self.p!r} and q = {self.q!r}; "
+                "0.75 and 0.25 are usual",
+                value=(self.p, self.q),
+            )
+        if self.p is not None:
+            object.__setattr__(self, "p", check_probability("p", self.p))
+            object.__setattr__(self, "q", check_probability("q", self.q))
+            if not self._instant[1] < self._instant[0]:
+                raise InvalidParameter(
+                    f"expected q below p, got p = {self.p!r} and q = {self.q!r}; "
+                    "a one must stay likelier than a zero",
+                    value=(self.p, self.q),
+                )
+
+    @classmethod
+    def from_epsilon(
+        cls, epsilon: float, domain_size: int, *, p: float | None = None, q: float | None = None
+    ) -> BasicRAPPOR:
+        """Return the protocol that spends ``epsilon`` on any number of reports of one value.
+
+        >>> round(BasicRAPPOR.from_epsilon(math.log(9), 10).f, 9)
+        0.5
+        """
+        return cls(domain_size, permanent_f(check_epsilon(epsilon), 1), p, q)
+
+    @classmethod
+    def examples(cls) -> list[BasicRAPPOR]:
+        """Return small instances with one step and with both."""
+        return [cls(5, 0.5), cls(9, 0.25), cls(3, 0.5, 0.75, 0.25), cls(2, 0.3, 0.9, 0.2)]
+
+    @cached_property
+    def _weights(self) -> tuple[int, int]:
+        return permanent_weights(self.f)
+
+    @cached_property
+    def _instant(self) -> tuple[int, int]:
+        """The weights of p and q, or of 1 and 0 where every report is the permanent response."""
+        if self.p is None or self.q is None:
+            return WORD, 0
+        return math.floor(Fraction(self.p) * WORD), math.ceil(Fraction(self.q) * WORD)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        a, b = (Fraction(weight, WORD) for weight in self._weights)
+        p, q = (Fraction(weight, WORD) for weight in self._instant)
+        return Parameters(a * p + b * q, b * p + a * q)
+
+    @cached_property
+    def worst_ratio(self) -> Fraction:
+        p, q = self.parameters.exact_p, self.parameters.exact_q
+        return p * (1 - q) / ((1 - p) * q)
+
+    @cached_property
+    def epsilon(self) -> float:  # type: ignore[override]  # here it follows from f, p and q
+        """The privacy loss of one report, for f, p and q before they are rounded to weights."""
+        # Rounding lowers p and raises q and f, and the ratio grows with p and falls with q and f.
+        return self.epsilon_after(1)
+
+    @cached_property
+    def epsilon_forever(self) -> float:
+        """The privacy loss of infinitely many reports of one value: 2 ln((1 - f/2) / (f/2))."""
+        return permanent_epsilon(self.f, 1)
+
+    def epsilon_after(self, reports: int) -> float:
+        """Return the privacy loss of so many reports of one value by one client.
+
+        >>> protocol = BasicRAPPOR(32, 0.5, 0.75, 0.25)
+        >>> [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)]
+        [1.02, 1.65, 2.12, 2.2]
+        """
+        if self.p is None or self.q is None:
+            return self.epsilon_forever
+        b, p, q = Fraction(self.f) / 2, Fraction(self.p), Fraction(self.q)
+        ones, zeros = (p**reports, q**reports), ((1 - q) ** reports, (1 - p) ** reports)
+        # The worst are all ones where B0 is one and all zeros where it is zero.
+        ratios = (((1 - b) * s + b * t) / (b * s + (1 - b) * t) for s, t in (ones, zeros))
+        return min(log_above(math.prod(ratios, start=Fraction(1))), self.epsilon_forever)
+
+    @property
+    def word_count(self) -> int:
+        """One word for each bit and step."""
+        return self.domain_size if self.p is None else 2 * self.domain_size
+
+    def _details(self) -> dict[str, object]:
+        names = ("p", "q") if self.p is None else ("p", "q", "instant_p", "instant_q")
+        weights = zip(names, (*self._weights, *self._instant), strict=False)
+        return {"weights": {name: str(weight) for name, weight in weights}}
+
+    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+        permanent = self._permanently(values, words[:, : self.domain_size])
+        return self._instantly(permanent, words[:, self.domain_size :])
+
+    def _permanently(
+        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
+    ) -> Reports:
+        """Make the permanent response to each value."""
+        return super()._perturb(values, words)
+
+    def _instantly(self, permanent: Reports, words: npt.NDArray[np.uint64]) -> Reports:
+        """Make a report of each permanent response."""
+        if self.p is None:
+            return permanent
+        bits = np.unpackbits(permanent, axis=1, count=self.domain_size, bitorder="little")
+        p, q = (np.uint64(weight) for weight in self._instant)
+        return np.packbits(words < np.where(bits == 1, p, q), axis=1, bitorder="little")
+
+    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+        if self.p is None:
+            return super()._privatize_bulk(values, source)
+        from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
+
+        first, second, third = source.split(3)
+        anywhere = np.zeros(len(values), dtype=np.int64)
+        p, q = self._instant
+        permanent = super()._privatize_bulk(values, first)
+        likely = perturb_bits(anywhere, p, p, self.domain_size, second)
+        unlikely = perturb_bits(anywhere, q, q, self.domain_size, third)
+        return np.asarray((permanent & likely) | (~permanent & unlikely))
+
+    def client(self, secret: bytes, context: str = "") -> Client:
+        """Return a client that answers consistently for as long as it keeps ``secret``.
+
+        ``context`` separates questions that share a secret; a question's digest is a good one.
+        """
+        return Client(self, secret, context)
+
+
+@dataclass(frozen=True)
+class Client:
+    """One person's device: a secret from which the permanent responses follow.
+
+    The secret is made once, for example by ``secrets.token_bytes(32)``, and never leaves the
+    device: whoever has it can undo the permanent noise. Privacy over many reports rests on
+    HMAC-SHA256 being a pseudo-random function.
+    """
+
+    protocol: BasicRAPPOR
+    secret: bytes = field(repr=False)
+    context: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.secret, bytes) or len(self.secret) < SHORTEST_SECRET:
+            raise InvalidParameter(
+                f"expected a secret of at least {SHORTEST_SECRET} bytes, got a shorter one or "
+                "none; make one with secrets.token_bytes(32)",
+                value=None,
+            )
+        if not isinstance(self.context, str):
+            raise InvalidParameter(
+                f"expected the context as a string, got {self.context!r}", value=self.context
+            )
+
+    def permanent(self, value: int) -> Reports:
+        """Return the permanent response to a value, packed as a report; not to be sent itself."""
+        checked = self.protocol._check_values([value])
+        return self.protocol._permanently(checked, self._words(int(checked[0]))[None, :])
+
+    def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
+        """Turn each value into a report; equal values share their permanent response."""
+        checked, source = self.protocol._check_values(values), open_source(rng)
+        distinct, where = np.unique(checked, return_inverse=True)
+        empty = np.empty((0, self.protocol.report_dtype.shape[0]), dtype=np.uint8)
+        rows = np.concatenate([empty, *(self.permanent(int(v)) for v in distinct)])
+        instant = self.protocol.word_count - self.protocol.domain_size
+        words = draw_words(source, len(checked), instant, {})
+        return self.protocol._instantly(rows[where], words)
+
+    def _words(self, value: int) -> npt.NDArray[np.uint64]:
+        """Return the words of the permanent response: HMAC-SHA256 in counter mode."""
+        d = self.protocol.domain_size
+        document = {"context": self.context, "domain_size": d, "q": str(self.protocol._weights[1])}
+        keyed = hmac.new(self.secret, sha256(canonical_json(document)).digest(), "sha256")
+        keyed.update(value.to_bytes(8, "little"))
+        blocks = []
+        for counter in range(math.ceil(d / 4)):
+            block = keyed.copy()
+            block.update(counter.to_bytes(8, "little"))
+            blocks.append(block.digest())
+        return np.frombuffer(b"".join(blocks), dtype="<u8")[:d].astype(np.uint64)
+
+
+def permanent_weights(f: float) -> tuple[int, int]:
+    """Return the weights of 1 - f/2, rounded down, and f/2, rounded up; they add up to 2^64."""
+    q = math.ceil(Fraction(f) / 2 * WORD)
+    return WORD - q, q
+
+
+def permanent_epsilon(f: float, hashes: int) -> float:
+    """Return 2 hashes ln((1 - f/2) / (f/2)), rounded up.
+
+    >>> round(permanent_epsilon(0.5, 2), 2), round(permanent_epsilon(0.25, 2), 2)
+    (4.39, 7.78)
+    """
+    return log_above((2 / Fraction(f) - 1) ** (2 * hashes))
+
+
+def permanent_f(epsilon: float, hashes: int) -> float:
+    """Return the smallest float f that spends at most ``epsilon``: 2 / (e^(eps / 2 hashes) + 1)."""
+    low, _ = exponential_bounds(Fraction(epsilon) / (2 * hashes))
+    exact = 2 / (low + 1)
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, 1.0)
+
+
+def check_probability(name: str, value: object) -> float:
+    """Return a probability as a float, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
+        raise InvalidParameter(f"expected {name} as a number, got {value!r}", value=value)
+    if not 0 < value < 1:
+        raise InvalidParameter(
+            f"expected {name} between 0 and 1, both excluded, got {value!r}", value=value
+        )
+    return float(value)

@@ -1,0 +1,363 @@
+"""RAPPOR: a report is a cohort and a perturbed Bloom filter of the answer.
+
+Encode   v -> (c, B0), c a cohort drawn uniformly and B0 the k-bit filter in which the bits
+         H_c,1(v), ..., H_c,m(v) are set, fewer than m where they coincide          [sec:rappor]
+Perturb  B1[i] = B0[i] with probability 1 - f/2, else its complement: the permanent response,
+         once, in the paper's setting of one report for each person
+Support  not pure: how often a report of v' sets the bits of v depends on the pair
+Privacy  c is independent of v, and two filters differ in at most 2 m bits, hence
+         epsilon = 2 m ln((1 - f/2) / (f/2))
+
+Values are 64-bit fingerprints of labels, and candidates are chosen at estimation, as for OpenLH.
+The tally counts the reports of each cohort and the ones of each of its bits. Where nobody collides
+the count of a value is the mean over its bits, with Var* = n q (1 - q) / (b (p - q)^2), where
+q = f/2, p = 1 - q and b is the expected number of bits that a filter has set; ``variance`` and the
+threshold for significance use it. Collisions add to that, whatever epsilon: regression
+(``deniable.protocols.regression``) sorts out those among the candidates as far as it can.
+
+Hash H_c,j(v), j = 0..m-1, is floor((w >> 32) k / 2^32) of the word w = word(v, c m + j) of
+``deniable.kernels.splitmix``. Random bytes: the first word, redrawn at or above
+cohorts floor(2^64 / cohorts), gives c = w0 // floor(2^64 / cohorts); bit i is complemented when
+word 1 + i is below the weight of f/2. Bits are packed least significant first, unused ones zero.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, InvalidReport
+from deniable.estimates import Estimates
+from deniable.kernels.splitmix import scale, words_of
+from deniable.protocol import FINGERPRINTS, Parameters, Protocol, Reports, Tally
+from deniable.protocols.basic_rappor import (
+    check_probability,
+    permanent_epsilon,
+    permanent_f,
+    permanent_weights,
+)
+from deniable.protocols.hashing import candidate_keys
+from deniable.protocols.regression import Progress, System, solve, sparse_design
+from deniable.randomness import WORD, Source, draw_words
+from deniable.statistic import Counts, Statistic
+from deniable.validation import check_epsilon, smallest_unsigned
+
+MOST_CELLS = 1 << 24
+_SMALL = 1 << 20
+
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class RAPPOR(Protocol):
+    """RAPPOR; give ``epsilon`` or ``f``, and the other follows.
+
+    >>> protocol = RAPPOR(f=0.5)
+    >>> round(protocol.epsilon, 2), protocol.report_bits
+    (4.39, 136)
+    >>> round(RAPPOR(epsilon=4.0).f, 4)
+    0.5379
+    """
+
+    pure: ClassVar[bool] = False
+
+    epsilon: float = None  # type: ignore[assignment]  # never None once made
+    f: float = None  # type: ignore[assignment]  # likewise
+    bits: int = 128
+    hashes: int = 2
+    cohorts: int = 16
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("bits", 2, 1 << 16), ("hashes", 1, 64), ("cohorts", 1, 1 << 16)):
+            object.__setattr__(self, name, _check_whole(name, getattr(self, name), least, most))
+        if self.bits * self.cohorts > MOST_CELLS:
+            raise InvalidParameter(
+                f"expected at most {MOST_CELLS} bits in all cohorts, got {self.bits} in each of "
+                f"{self.cohorts}; 128 bits and 16 cohorts are usual",
+                value=self.bits * self.cohorts,
+            )
+        epsilon, f = self._complete(self.epsilon, self.f)
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "f", f)
+
+    def _complete(self, epsilon: float | None, f: float | None) -> tuple[float, float]:
+        """Return epsilon and f, each from the other where only one is given."""
+        if f is None:
+            if epsilon is None:
+                raise InvalidParameter("expected epsilon or f, got neither", value=None)
+            epsilon = check_epsilon(epsilon)
+            return epsilon, check_probability("f", permanent_f(epsilon, self.hashes))
+        f = check_probability("f", f)
+        spent = check_epsilon(permanent_epsilon(f, self.hashes))
+        if epsilon is None or check_epsilon(epsilon) == spent:
+            return spent, f
+        if f != permanent_f(check_epsilon(epsilon), self.hashes):
+            raise InvalidParameter(
+                f"expected an f that spends epsilon = {epsilon!r}, got f = {f!r}, which spends "
+                f"{spent!r}; give only one of them",
+                value=(epsilon, f),
+            )
+        return check_epsilon(epsilon), f
+
+    @classmethod
+    def examples(cls) -> list[RAPPOR]:
+        """Return small instances in which few of the first values collide."""
+        return [
+            cls(epsilon=1.0, bits=74, cohorts=1),
+            cls(f=0.5, bits=33, hashes=1, cohorts=1),
+        ]
+
+    @property
+    def domain_size(self) -> int:  # type: ignore[override]  # no field: always all fingerprints
+        """The number of 64-bit fingerprints."""
+        return FINGERPRINTS
+
+    @cached_property
+    def _weights(self) -> tuple[int, int]:
+        return permanent_weights(self.f)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The probabilities of a one where the filter has a one and a zero, not p* and q*."""
+        p, q = self._weights
+        return Parameters(Fraction(p, WORD), Fraction(q, WORD))
+
+    @cached_property
+    def worst_ratio(self) -> Fraction:
+        return Fraction(*self._weights) ** min(2 * self.hashes, self.bits)
+
+    @property
+    def report_dtype(self) -> np.dtype[np.generic]:
+        cohort = smallest_unsigned(self.cohorts - 1).str
+        return np.dtype([("cohort", cohort), ("bits", "u1", (math.ceil(self.bits / 8),))])
+
+    @property
+    def word_count(self) -> int:
+        """One word for the cohort and one for each bit."""
+        return 1 + self.bits
+
+    @property
+    def word_limits(self) -> dict[int, int]:
+        """The first word stays below a multiple of the number of cohorts."""
+        limit = WORD // self.cohorts * self.cohorts
+        return {0: limit} if limit < WORD else {}
+
+    @property
+    def public_words(self) -> tuple[int, ...]:
+        """The first word, of which the report shows the cohort."""
+        return (0,)
+
+    def _details(self) -> dict[str, object]:
+        return {"weights": {"q": str(self._weights[1])}}
+
+    def positions(self, values: Words, cohorts: Words) -> npt.NDArray[np.int64]:
+        """Return the ``hashes`` bits that each value sets in the filter of its cohort."""
+        every = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
+        indices = every.reshape(self.cohorts, self.hashes)[cohorts]
+        return scale(words_of(values[:, None], indices), self.bits).astype(np.int64)
+
+    def _cohort(self, words: Words) -> Words:
+        return (
+            words // np.uint64(WORD // self.cohorts) if self.cohorts > 1 else words * np.uint64(0)
+        )
+
+    def _filters(self, values: Words, cohorts: Words) -> npt.NDArray[np.uint8]:
+        """Return the packed Bloom filter of each value."""
+        rows = np.zeros((len(values), math.ceil(self.bits / 8)), dtype=np.uint8)
+        for column in self.positions(values, cohorts).T:
+            rows[np.arange(len(rows)), column >> 3] |= (1 << (column & 7)).astype(np.uint8)
+        return rows
+
+    def _perturb(self, values: Words, words: Words) -> Reports:
+        reports = np.empty(len(values), dtype=self.report_dtype)
+        cohorts = self._cohort(words[:, 0])
+        flips = words[:, 1:] < np.uint64(self._weights[1])
+        reports["cohort"] = cohorts
+        reports["bits"] = self._filters(values, cohorts) ^ np.packbits(
+            flips, axis=1, bitorder="little"
+        )
+        return reports
+
+    def _privatize_bulk(self, values: Words, source: Source) -> Reports:
+        from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
+
+        first, second = source.split(2)
+        cohorts = self._cohort(draw_words(first, len(values), 1, self.word_limits)[:, 0])
+        anywhere, q = np.zeros(len(values), dtype=np.int64), self._weights[1]
+        reports = np.empty(len(values), dtype=self.report_dtype)
+        reports["cohort"] = cohorts
+        flips = perturb_bits(anywhere, q, q, self.bits, second)
+        reports["bits"] = self._filters(values, cohorts) ^ flips
+        return reports
+
+    def _validate(self, reports: Reports) -> None:
+        cohorts, rows = _columns(reports)
+        if len(cohorts) and int(cohorts.max()) >= self.cohorts:
+            raise InvalidReport(
+                f"expected cohorts below {self.cohorts}, got {int(cohorts.max())}; "
+                "check that the sender answers the same question",
+                value=int(cohorts.max()),
+            )
+        unused = -self.bits % 8
+        if unused and np.any(rows[:, -1] >> (8 - unused)):
+            raise InvalidReport(
+                f"expected the last {unused} bits of each filter to be zero, got others; "
+                "check that the sender answers the same question",
+                value=unused,
+            )
+
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports have all bits of ``value`` set."""
+        cohorts, rows = _columns(self._check_reports(reports))
+        values = np.full(len(rows), value, dtype=np.uint64)
+        filters = self._filters(values, cohorts.astype(np.uint64))
+        return np.asarray(np.all(rows & filters == filters, axis=1))
+
+    def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
+        """Count for each bit of each cohort, cohort by cohort, the reports that set it."""
+        return self._count(self._check_reports(reports))[:, 1:].ravel()
+
+    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+        """Return a row for each cohort: its reports, then the ones of each bit."""
+        cohorts, rows = _columns(reports)
+        table = np.zeros((self.cohorts, 1 + self.bits), dtype=np.int64)
+        table[:, 0] = np.bincount(cohorts, minlength=self.cohorts)
+        if rows.size <= _SMALL:
+            bits = np.unpackbits(rows, axis=1, count=self.bits, bitorder="little")
+            np.add.at(table[:, 1:], cohorts, bits)
+            return table
+        from deniable.kernels.bits import count_bits  # noqa: PLC0415 - Numba loads when needed
+
+        ordered = np.ascontiguousarray(rows[np.argsort(cohorts, kind="stable")])
+        ends = np.cumsum(table[:, 0])
+        for row, end in zip(table, ends, strict=True):
+            row[1:] = count_bits(ordered[end - row[0] : end], self.bits)
+        return table
+
+    def _summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
+        table = np.zeros((self.cohorts, 1 + self.bits), dtype=np.int64)
+        for batch in batches:
+            table += self._count(batch)
+        return int(table[:, 0].sum()), Counts(table.ravel())
+
+    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
+        counts = Counts.decode(data, self.cohorts * (1 + self.bits), 0, n)
+        table = counts.values.reshape(self.cohorts, -1)
+        if int(table[:, 0].sum()) != n or np.any(table[:, 1:] > table[:, :1]):
+            raise InvalidDocument(
+                f"expected cohorts that add up to n = {n}, none with more ones than reports, got "
+                "others; the file was not written by deniable",
+                value=n,
+            )
+        return counts
+
+    def variance(
+        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+    ) -> float | npt.NDArray[np.float64]:
+        """Return the variance of a count among ``n`` people when nobody's bits collide."""
+        set_bits = self.bits * (1 - (1 - 1 / self.bits) ** self.hashes)
+        return super().variance(n, frequency) / set_bits
+
+    def estimate(  # type: ignore[override]  # an open domain has to be told its candidates
+        self,
+        tally: Tally,
+        candidates: Sequence[str] | npt.NDArray[np.uint64],
+        progress: Progress | None = None,
+    ) -> Estimates:
+        """Estimate how many people hold each of the candidates, labels or fingerprints.
+
+        Needs the extra ``rappor``. ``progress`` is called with the steps done and in all. With so
+        many candidates that a selection is made, those not selected get 0, and the standard
+        errors take the selection as given: frequent answers that were missed, or taken for others
+        that share their bits, are beyond them.
+        """
+        keys, labels = candidate_keys(candidates)
+        if len(np.unique(keys)) != len(keys):
+            raise InvalidParameter(
+                "expected each candidate once, got repeated ones; drop the duplicates",
+                value=len(keys),
+            )
+        counts, std_errors = solve(self._system(self._own(tally), keys), progress)
+        null = math.sqrt(float(self.variance(tally.n)))
+        return Estimates(counts, np.minimum(std_errors, tally.n), tally.n, null, labels)
+
+    def _system(self, tally: Tally, keys: Words) -> System:
+        """Return the equations: expected ones of each bit, less the noise, as sums of counts."""
+        statistic, n = tally.statistic, tally.n
+        if not isinstance(statistic, Counts):
+            raise IncompatibleTally(f"expected counts, got {statistic.form}", value=statistic.form)
+        if n == 0:
+            raise IncompatibleTally(
+                "expected a tally of at least one report, got an empty one; "
+                "there is nothing to estimate from",
+                value=0,
+            )
+        table = statistic.values.reshape(self.cohorts, -1)
+        present = np.flatnonzero(table[:, 0])
+        sizes, ones = table[present, :1].astype(np.float64), table[present, 1:]
+        q, gap = self.parameters.q, self.parameters.gap
+        # A cohort of n_c reports holds the share n_c / n of each count, with noise that grows as
+        # the root of n_c; both are divided by the root of n_c / n.
+        response = (ones - q * sizes) / gap * np.sqrt(n / sizes)
+        share = np.repeat(np.sqrt(sizes[:, 0] / n), self.bits)
+        rows = np.empty((len(keys), len(present), self.hashes), dtype=np.int32)
+        for index, cohort in enumerate(present):
+            cohorts = np.full(len(keys), cohort, dtype=np.uint64)
+            rows[:, index] = self.positions(keys, cohorts) + index * self.bits
+        design = sparse_design(rows.reshape(len(keys), -1), share)
+        return System(design, response.ravel(), share, math.sqrt(n * q * (1 - q)) / gap)
+
+    def simulate_tally(
+        self,
+        counts: npt.ArrayLike,
+        rng: np.random.Generator,
+        values: npt.NDArray[np.uint64] | None = None,
+    ) -> Tally:
+        """Draw the tally of so many people with each value, without making their reports.
+
+        The law is that of ``tally(privatize(...))``, given probabilities rounded to floats: a
+        cohort's people are multinomial, and the ones of its bits independent binomials.
+        ``values`` are fingerprints, by default 0, 1, 2, ...
+        """
+        held = np.asarray(counts, dtype=np.int64)
+        keys = np.arange(len(held), dtype=np.uint64) if values is None else values
+        members = rng.multinomial(held, np.full(self.cohorts, 1 / self.cohorts))
+        p, q = self.parameters.p, self.parameters.q
+        table = np.empty((self.cohorts, 1 + self.bits), dtype=np.int64)
+        for cohort, row in enumerate(table):
+            filters = np.sort(self.positions(keys, np.full(len(keys), cohort, dtype=np.uint64)))
+            fresh = np.diff(filters, axis=1, prepend=-1) != 0
+            people = np.broadcast_to(members[:, cohort, None], filters.shape)
+            holders = np.zeros(self.bits, dtype=np.int64)
+            np.add.at(holders, filters[fresh], people[fresh])
+            row[0] = members[:, cohort].sum()
+            row[1:] = rng.binomial(holders, p) + rng.binomial(row[0] - holders, q)
+        return Tally(self, int(table[:, 0].sum()), Counts(table.ravel()))
+
+
+def _columns(reports: Reports) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    cohorts: npt.NDArray[np.int64] = reports["cohort"].astype(np.int64)
+    rows: npt.NDArray[np.uint8] = reports["bits"]
+    return cohorts, rows
+
+
+def _check_whole(name: str, value: object, least: int, most: int) -> int:
+    try:
+        result = operator.index(value)  # type: ignore[arg-type]  # the point of the try
+    except TypeError:
+        result = least - 1
+    if isinstance(value, bool | np.bool_) or not least <= result <= most:
+        raise InvalidParameter(
+            f"expected {name} as a whole number from {least} to {most}, got {value!r}; 128 bits, "
+            "2 hashes and 16 cohorts are usual",
+            value=value,
+        )
+    return result

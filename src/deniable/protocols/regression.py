@@ -1,0 +1,184 @@
+"""Decoding Bloom filters: LASSO selects which candidates are there, regression counts them.
+
+Each bit of each cohort is one equation, response = design @ counts + background + noise, scaled so
+that the noise of all has the same known standard deviation. Up to a quarter as many candidates as
+equations are estimated by least squares directly, without bias. More would explain any noise, and
+first the LASSO selects: a path of falling penalties ends where a candidate that nobody holds would
+be selected by chance with probability 0.05 / candidates. Along it a candidate that stands clear of
+the penalty is freed of it, or else what the penalty hides of a frequent answer would be taken for
+rare ones that share its bits. The counts are those of least squares on the selected, of which the
+ones below three standard errors are dropped step by step.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InvalidParameter
+from deniable.presentation.data import load
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Progress = Callable[[int, int], None]
+
+STEPS = 20
+"""How many penalties the path has; progress is told after each, and at the end."""
+ALPHA = 0.05
+LEAST_RATIO = 3.0
+"""A selected candidate stays when its count is at least so many standard errors."""
+MOST_SELECTED = 1024
+_FREED = 1e3
+_BLOCK = 4096
+_MOST_ENTRIES = (1 << 31) - 1
+
+
+class System(NamedTuple):
+    """The equations of a tally, one for each bit of each cohort that has reports."""
+
+    design: Any  # a scipy.sparse matrix by columns, which is untyped
+    response: Floats
+    background: Floats
+    """What one more person among those who hold no candidate adds, up to a factor."""
+    noise: float
+    """The standard deviation of the noise of each equation."""
+
+
+class Fit(NamedTuple):
+    """Least squares of some candidates beside the background."""
+
+    counts: Floats
+    inverse: Floats
+    """The pseudo-inverse of the Gram matrix."""
+    known: npt.NDArray[np.bool_]
+    """Whether the equations determine each count at all."""
+    variance: float
+    """The variance of the residuals, not below that of the noise."""
+
+    @property
+    def std_errors(self) -> Floats:
+        """The standard deviation of each count, given the selection."""
+        return np.sqrt(self.variance * np.diag(self.inverse).clip(min=0.0))
+
+
+def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
+    """Return the design matrix: column j has scale[i] at each row i of rows[j]."""
+    sparse = load("scipy.sparse", "rappor")
+    if rows.size > _MOST_ENTRIES:
+        raise InvalidParameter(
+            f"expected at most {_MOST_ENTRIES // rows.shape[1]} candidates, got {len(rows)}; "
+            "estimate them in parts, each with all frequent answers among them",
+            value=len(rows),
+        )
+    ends = np.arange(0, rows.size + 1, rows.shape[1], dtype=np.int32)
+    shape = (len(scale), len(rows))
+    design = sparse.csc_array((np.ones(rows.size), rows.ravel(), ends), shape=shape)
+    design.sum_duplicates()
+    design.data[:] = scale[design.indices]
+    return design
+
+
+def solve(system: System, progress: Progress | None = None) -> tuple[Floats, Floats]:
+    """Return the count and the standard error of each candidate; 0 for those not selected."""
+    tell = progress or (lambda _done, _total: None)
+    equations, candidates = system.design.shape
+    if 4 * candidates <= equations:
+        chosen = np.arange(candidates)
+        fit = _fit(system, chosen)
+    else:
+        chosen, fit = _prune(system, _select(system, tell))
+    counts = np.zeros(candidates)
+    counts[chosen] = fit.counts
+    std_errors = _std_errors(system, chosen, fit)
+    tell(STEPS, STEPS)
+    return counts, std_errors
+
+
+def _select(system: System, tell: Progress) -> Integers:
+    """Return the candidates that the LASSO takes at the end of the path."""
+    linear_model = load("sklearn.linear_model", "rappor")
+    exceptions = load("sklearn.exceptions", "rappor")
+    design, response = system.design, system.response
+    equations, candidates = design.shape
+    norms = np.asarray(design.multiply(design).sum(axis=0)).ravel()
+    quantile = NormalDist().inv_cdf(1 - ALPHA / candidates)
+    last = quantile * system.noise * float(np.sqrt(norms.mean())) / equations
+    first = float((design.T @ (response - response.mean())).max()) / equations
+    if first <= last:
+        return np.empty(0, dtype=np.int64)
+    lasso = linear_model.Lasso(positive=True, warm_start=True, max_iter=500)
+    counts, freedom = np.zeros(candidates), np.ones(candidates)
+    entries = np.diff(design.indptr)
+    scaled = design.copy()
+    for step, penalty in enumerate(np.geomspace(first, last, STEPS)[1:], start=1):
+        # A column times c has its penalty divided by c: that is how a candidate is freed.
+        scaled.data[:] = design.data * np.repeat(freedom, entries)
+        lasso.alpha, lasso.coef_ = penalty, counts / freedom
+        with warnings.catch_warnings():
+            # A selection needs no more digits than the sweeps have found.
+            warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
+            lasso.fit(scaled, response)
+        counts = lasso.coef_ * freedom
+        freedom = np.where(counts > penalty * equations / norms, _FREED, 1.0)
+        tell(step, STEPS)
+    most = min(MOST_SELECTED, equations // 2)
+    largest = np.argsort(-counts, kind="stable")[:most]
+    return np.sort(largest[counts[largest] > 0])
+
+
+def _prune(system: System, chosen: Integers) -> tuple[Integers, Fit]:
+    """Drop the least significant candidates, a twentieth at a time, until all that stay are."""
+    while True:
+        fit = _fit(system, chosen)
+        ratios = np.where(fit.known, fit.counts / np.maximum(fit.std_errors, 1e-300), 0.0)
+        dropped = min(int((ratios < LEAST_RATIO).sum()), max(1, len(chosen) // 20))
+        if dropped == 0:
+            return chosen, fit
+        chosen = np.delete(chosen, np.argsort(ratios, kind="stable")[:dropped])
+
+
+def _fit(system: System, chosen: Integers) -> Fit:
+    design, (response, background) = system.design[:, chosen], system[1:3]
+    gram = _apart(system, (design.T @ design).toarray(), design.T @ background)
+    along = float(background @ response) / float(background @ background)
+    right = design.T @ (response - along * background)
+    inverse = np.asarray(np.linalg.pinv(gram, rcond=1e-10, hermitian=True), dtype=np.float64)
+    counts = inverse @ right
+    rest = response - design @ counts
+    rest = rest - float(background @ rest) / float(background @ background) * background
+    freedom = max(1, len(response) - len(chosen) - 1)
+    known = np.abs(np.diag(inverse @ gram) - 1) < 1e-6
+    return Fit(counts, inverse, known, max(system.noise**2, float(rest @ rest) / freedom))
+
+
+def _apart(system: System, gram: Floats, left: Floats, right: Floats | None = None) -> Floats:
+    """Return products of columns without their parts along the background."""
+    length = float(system.background @ system.background)
+    return gram - np.outer(left, left if right is None else right) / length
+
+
+def _std_errors(system: System, chosen: Integers, fit: Fit) -> Floats:
+    """Return the standard errors, for those not selected that of a fit which includes them.
+
+    Where the equations do not tell a candidate from others, all that is known is 0..n.
+    """
+    design, background = system.design, system.background
+    selected = design[:, chosen]
+    information = np.empty(design.shape[1])
+    for start in range(0, design.shape[1], _BLOCK):
+        block = design[:, start : start + _BLOCK]
+        along = block.T @ background
+        shared = _apart(system, (selected.T @ block).toarray(), selected.T @ background, along)
+        own = np.asarray(block.multiply(block).sum(axis=0)).ravel()
+        own = own - along**2 / float(background @ background)
+        explained = (fit.inverse @ shared * shared).sum(axis=0) if len(chosen) else 0.0
+        information[start : start + _BLOCK] = np.where(own - explained > 1e-9, own - explained, 0)
+    with np.errstate(divide="ignore"):
+        std_errors = np.sqrt(fit.variance / information)
+    std_errors[chosen] = np.where(fit.known, fit.std_errors, np.inf)
+    return std_errors
