@@ -92,7 +92,7 @@ STEPS = (
 
 FIRST_ANSWER = """
 import json, pickle, sys, time
-import deniable
+from deniable import *
 start = time.perf_counter()
 pickle.loads(bytes.fromhex(sys.argv[1])).privatize([7])
 seconds = time.perf_counter() - start
@@ -115,12 +115,12 @@ def measure(sizes: Sizes) -> Result:
 
 
 def measure_import(repeats: int) -> Result:
-    """Return the best seconds of ``import deniable``, in all and without NumPy's share."""
+    """Return the best seconds of importing every public name, and without NumPy's share."""
     totals, alone = [], []
     for i in range(repeats):
         report_progress(f"import {i + 1} of {repeats}")
         done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", "import deniable"],
+            [sys.executable, "-X", "importtime", "-c", "from deniable import *"],
             stderr=subprocess.PIPE,
             text=True,
             check=True,
@@ -131,8 +131,13 @@ def measure_import(repeats: int) -> Result:
                 r"\|\s+(\d+) \|\s+(deniable|numpy)$", done.stderr, re.MULTILINE
             )
         }
-        totals.append(cumulative["deniable"])
-        alone.append(cumulative["deniable"] - cumulative.get("numpy", 0.0))
+        # Names are loaded lazily, so what counts is the sum over all modules, not one entry.
+        total = sum(
+            int(microseconds) / 1e6
+            for microseconds in re.findall(r"import time:\s+(\d+) \|", done.stderr)
+        )
+        totals.append(total)
+        alone.append(total - cumulative.get("numpy", 0.0))
     return {"seconds": min(totals), "without_numpy": min(alone), "at_most": MOST_IMPORT_SECONDS}
 
 

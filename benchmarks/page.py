@@ -172,7 +172,8 @@ def _client(result: Result) -> Iterable[str]:
     imported = result["import"]
     yield "## A client\n"
     yield (
-        f"`import deniable` takes {_time(imported['seconds'])}, of which NumPy is all but "
+        f"`from deniable import *`, the interpreter's own start included, takes "
+        f"{_time(imported['seconds'])}, without NumPy "
         f"{_time(imported['without_numpy'])} (at most {_time(imported['at_most'])}: "
         f"{_verdict(imported['seconds'] <= imported['at_most'])}).\n"
     )

@@ -190,7 +190,7 @@ def direct_offset(
 ) -> npt.NDArray[np.uint64]:
     """Return 0 with weight p, and each of 1, 2, ... with weight q, from one word each.
 
-    Both branches are computed whatever the word, so the work tells nothing.
+    Arithmetic takes the place of a branch, so that the work tells nothing.
     """
     p, q = np.uint64(p_weight), np.uint64(q_weight)
-    return np.where(words < p, np.uint64(0), (words - p) // q + np.uint64(1))
+    return (words >= p) * ((words - p) // q + np.uint64(1))

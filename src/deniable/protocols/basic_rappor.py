@@ -176,8 +176,9 @@ class BasicRAPPOR(_Unary):
         if self.p is None:
             return permanent
         bits = np.unpackbits(permanent, axis=1, count=self.domain_size, bitorder="little")
-        p, q = (np.uint64(weight) for weight in self._instant)
-        return np.packbits(words < np.where(bits == 1, p, q), axis=1, bitorder="little")
+        p, q = self._instant
+        weights = bits * np.uint64(p - q) + np.uint64(q)
+        return np.packbits(words < weights, axis=1, bitorder="little")
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
         if self.p is None:

@@ -165,7 +165,8 @@ class SHE(Protocol):
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         noise = np.searchsorted(self._cumulative, words, side="right") - self._reach
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
-        return np.where(true, UNIT - noise, noise).astype(self.report_dtype.base)
+        # Mirrored by arithmetic: np.where would branch on which value is the true one.
+        return (noise + true * (UNIT - 2 * noise)).astype(self.report_dtype.base)
 
     @cached_property
     def _table(self) -> npt.NDArray[np.int32]:

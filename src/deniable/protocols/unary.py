@@ -71,9 +71,11 @@ class _Unary(Protocol):
         return {"weights": {"p": str(p), "q": str(q)}}
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
-        p, q = (np.uint64(weight) for weight in self._weights)
+        p, q = self._weights
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
-        return np.packbits(words < np.where(true, p, q), axis=1, bitorder="little")
+        # Arithmetic, not np.where, which branches on each element and so takes its time by it.
+        weights = true * np.uint64(p - q) + np.uint64(q)
+        return np.packbits(words < weights, axis=1, bitorder="little")
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
         from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
