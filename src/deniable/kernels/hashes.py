@@ -17,10 +17,11 @@ from deniable.kernels.parallel import iterate_chunks
 
 Integers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.uint32]
+Halves = npt.NDArray[np.uint32]
 Eight = tuple[np.uint64, ...]
 
 # Keys that a kernel goes through for every eight reports: they and their counts stay in L1.
-BLOCK = 1024
+BLOCK = 2048
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.
 SPAN = 1 << 14
 REPORTS = 1 << 16
@@ -38,9 +39,11 @@ def count_support(  # noqa: PLR0913, PLR0917 - the columns of a report, then key
         low, width = preimage(y[reports], g)
         columns = _gather(a1[reports], a2[reports], b[reports] - low, width)
         counts = np.zeros(span.stop - span.start, np.uint32)
-        add_support(columns, np.ascontiguousarray(keys[span], np.uint64), counts)
+        add_support(columns, lows[span], highs[span], counts)
         return counts
 
+    # Halves as wide as the counts let LLVM use whole vectors for both.
+    lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
     return _count_pairs(count, len(y), len(keys))
 
 
@@ -86,20 +89,20 @@ def _gather(*columns: Words) -> Words:
 
 
 @kernel
-def add_support(reports: Words, keys: Words, counts: Counts) -> None:
+def add_support(reports: Words, lows: Halves, highs: Halves, counts: Counts) -> None:
     """Add to counts the support of each key by reports, the rows of which are a1, a2, c, width."""
-    for start in range(0, len(keys), BLOCK):
-        stop = min(start + BLOCK, len(keys))
+    for start in range(0, len(counts), BLOCK):
+        part = slice(start, min(start + BLOCK, len(counts)))
         for i in range(0, reports.shape[1], 8):
-            add_eight(reports[:, i : i + 8], keys[start:stop], counts[start:stop])
+            add_eight(reports[:, i : i + 8], lows[part], highs[part], counts[part])
 
 
 @kernel
-def add_eight(reports: Words, keys: Words, counts: Counts) -> None:
+def add_eight(reports: Words, lows: Halves, highs: Halves, counts: Counts) -> None:
     """Add the support of each key by eight reports, which stay in registers."""
     a1, a2, c, width = eight(reports[0]), eight(reports[1]), eight(reports[2]), eight(reports[3])
-    for j in range(len(keys)):
-        low, high = keys[j] & LOW, keys[j] >> HALF
+    for j in range(len(counts)):
+        low, high = np.uint64(lows[j]), np.uint64(highs[j])
         counts[j] += (
             np.uint32(a1[0] * low + a2[0] * high + c[0] < width[0])
             + np.uint32(a1[1] * low + a2[1] * high + c[1] < width[1])

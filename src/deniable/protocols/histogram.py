@@ -166,7 +166,8 @@ class SHE(Protocol):
         noise = np.searchsorted(self._cumulative, words, side="right") - self._reach
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
         # Mirrored by arithmetic: np.where would branch on which value is the true one.
-        return (noise + true * (UNIT - 2 * noise)).astype(self.report_dtype.base)
+        mirrored = noise + true * (UNIT - 2 * noise)
+        return np.asarray(mirrored, dtype=self.report_dtype.base)
 
     @cached_property
     def _table(self) -> npt.NDArray[np.int32]:
