@@ -61,7 +61,7 @@ def test_longitudinal_guarantee_grows_to_that_of_the_permanent_response() -> Non
 
 
 def test_one_report_setting_is_symmetric_unary_encoding() -> None:
-    """With the permanent step alone, the law is that of SUE to the last bit."""
+    """With the permanent step alone, the law is that of SUE, but for the rounding of f."""
     basic = BasicRAPPOR.from_epsilon(2.0, 4)
     symmetric = SUE(2.0, 4)
     assert basic.parameters.p == pytest.approx(symmetric.parameters.p, abs=1e-15)

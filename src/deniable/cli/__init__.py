@@ -21,6 +21,7 @@ COMMANDS = {
     "estimate": Lazy("estimate", "Estimate how many people gave each answer."),
     "audit": Lazy("audit", "Prove or measure the epsilon of a protocol."),
     "reproduce": Lazy("reproduce", "Recompute a table or figure of the paper."),
+    "data": Lazy("data", "Fetch the public data that the evaluation needs."),
     "vectors": Lazy("vectors", "Write the test vectors for other implementations."),
     "reference": Lazy("reference", "Write the reference of this command line."),
 }

@@ -3,21 +3,96 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import perf_counter
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
 
+from deniable.cli.data import cached_kosarak, read_clicks
 from deniable.cli.display import new_table, open_console, show_progress
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
-from deniable.paper import EXPERIMENTS, Context, Result, load, run
+from deniable.paper import EXPERIMENTS, Context, Result, Row, load, run
+from deniable.paper.report import Outcome, duration, make_report
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 ALL = "all"
+PARTS = "parts"
+_FORMAT = 1
+"""Raised when parts that were kept by earlier versions mean something else."""
+
+
+class Kept(TypedDict):
+    """What the report needs of a finished experiment."""
+
+    rows: list[Row]
+    parts: dict[str, float]
+
+
+@dataclass
+class Store:
+    """The finished parts of experiments, each in a file, so that nothing is computed twice.
+
+    A part's name is a digest of its key and of the settings; those of other settings are left
+    alone and never read. Without a directory parts are kept as long as this object.
+    """
+
+    directory: Path | None
+    settings: dict[str, object]
+    fresh: bool = False
+    memory: dict[str, Row] = field(default_factory=dict, init=False)
+    asked: dict[str, float] = field(default_factory=dict, init=False)
+    """What the parts took that were asked for, when they were computed."""
+    waited: float = field(default=0.0, init=False)
+    """What they took now."""
+
+    def keep(self, key: str, compute: Callable[[], Row]) -> Row:
+        """Return the part from its file, or compute it and write that."""
+        start = perf_counter()
+        kept = self.memory.get(key) or (None if self.fresh else self.read(key))
+        if kept is None:
+            outcome = compute()
+            kept = {"seconds": perf_counter() - start, "outcome": outcome}
+            self.write(key, kept)
+        self.memory[key], self.asked[key] = kept, float(str(kept["seconds"]))
+        self.waited += perf_counter() - start
+        return cast("Row", kept["outcome"])
+
+    def read(self, key: str) -> Row | None:
+        """Return what was kept under a key, or None where that is nothing, foreign or broken."""
+        try:
+            document = json.loads(self._path(key).read_bytes()) if self.directory else None
+        except (FileNotFoundError, ValueError):
+            return None
+        if not isinstance(document, dict) or document.get("key") != self._named(key):
+            return None
+        return document if {"seconds", "outcome"} <= set(document) else None
+
+    def write(self, key: str, kept: Row) -> None:
+        """Keep something under a key; the file appears whole or not at all."""
+        if self.directory is None:
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"key": self._named(key), **kept}, indent=1)
+        write_atomically(self._path(key), text.encode())
+
+    def _named(self, key: str) -> dict[str, object]:
+        return {**self.settings, "part": key}
+
+    def _path(self, key: str) -> Path:
+        name = sha256(json.dumps(self._named(key), sort_keys=True).encode()).hexdigest()[:32]
+        return (self.directory or Path()) / f"{name}.json"
 
 
 @click.command(
@@ -30,37 +105,143 @@ ALL = "all"
 )
 @click.argument("name", type=click.Choice([*EXPERIMENTS, ALL]))
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
-              help="Write NAME.csv and NAME.png there. [default: print the rows]")  # fmt: skip
-@click.option("--quick", is_flag=True, help="A smaller experiment, for a first look.")
+              help="Write NAME.csv, NAME.png and report.md there. "
+              "[default: print the rows]")  # fmt: skip
+@click.option("--quick", is_flag=True, help="Two runs of fewer points, for a first look.")
+@click.option("--runs", type=click.IntRange(1), metavar="N",
+              help="How often each simulation is run. "
+              "[default: 10, or 2 with --quick]")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True,
               help="The seed of simulations.")  # fmt: skip
+@click.option("--kosarak", type=click.Path(path_type=Path, dir_okay=False), metavar="PATH",
+              help="The clicks: a FIMI .dat file, plain, .gz or .xz, or an .npz file with the "
+              "array item. [default: what `deniable data fetch kosarak` fetched, else "
+              "synthetic]")  # fmt: skip
+@click.option("--repeat", type=click.IntRange(1), default=1, metavar="N",
+              help="Count each click of --kosarak N times.")  # fmt: skip
+@click.option("--fresh", is_flag=True, help="Compute again what an earlier run has finished.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-def reproduce(name: str, *, output: Path | None, quick: bool, seed: int, as_json: bool) -> None:
-    """Recompute a table or figure of the paper, or all of them."""
-    results = [_run(each, quick, seed) for each in (EXPERIMENTS if name == ALL else [name])]
-    for result in results:
+def reproduce(
+    name: str,
+    *,
+    output: Path | None,
+    quick: bool,
+    runs: int | None,
+    seed: int,
+    kosarak: Path | None,
+    repeat: int,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Recompute a table or figure of the paper, or all of them.
+
+    With -o every finished part is kept in DIR/parts: after an interruption the same command goes
+    on where it stopped. report.md sets the results in DIR beside what the paper states.
+
+    The evaluation on Kosarak is run on the file that --kosarak names, or on the one that was
+    fetched; without either on a synthetic population of the same size, and the report says so.
+    """
+    if kosarak is None and repeat > 1:
+        raise click.UsageError("--repeat is about the file of --kosarak; name one")
+    path = cached_kosarak() if kosarak is None else kosarak
+    settings = Context(seed, quick, runs=runs, clicks=read_clicks(path, repeat) if path else None)
+    store = Store(
+        output and output / PARTS,
+        {"format": _FORMAT, "version": version("deniable"), "seed": seed},
+        fresh,
+    )
+    names = list(EXPERIMENTS) if name == ALL else [name]
+    results = []
+    for position, each in enumerate(names):
+        shown = each if name != ALL else f"{each} ({position + 1} of {len(names)})"
+        try:
+            outcome = _run(each, shown, settings, store)
+        except KeyboardInterrupt:
+            if output is not None:
+                click.echo(
+                    f"{output / PARTS} has what is finished; the same command goes on", err=True
+                )
+            raise
+        results.append(outcome.result)
         if output is not None:
-            _write(result, output)
+            _write(outcome, output)
+            write_atomically(output / "report.md", _report(settings, store).encode())
+            click.echo(f"{output / each}.csv and .png: {outcome.result.title} "
+                       f"({duration(outcome.seconds)})", err=True)  # fmt: skip
         elif not as_json:
-            _print(result)
+            _print(outcome.result)
     if as_json:
         documents = [{"name": r.name, "title": r.title, "notes": r.notes, "rows": r.rows}
                      for r in results]  # fmt: skip
         click.echo(json.dumps(documents, indent=2))
 
 
-def _run(name: str, quick: bool, seed: int) -> Result:
-    with show_progress(f"Computing {name}", 1.0) as advance:
-        return run(name, Context(seed, quick, lambda done, what: advance(done)))
+def _run(name: str, shown: str, settings: Context, store: Store) -> Outcome:
+    start, store.asked, store.waited = perf_counter(), {}, 0.0
+    with show_progress(f"Computing {shown}", 1.0) as advance:
+        context = Context(
+            settings.seed,
+            settings.quick,
+            lambda done, what: advance(done),
+            settings.runs,
+            clicks=settings.clicks,
+            keep=store.keep,
+        )
+        result = run(name, context)
+    rest = perf_counter() - start - store.waited
+    kept = {"rows": list(result.rows), "parts": store.asked}
+    store.write(_summary(name, settings), {"seconds": rest, "outcome": kept})
+    return Outcome(result, tuple(load(name).claims(result.rows)), store.asked, rest)
 
 
-def _write(result: Result, directory: Path) -> None:
+def _summary(name: str, settings: Context) -> str:
+    """Return the key under which all rows of an experiment are kept for the report."""
+    data = settings.clicks.digest if settings.clicks else "synthetic"
+    return f"{name} on {data}, {settings.repetitions} runs, quick {settings.quick}"
+
+
+def _write(outcome: Outcome, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    sink = BytesIO()
+    result, sink = outcome.result, BytesIO()
     load(result.name).figure(result.rows).savefig(sink, format="png", dpi=150)
     write_atomically(directory / f"{result.name}.csv", result.to_csv().encode())
     write_atomically(directory / f"{result.name}.png", sink.getvalue())
-    click.echo(f"{directory / result.name}.csv and .png: {result.title}", err=True)
+
+
+def _report(settings: Context, store: Store) -> str:
+    """Return the report of all experiments in the directory that have these settings."""
+    outcomes = []
+    for name in EXPERIMENTS:
+        kept = store.read(_summary(name, settings))
+        if kept is not None:
+            module, found = load(name), cast("Kept", kept["outcome"])
+            result = Result(name, module.TITLE, tuple(found["rows"]), module.NOTES)
+            claims = tuple(module.claims(result.rows))
+            rest = float(str(kept["seconds"]))
+            outcomes.append(Outcome(result, claims, found["parts"], rest))
+    return make_report(dict(_facts(settings)), outcomes)
+
+
+def _facts(settings: Context) -> Iterable[tuple[str, str]]:
+    clicks = settings.kosarak
+    yield "clicks", f"{clicks.label}: n = {clicks.n:,}, d = {clicks.domain_size:,}"
+    yield "runs", f"{settings.repetitions}{' (quick)' if settings.quick else ''}"
+    yield "seed", str(settings.seed)
+    versions = ", ".join(f"{name} {version(name)}" for name in ("deniable", "numpy", "numba"))
+    yield "software", f"{versions}, {platform.python_implementation()} {platform.python_version()}"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield "machine", f"{processor()}, {cores} cores, {platform.system()}"
+    yield "date", f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def processor() -> str:
+    """Return the name of the processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names or [platform.processor() or platform.machine()])[0]
 
 
 def _print(result: Result) -> None:
@@ -73,8 +254,7 @@ def _print(result: Result) -> None:
     widths = [console.measure(table, options=unlimited).maximum for table in (wide, tall)]
     turned = widths[1] <= console.width < widths[0]
     # What fits neither way is printed in full all the same: it can be piped or scrolled.
-    console.width = max(console.width, widths[turned])
-    console.print(tall if turned else wide)
+    console.print(tall if turned else wide, width=max(console.width, widths[turned]), crop=False)
     for note in result.notes:
         console.print(f"\n{note}")
 

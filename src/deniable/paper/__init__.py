@@ -1,8 +1,9 @@
 """The tables and figures of the paper, one module each.
 
 An experiment is a module with ``NAME``, ``TITLE``, ``NOTES`` (what differs from the paper and why),
-``rows(context)``, which computes plain data, and ``figure(rows)``, which draws it. ``run`` does
-the former by name and returns a ``Result``; nothing is written to disk here.
+``rows(context)``, which computes plain data, ``figure(rows)``, which draws it, and
+``claims(rows)``, which sets it beside what the paper says. ``run`` does the first by name and
+returns a ``Result``; nothing is read from disk or written to it here.
 """
 
 from __future__ import annotations
@@ -11,16 +12,35 @@ from importlib import import_module
 from typing import cast
 
 from deniable.errors import InvalidParameter
-from deniable.paper.experiment import Context, Experiment, Result, Row
+from deniable.paper.clicks import Clicks, parse_clicks
+from deniable.paper.experiment import Claim, Context, Experiment, Result, Row
 
 EXPERIMENTS: dict[str, str] = {
-    "fig1": "deniable.paper.figure1",
     "table1": "deniable.paper.table1",
     "table2": "deniable.paper.table2",
+    "fig1": "deniable.paper.figure1",
+    "fig2": "deniable.paper.figure2",
+    "fig3": "deniable.paper.figure3",
+    "fig4": "deniable.paper.figure4",
+    "fig5": "deniable.paper.figure5",
+    "fig6": "deniable.paper.figure6",
+    "fig7": "deniable.paper.figure7",
+    "fig8": "deniable.paper.figure8",
 }
 """The module of each experiment by name; ``load`` imports it when it is wanted."""
 
-__all__ = ["EXPERIMENTS", "Context", "Experiment", "Result", "Row", "load", "run"]
+__all__ = [
+    "EXPERIMENTS",
+    "Claim",
+    "Clicks",
+    "Context",
+    "Experiment",
+    "Result",
+    "Row",
+    "load",
+    "parse_clicks",
+    "run",
+]
 
 
 def load(name: str) -> Experiment:

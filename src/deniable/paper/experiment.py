@@ -1,16 +1,18 @@
-"""What the modules of this package have in common."""
+"""What the modules of this package have in common: how an experiment is run, and its result."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from deniable.presentation.data import load
+from deniable.paper.clicks import Clicks, synthetic_clicks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,25 +20,89 @@ if TYPE_CHECKING:
 Row = dict[str, object]
 """One line of a result: column name to a number or a text."""
 
+RUNS, QUICK_RUNS = 10, 2
+_FEWEST_PEOPLE = 100
+
+
+class Part(NamedTuple):
+    """A piece of an experiment that is computed, and can be kept, by itself.
+
+    The key says all that the outcome depends on but the seed; the outcome is plain JSON data.
+    """
+
+    key: str
+    compute: Callable[[np.random.Generator], Row]
+
 
 def _silent(done: float, what: str) -> None:
     """Report progress to nobody."""
 
 
+def _compute(key: str, compute: Callable[[], Row]) -> Row:
+    """Compute a part, keeping it nowhere."""
+    del key
+    return compute()
+
+
 @dataclass(frozen=True)
 class Context:
-    """How an experiment is to be run: its randomness, its size, and who hears of its progress.
+    """How an experiment is to be run: its randomness, its size, its data, and who is told.
 
-    ``progress`` is called with the share of the work that is done and what is being done.
+    ``progress`` is called with the share of the work that is done and what is being done;
+    ``keep`` with the key of a part and the function that computes it, which it need not call when
+    it still has the outcome. Populations are ``shrink`` times smaller than the paper's.
     """
 
     seed: int = 0
     quick: bool = False
     progress: Callable[[float, str], None] = _silent
+    runs: int | None = None
+    shrink: int = 1
+    clicks: Clicks | None = None
+    keep: Callable[[str, Callable[[], Row]], Row] = _compute
 
-    def rng(self, *key: int) -> np.random.Generator:
+    @property
+    def repetitions(self) -> int:
+        """How often each simulation is run: ten times, as in the paper, unless told otherwise."""
+        return self.runs or (QUICK_RUNS if self.quick else RUNS)
+
+    @cached_property
+    def kosarak(self) -> Clicks:
+        """The clicks that stand in the place of Kosarak; synthetic where none were given."""
+        return synthetic_clicks(self.shrink) if self.clicks is None else self.clicks
+
+    def people(self, count: int) -> int:
+        """Return how many people to simulate where the paper has ``count``."""
+        return max(count // self.shrink, min(_FEWEST_PEOPLE, count))
+
+    def rng(self, *key: int | str) -> np.random.Generator:
         """Return the generator of one part of the work, whatever order the parts are done in."""
-        return np.random.default_rng([self.seed, *key])
+        return np.random.default_rng([self.seed, *(_entropy(k) for k in key)])
+
+    def outcomes(self, parts: Iterable[Part]) -> list[Row]:
+        """Compute parts one after the other, or have those that were kept."""
+        listed = list(parts)
+        found = []
+        for position, part in enumerate(listed):
+            self.progress(position / len(listed), part.key)
+            found.append(self.keep(part.key, partial(part.compute, self.rng(part.key))))
+        self.progress(1.0, "")
+        return found
+
+
+def _entropy(key: int | str) -> int:
+    return key if isinstance(key, int) else int.from_bytes(sha256(key.encode()).digest()[:16])
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that the paper states, in words or numbers, beside what was found here."""
+
+    label: str
+    paper: str
+    here: str
+    agrees: bool
+    remark: str = ""
 
 
 class Experiment(Protocol):
@@ -53,6 +119,10 @@ class Experiment(Protocol):
     @staticmethod
     def figure(rows: Sequence[Row]) -> Figure:
         """Draw the data."""
+
+    @staticmethod
+    def claims(rows: Sequence[Row]) -> list[Claim]:
+        """Set the data beside what the paper says about them."""
 
 
 @dataclass(frozen=True)
@@ -71,28 +141,3 @@ class Result:
         writer.writeheader()
         writer.writerows(self.rows)
         return out.getvalue()
-
-
-def blank_figure(width: float, height: float) -> Figure:
-    """Return an empty matplotlib figure, made without pyplot."""
-    figure: Figure = load("matplotlib.figure", "plot").Figure(
-        figsize=(width, height), layout="constrained"
-    )
-    return figure
-
-
-def draw_table(figure: Figure, cells: Sequence[Sequence[str]], title: str) -> None:
-    """Draw a table whose first row and first column are headings."""
-    axes = figure.add_subplot()
-    axes.set_axis_off()
-    axes.set_title(title)
-    whole = load("matplotlib.transforms", "plot").Bbox.unit()
-    table = axes.table(
-        cellText=[list(row) for row in cells], loc="center", cellLoc="center", bbox=whole
-    )
-    table.auto_set_font_size(False)
-    table.set_fontsize(10)
-    for (line, column), cell in table.get_celld().items():
-        cell.set_edgecolor("#bbbbbb")
-        if line == 0 or column == 0:
-            cell.set_facecolor("#eef2f7")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.experiment import Context, Row, blank_figure
+from deniable.paper.drawing import blank_figure
+from deniable.paper.experiment import Claim, Context, Row
 from deniable.paper.table2 import COLUMNS
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
@@ -86,3 +87,31 @@ def _draw_panel(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_ylabel("Var* / n (people squared, per person)")
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend(fontsize="small", frameon=False)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Compare with what the paper reads off the figure."""
+    at = {
+        (str(r["panel"]), str(r["protocol"]), cast("float", r["epsilon"])):
+            cast("float", r["variance"]) for r in rows
+    }  # fmt: skip
+    domains, all_ = PANELS
+    epsilons = sorted({epsilon for *_, epsilon in at})
+    quarter = [
+        at[domains, "OUE", epsilon] / at[domains, "DE (d = 2)", epsilon] for epsilon in epsilons
+    ]
+    better = [e for e in epsilons if at[all_, "SHE", e] < at[all_, "BLH", e]]
+    falls = {
+        str(name): at[all_, name, epsilons[0]] / at[all_, name, epsilons[-1]]
+        for name in PANELS[all_]
+    }
+    least, most = min(falls, key=falls.__getitem__), max(falls, key=falls.__getitem__)
+    return [
+        Claim("fig:e_d", "at d = 2 the variance of DE is exactly 1/4 of that of OUE and OLH",
+              f"OUE / DE is {min(quarter):.4f} to {max(quarter):.4f}",
+              all(abs(ratio - 4) < 1e-6 for ratio in quarter)),
+        Claim("fig:all_e_l_large", "for epsilon > 2.5 SHE performs better than BLH",
+              f"from epsilon = {better[0]:g} on", 2.0 < better[0] <= 3.0),
+        Claim("fig:all_e_l_large", "BLH is least and DE most sensitive to epsilon",
+              f"least {least}, most {most}", (least, most) == ("BLH", "DE")),
+    ]  # fmt: skip

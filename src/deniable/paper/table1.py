@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from deniable.paper.experiment import Context, Row, blank_figure, draw_table
+from deniable.paper.drawing import blank_figure, draw_table
+from deniable.paper.experiment import Claim, Context, Row
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
@@ -134,3 +135,18 @@ def figure(rows: Sequence[Row]) -> Figure:
     ]
     draw_table(result, [head, *cells], f"{TITLE} (epsilon = {EPSILON:g}, d = {DOMAIN_SIZE})")
     return result
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Compare the formulas with the variances that p* and q* give."""
+    off = {
+        str(row["protocol"]): cast("float", row["variance"]) / cast("float", row["formula_value"])
+        for row in rows
+    }
+    worst = max(off, key=lambda name: abs(off[name] - 1))
+    return [
+        Claim("tbl:cost", "Var* / n of each protocol, as a formula",
+              f"at epsilon = 1 the largest difference is {abs(off[worst] - 1):.2%} ({worst})",
+              all(abs(ratio - 1) < 0.02 for ratio in off.values()),
+              "OLH's formula has g = e^epsilon + 1, which is no whole number"),
+    ]  # fmt: skip

@@ -141,7 +141,7 @@ class BasicRAPPOR(_Unary):
 
         >>> protocol = BasicRAPPOR(32, 0.5, 0.75, 0.25)
         >>> [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)]
-        [1.02, 1.65, 2.12, 2.2]
+        [1.02, 1.69, 2.13, 2.2]
         """
         if self.p is None or self.q is None:
             return self.epsilon_forever
