@@ -293,7 +293,7 @@ def best_threshold(epsilon: float) -> float:
     """Return the theta in (1/2, 1) that minimises Var* [eq:ohe:var], to nine digits.
 
     >>> best_threshold(4.0)
-    0.767...
+    0.81567...
     """
 
     def variance(theta: float) -> float:
