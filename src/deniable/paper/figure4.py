@@ -96,8 +96,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
               f"identified: {shown['OLH']:.0f} (OLH), " + ", ".join(
                   f"{shown[name]:.0f} ({name})" for name in rappor),
               all(0.5 <= shown[name] / max(shown["OLH"], 1) <= 2 for name in rappor),
-              "the regression here reports a page only where it stands three standard errors out, "
-              "which keeps false positives, and the output, few"),
+              "the regression here keeps a page only where it stands three standard errors out"),
         Claim("fig:kosarak_vary_e", "the number of cohorts does not affect much",
               "; ".join(f"{name}: {_spread(at[name])}" for name in rappor),
               max(true[n] for n in rappor) <= 1.5 * min(true[n] for n in rappor)),
