@@ -51,6 +51,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     )
     start, middle, end = beyond[0], min(beyond, key=lambda e: abs(e - 4)), beyond[-1]
     falls = {name: error[name, start] / error[name, end] for name in METHODS}
+    early = {name: error[name, start] / error[name, middle] for name in METHODS}
     late = {name: error[name, middle] / error[name, end] for name in METHODS}
     rappor = [name for name in METHODS if name.startswith("RAP")]
     return [
@@ -62,10 +63,12 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
               all(falls["OLH"] > falls[name] for name in rivals)),
         Claim("fig:varkosarak", "RAPPOR does not benefit from larger epsilon, because of "
               "collisions in the Bloom filters",
-              f"from epsilon {middle:g} to {end:g} divided by " + _listed(late),
-              all(late[name] < 2.5 and late[name] < late["OLH"] / 2 for name in rappor),
-              "at smaller epsilon it does: a page that the regression does not select is estimated "
-              "as 0, and the less the noise the more of the 30 pages are selected"),
+              f"from epsilon {start:g} to {middle:g} divided by {_listed(early)}; from {middle:g} "
+              f"to {end:g} by {_listed(late)}",
+              all(max(early[name], late[name]) < 2.5 for name in rappor),
+              f"it hardly does from epsilon = {middle:g} on, but below that it does: a page that "
+              "the regression does not select is estimated as 0, and the less the noise the more "
+              "of the 30 pages are selected"),
     ]  # fmt: skip
 
 

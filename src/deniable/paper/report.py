@@ -44,7 +44,9 @@ def make_report(facts: Mapping[str, str], outcomes: Sequence[Outcome], images: s
         "",
         "## Agreement",
         "",
-        f"{agreeing} of {len(claims)} statements of the paper hold here.",
+        f"{agreeing} of {len(claims)} statements of the paper hold here. What counts as holding is "
+        "a criterion in the module of each figure, for some chosen with results in view; the "
+        "numbers stand beside it.",
         "",
         *_table(
             ("figure", "the paper states", "here", "agrees"),
