@@ -24,6 +24,8 @@ from deniable.protocol import Parameters, Protocol, Reports
 from deniable.randomness import WORD, direct_offset, direct_weights
 from deniable.validation import check_domain_size, check_epsilon, smallest_unsigned
 
+_SMALL = 1 << 18
+
 
 @dataclass(frozen=True)
 class DE(Protocol):
@@ -83,7 +85,11 @@ class DE(Protocol):
     def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Count how often each value was reported."""
         checked = self._check_reports(reports)
-        return np.bincount(checked, minlength=self.domain_size).astype(np.int64, copy=False)
+        if len(checked) <= _SMALL:
+            return np.bincount(checked, minlength=self.domain_size).astype(np.int64, copy=False)
+        from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba loads when needed
+
+        return count_values(checked, self.domain_size)[0]
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports are ``value``."""
