@@ -7,12 +7,14 @@ memory is that of the process, so every stream has a process of its own.
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,7 +115,6 @@ def run(stream: Stream) -> Result:
     made = sum(population.seconds.values()) - before
     errors = np.mean((estimates.counts - population.counts) ** 2)
     expected = np.mean(protocol.variance(tally.n, population.counts / tally.n))
-    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return asdict(stream) | {
         "g": protocol.g,
         "seconds": population.seconds
@@ -123,9 +124,23 @@ def run(stream: Stream) -> Result:
             "estimate": end - decoded,
         },
         "total": end - begin,
-        "peak_memory": kilobytes * (1 if sys.platform == "darwin" else 1024),
+        "peak_memory": peak_memory(),
         "error_over_theory": float(errors / expected),
     }
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has held.
+
+    What getrusage says starts from the process that started this one, so Linux is asked for the
+    high-water mark of the address space instead.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        return 1024 * int(found[1]) if found else 0
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest * (1 if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":
