@@ -165,7 +165,7 @@ class SHE(Protocol):
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         noise = np.searchsorted(self._cumulative, words, side="right") - self._reach
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
-        # Mirrored by arithmetic: np.where would branch on which value is the true one.
+        # Mirrored by arithmetic, which leaves no branch on which value is the true one.
         mirrored = noise + true * (UNIT - 2 * noise)
         return np.asarray(mirrored, dtype=self.report_dtype.base)
 

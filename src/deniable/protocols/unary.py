@@ -73,7 +73,7 @@ class _Unary(Protocol):
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         p, q = self._weights
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
-        # Arithmetic, not np.where, which branches on each element and so takes its time by it.
+        # Arithmetic leaves no branch on which bit is the true one.
         weights = true * np.uint64(p - q) + np.uint64(q)
         return np.packbits(words < weights, axis=1, bitorder="little")
 
