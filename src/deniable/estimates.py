@@ -136,8 +136,17 @@ class Estimates:
         return -_normal_quantile(alpha / max(self.total, 1)) * self.null_std_error
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Tell which unbiased counts are above the threshold."""
-        return self.unbiased_counts > self.threshold(alpha)
+        """Tell which unbiased counts are above the threshold.
+
+        Where the variance is not known as a function of the count, a count must also be above as
+        many of its own standard errors: they may hold more than T_s does, such as what the other
+        answers add to the bits of this one in RAPPOR's filters.
+        """
+        limit = self.threshold(alpha)
+        if self.variance_slope is None and self.null_std_error > 0:
+            limits = limit * np.maximum(self.std_errors / self.null_std_error, 1.0)
+            return np.asarray(self.unbiased_counts > limits)
+        return self.unbiased_counts > limit
 
     def select(self, labels: Sequence[str]) -> Estimates:
         """Return the estimates of some labels, in the given order.

@@ -134,7 +134,7 @@ def test_bulk_tally_equals_that_of_parts() -> None:
 
 
 def test_selection_finds_the_frequent_among_many_candidates() -> None:
-    """With ten candidates for each equation the frequent come out, nearly all others as 0."""
+    """With ten candidates for each equation the frequent come out, all others as noise around 0."""
     protocol = RAPPOR(epsilon=4.0, bits=64, cohorts=8)
     held = np.zeros(5120, dtype=np.int64)
     held[::512] = np.linspace(20_000, 60_000, 10)
@@ -144,7 +144,10 @@ def test_selection_finds_the_frequent_among_many_candidates() -> None:
         tally, np.arange(5120, dtype=np.uint64), lambda done, total: steps.append((done, total))
     )
     assert found.significant()[::512].all()
-    assert np.count_nonzero(found.counts) <= 13
+    assert found.significant().sum() <= 12
+    others = (found.counts / found.std_errors)[held == 0]
+    assert abs(others.mean()) < 0.1
+    assert 0.95 < others.std() < 1.05
     errors = (found.counts - held)[::512]
     assert np.all(np.abs(errors) < 5 * found.std_errors[::512])
     assert np.all(np.isfinite(found.std_errors))
@@ -156,7 +159,7 @@ def test_selection_finds_the_frequent_among_many_candidates() -> None:
 
 
 def test_nothing_is_selected_from_noise() -> None:
-    """Candidates that nobody holds get 0 when no other answer is there either."""
+    """Candidates that nobody holds come out as noise when no other answer is there either."""
     protocol = RAPPOR(epsilon=2.0, bits=32, cohorts=4)
     held = np.full(2000, 5)
     tally = protocol.simulate_tally(
@@ -164,7 +167,38 @@ def test_nothing_is_selected_from_noise() -> None:
     )
     found = protocol.estimate(tally, np.arange(2000, dtype=np.uint64))
     assert not found.significant().any()
-    assert np.count_nonzero(found.counts) < 10
+    ratios = found.counts / found.std_errors
+    assert abs(ratios.mean()) < 0.1
+    assert 0.9 < ratios.std() < 1.1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "n", "candidates", "runs"),
+    [
+        (RAPPOR(epsilon=2.0), 2000, 32, 1700),
+        (RAPPOR(epsilon=6.0, cohorts=8), 100_000, 32, 1700),
+        (RAPPOR(epsilon=4.0, cohorts=8), 200_000, 3000, 20),
+    ],
+    ids=["few reports", "large epsilon", "a selection"],
+)
+def test_intervals_cover_the_truth(protocol, n, candidates, runs) -> None:
+    """Of frequent answers and of others 94 to 96 % are covered, and hardly any is false."""
+    rng = np.random.default_rng(19)
+    held = np.zeros(candidates, dtype=np.int64)
+    held[:8] = n * np.array([0.25, 0.2, 0.15, 0.1, 0.08, 0.06, 0.04, 0.03])
+    held[8:20] = (n - held.sum()) // 12
+    hits, false = [], 0
+    for _ in range(runs):
+        keys = rng.integers(0, WORD, candidates, dtype=np.uint64)
+        found = protocol.estimate(protocol.simulate_tally(held, rng, keys), keys)
+        lower, upper = found.interval()
+        hits.append((lower <= held) & (held <= upper))
+        false += int(np.any(found.significant() & (held == 0)))
+    covered = np.array(hits)
+    assert 0.94 <= covered[:, 8:].mean() <= 0.96
+    frequent = covered[:, :8].mean()
+    assert abs(frequent - 0.95) <= max(0.01, 4 * np.sqrt(0.05 * 0.95 / (8 * runs)))
+    assert false <= 0.05 * runs + 4 * np.sqrt(0.05 * runs)
 
 
 def test_candidates_with_the_same_filter_are_said_to_be_unknown() -> None:
@@ -210,7 +244,10 @@ def test_missing_scikit_learn_is_named_with_its_extra(monkeypatch: pytest.Monkey
 
 
 def test_kosarak_decodes_in_bounded_time_between_blh_and_olh(shared_data: Path) -> None:
-    """41,270 candidates in 16 cohorts: more true positives than BLH's 37, fewer than OLH's 200."""
+    """41,270 candidates in 16 cohorts: more true positives than BLH's 37, fewer than OLH's 200.
+
+    Few of the significant are held by hardly anyone, and the intervals hold for rare and frequent.
+    """
     held = np.zeros(41_270, dtype=np.int64)
     with lzma.open(shared_data / "kosarak-first-100000.dat.xz", "rt") as lines:
         for line in lines:
@@ -220,4 +257,11 @@ def test_kosarak_decodes_in_bounded_time_between_blh_and_olh(shared_data: Path) 
     found = protocol.estimate(tally, np.arange(41_270, dtype=np.uint64))
     above = held > found.threshold()
     assert above.sum() == 63
-    assert 40 <= (found.significant() & above).sum() <= 63
+    assert 45 <= ((found.counts > found.threshold()) & above).sum() <= 63
+    significant = found.significant()
+    assert significant.sum() >= 30
+    assert np.sum(significant & (held < found.threshold() / 3)) <= 1
+    lower, upper = found.interval()
+    covered = (lower <= held) & (held <= upper)
+    assert covered[held < 1000].mean() == pytest.approx(0.95, abs=0.01)
+    assert covered[held > 9000].mean() > 0.88

@@ -116,10 +116,9 @@ def _draw_ranks(
         )
     axes.plot(ranks, shown.counts, color=_BLUE, lw=1.5, label=name)
     threshold = shown.threshold(alpha)
-    above = int(np.count_nonzero(shown.significant(alpha)))
-    axes.axhline(
-        threshold, color=_ORANGE, ls="--", lw=1, label=f"{_threshold_name(alpha)}: {above:,} above"
-    )
+    stand_out = int(np.count_nonzero(shown.significant(alpha)))
+    name = f"{_threshold_name(alpha)}: {stand_out:,} significant"
+    axes.axhline(threshold, color=_ORANGE, ls="--", lw=1, label=name)
     axes.set_xscale("log")
     # Linear up to the threshold, so that negative counts stay visible, and logarithmic beyond.
     axes.set_yscale("symlog", linthresh=max(threshold, 1.0))

@@ -48,8 +48,9 @@ def headline(estimates: Estimates) -> str:
 
 def notes(estimates: Estimates, level: float, alpha: float) -> list[str]:
     """Return what a reader has to know about intervals and stars, in one line each."""
+    own = "" if estimates.variance_slope is not None else " and as far by its own error"
     said = [
-        f"* significant: above {estimates.threshold(alpha):,.0f} "
+        f"* significant: above {estimates.threshold(alpha):,.0f}{own} "
         f"(alpha = {alpha:g}, {estimates.total:,} answers)"
     ]
     if estimates.adjusted is not None:

@@ -274,10 +274,11 @@ class RAPPOR(Protocol):
     ) -> Estimates:
         """Estimate how many people hold each of the candidates, labels or fingerprints.
 
-        Needs the extra ``rappor``. ``progress`` is called with the steps done and in all. With so
-        many candidates that a selection is made, those not selected get 0, and the standard
-        errors take the selection as given: frequent answers that were missed, or taken for others
-        that share their bits, are beyond them.
+        Needs the extra ``rappor``. ``progress`` is called with the steps done and in all. Few
+        candidates are estimated together; of many, the frequent ones are selected first, and each
+        of the others is estimated beside them. The standard errors hold the noise and what the
+        rest of the population adds to the bits, and take the selection as given: with few cohorts
+        and a large epsilon a wrong selection is beyond them.
         """
         keys, labels = candidate_keys(candidates)
         if len(np.unique(keys)) != len(keys):
@@ -286,8 +287,9 @@ class RAPPOR(Protocol):
                 value=len(keys),
             )
         counts, std_errors = solve(self._system(self._own(tally), keys), progress)
-        null = math.sqrt(float(self.variance(tally.n)))
-        return Estimates(counts, np.minimum(std_errors, tally.n), tally.n, null, labels)
+        n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
+        counts = np.where(std_errors < n, counts, counts.clip(0, n))
+        return Estimates(counts, np.minimum(std_errors, n), n, null, labels)
 
     def _system(self, tally: Tally, keys: Words) -> System:
         """Return the equations: expected ones of each bit, less the noise, as sums of counts."""

@@ -1,13 +1,17 @@
-"""Decoding Bloom filters: LASSO selects which candidates are there, regression counts them.
+"""Decoding Bloom filters: LASSO selects which candidates are frequent, regression counts all.
 
 Each bit of each cohort is one equation, response = design @ counts + background + noise, scaled so
 that the noise of all has the same known standard deviation. Up to a quarter as many candidates as
-equations are estimated by least squares directly, without bias. More would explain any noise, and
+equations are estimated together by least squares, without bias. More would explain any noise, and
 first the LASSO selects: a path of falling penalties ends where a candidate that nobody holds would
 be selected by chance with probability 0.05 / candidates. Along it a candidate that stands clear of
 the penalty is freed of it, or else what the penalty hides of a frequent answer would be taken for
-rare ones that share its bits. The counts are those of least squares on the selected, of which the
-ones below three standard errors are dropped step by step.
+rare ones that share its bits. Least squares on the selected then drops, step by step, those that
+are not significant among so many candidates; the others stay as what the bits are explained by.
+
+Every candidate that is not among them is estimated by the regression on them and itself. What the
+rest of the population adds to its bits is noise to it, which the residuals measure and the standard
+errors include. Setting it to 0 instead, as a LASSO does, would be wrong by all of its count.
 """
 
 from __future__ import annotations
@@ -30,11 +34,10 @@ Progress = Callable[[int, int], None]
 STEPS = 20
 """How many penalties the path has; progress is told after each, and at the end."""
 ALPHA = 0.05
-LEAST_RATIO = 3.0
-"""A selected candidate stays when its count is at least so many standard errors."""
 MOST_SELECTED = 1024
 _FREED = 1e3
 _BLOCK = 4096
+_LEAST_INFORMATION = 1e-9
 _MOST_ENTRIES = (1 << 31) - 1
 
 
@@ -63,7 +66,8 @@ class Fit(NamedTuple):
     @property
     def std_errors(self) -> Floats:
         """The standard deviation of each count, given the selection."""
-        return np.sqrt(self.variance * np.diag(self.inverse).clip(min=0.0))
+        errors = np.sqrt(self.variance * np.diag(self.inverse).clip(min=0.0))
+        return np.where(self.known, errors, np.inf)
 
 
 def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
@@ -84,17 +88,19 @@ def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
 
 
 def solve(system: System, progress: Progress | None = None) -> tuple[Floats, Floats]:
-    """Return the count and the standard error of each candidate; 0 for those not selected."""
+    """Return the count and the standard error of each candidate.
+
+    Where the equations do not tell a candidate from others, the standard error is infinite.
+    """
     tell = progress or (lambda _done, _total: None)
     equations, candidates = system.design.shape
     if 4 * candidates <= equations:
-        chosen = np.arange(candidates)
-        fit = _fit(system, chosen)
+        fit = _fit(system, np.arange(candidates))
+        counts, std_errors = fit.counts, fit.std_errors
     else:
         chosen, fit = _prune(system, _select(system, tell))
-    counts = np.zeros(candidates)
-    counts[chosen] = fit.counts
-    std_errors = _std_errors(system, chosen, fit)
+        counts, std_errors = _beside(system, chosen, fit)
+        counts[chosen], std_errors[chosen] = fit.counts, fit.std_errors
     tell(STEPS, STEPS)
     return counts, std_errors
 
@@ -106,8 +112,7 @@ def _select(system: System, tell: Progress) -> Integers:
     design, response = system.design, system.response
     equations, candidates = design.shape
     norms = np.asarray(design.multiply(design).sum(axis=0)).ravel()
-    quantile = NormalDist().inv_cdf(1 - ALPHA / candidates)
-    last = quantile * system.noise * float(np.sqrt(norms.mean())) / equations
+    last = _quantile(candidates) * system.noise * float(np.sqrt(norms.mean())) / equations
     first = float((design.T @ (response - response.mean())).max()) / equations
     if first <= last:
         return np.empty(0, dtype=np.int64)
@@ -133,13 +138,21 @@ def _select(system: System, tell: Progress) -> Integers:
 
 def _prune(system: System, chosen: Integers) -> tuple[Integers, Fit]:
     """Drop the least significant candidates, a twentieth at a time, until all that stay are."""
+    least = _quantile(system.design.shape[1])
     while True:
         fit = _fit(system, chosen)
-        ratios = np.where(fit.known, fit.counts / np.maximum(fit.std_errors, 1e-300), 0.0)
-        dropped = min(int((ratios < LEAST_RATIO).sum()), max(1, len(chosen) // 20))
-        if dropped == 0:
+        # One that is not told from others goes first, which may leave the others known.
+        ratios = np.where(fit.known, fit.counts / fit.std_errors, -np.inf)
+        weak = int((ratios < least).sum()) if fit.known.all() else int((~fit.known).sum())
+        if weak == 0:
             return chosen, fit
+        dropped = min(weak, max(1, (len(chosen) if fit.known.all() else weak) // 20))
         chosen = np.delete(chosen, np.argsort(ratios, kind="stable")[:dropped])
+
+
+def _quantile(candidates: int) -> float:
+    """Return the standard errors that one of so many exceeds by chance with probability ALPHA."""
+    return -NormalDist().inv_cdf(ALPHA / candidates)
 
 
 def _fit(system: System, chosen: Integers) -> Fit:
@@ -162,23 +175,23 @@ def _apart(system: System, gram: Floats, left: Floats, right: Floats | None = No
     return gram - np.outer(left, left if right is None else right) / length
 
 
-def _std_errors(system: System, chosen: Integers, fit: Fit) -> Floats:
-    """Return the standard errors, for those not selected that of a fit which includes them.
-
-    Where the equations do not tell a candidate from others, all that is known is 0..n.
-    """
+def _beside(system: System, chosen: Integers, fit: Fit) -> tuple[Floats, Floats]:
+    """Return the count and standard error that each candidate has in a fit with the chosen."""
     design, background = system.design, system.background
     selected = design[:, chosen]
-    information = np.empty(design.shape[1])
+    rest = system.response - selected @ fit.counts
+    rest = rest - float(background @ rest) / float(background @ background) * background
+    moments, information = np.empty((2, design.shape[1]))
     for start in range(0, design.shape[1], _BLOCK):
-        block = design[:, start : start + _BLOCK]
+        block, part = design[:, start : start + _BLOCK], slice(start, start + _BLOCK)
         along = block.T @ background
         shared = _apart(system, (selected.T @ block).toarray(), selected.T @ background, along)
         own = np.asarray(block.multiply(block).sum(axis=0)).ravel()
         own = own - along**2 / float(background @ background)
-        explained = (fit.inverse @ shared * shared).sum(axis=0) if len(chosen) else 0.0
-        information[start : start + _BLOCK] = np.where(own - explained > 1e-9, own - explained, 0)
-    with np.errstate(divide="ignore"):
-        std_errors = np.sqrt(fit.variance / information)
-    std_errors[chosen] = np.where(fit.known, fit.std_errors, np.inf)
-    return std_errors
+        explained = (fit.inverse @ shared * shared).sum(axis=0)
+        moments[part], information[part] = block.T @ rest, own - explained
+    known = information > _LEAST_INFORMATION
+    counts, std_errors = np.zeros(len(known)), np.full(len(known), np.inf)
+    counts[known] = moments[known] / information[known]
+    std_errors[known] = np.sqrt(fit.variance / information[known])
+    return counts, std_errors
