@@ -162,8 +162,19 @@ def test_claims_can_fail() -> None:
     rows = [r for e in (1.0, 2.0, 4.0) for r in _rows("error", flipped, epsilon=e)]
     assert figure3.claims(rows)[0].agrees
     counts = {"OLH": 20.0, "BLH": 90.0, "RAP(8)": 10.0, "RAP(16)": 10.0}
+    falling = [
+        row
+        for e in (2.0, 4.0, 8.0)
+        for row in _rows("error", dict.fromkeys(errors, 1 / e), epsilon=e)
+    ]
+    assert not figure3.claims(falling)[2].agrees
+    flat = [
+        row | {"error": row["error"] ** 3 if row["protocol"] == "OLH" else 1.0} for row in falling
+    ]
+    assert figure3.claims(flat)[2].agrees
+    nearest = {"nearest_at": 5_000, "nearest_true": 30.0, "nearest_false": 3.0}
     rows = [
-        row | {"identified": 100.0, "threshold": 5.0, "above": 30, "most_true_positives": 30.0}
+        row | {"identified": 100.0, "threshold": 5.0, "above": 30, "significant": 9.0} | nearest
         for e in (1.0, 4.0)
         for row in _rows("true_positives", counts, epsilon=e)
     ]

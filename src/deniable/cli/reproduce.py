@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypedDict, cast
 
 import click
 
+import deniable
 from deniable.cli.data import cached_kosarak, read_clicks
 from deniable.cli.display import new_table, open_console, show_progress
 from deniable.cli.group import Command
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 ALL = "all"
 PARTS = "parts"
-_FORMAT = 1
-"""Raised when parts that were kept by earlier versions mean something else."""
 
 
 class Kept(TypedDict):
@@ -44,8 +43,9 @@ class Kept(TypedDict):
 class Store:
     """The finished parts of experiments, each in a file, so that nothing is computed twice.
 
-    A part's name is a digest of its key and of the settings; those of other settings are left
-    alone and never read. Without a directory parts are kept as long as this object.
+    A part's name is a digest of its key and of the settings, the code among them; those of other
+    settings are left alone and never read. Without a directory parts are kept as long as this
+    object.
     """
 
     directory: Path | None
@@ -145,11 +145,7 @@ def reproduce(
         raise click.UsageError("--repeat is about the file of --kosarak; name one")
     path = cached_kosarak() if kosarak is None else kosarak
     settings = Context(seed, quick, runs=runs, clicks=read_clicks(path, repeat) if path else None)
-    store = Store(
-        output and output / PARTS,
-        {"format": _FORMAT, "version": version("deniable"), "seed": seed},
-        fresh,
-    )
+    store = Store(output and output / PARTS, {"code": _code(), "seed": seed}, fresh)
     names = list(EXPERIMENTS) if name == ALL else [name]
     results = []
     for position, each in enumerate(names):
@@ -174,6 +170,15 @@ def reproduce(
         documents = [{"name": r.name, "title": r.title, "notes": r.notes, "rows": r.rows}
                      for r in results]  # fmt: skip
         click.echo(json.dumps(documents, indent=2))
+
+
+def _code() -> str:
+    """Return a digest of this package, so that parts of other code are not taken for its own."""
+    digest = sha256(version("numpy").encode())
+    package = Path(deniable.__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:32]
 
 
 def _run(name: str, shown: str, settings: Context, store: Store) -> Outcome:

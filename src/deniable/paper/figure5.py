@@ -40,8 +40,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
               f"at 10,000: {listed(high)}", high["BLH"] > 0.8 * high["OLH"]),
         Claim("fig:rockyoutp", "RAPPOR finds slightly fewer, because of collisions",
               f"at 10,000: {listed(high)}; at 5,000: {listed(true)}",
-              all(0.5 * high["OLH"] < high[name] < high["OLH"] for name in rappor),
-              "at low thresholds far fewer: the regression selects about a hundred pages in all"),
+              all(0.5 * high["OLH"] < high[name] < high["OLH"] for name in rappor)),
         Claim("fig:rockyoufp", "at 5,000 OLH produces tens of false positives, BLH thousands",
               f"at 5,000: {listed(false)}", false["OLH"] < 100 and false["BLH"] >= 1_000),
         Claim("fig:rockyou", "OLH produces the least false positives while generating the most "

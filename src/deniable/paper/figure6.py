@@ -120,14 +120,13 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
               f"normal / Zipf at epsilon = {last:g}: " + ", ".join(
                   f"{name} {ratio:.2f}" for name, ratio in laws.items()),
               all(0.5 <= ratio <= 2 for ratio in laws.values()),
-              "local hashing does; RAPPOR's regression has an easier task with the normal law, of "
-              "which only about a hundred values are held by anyone"),
+              "under Zipf's law one value is held by 38 % of all, which disturbs those that share "
+              "bits with it in RAPPOR's filters"),
         Claim("fig:syn", "RAPPOR with 16 cohorts performs better than BLH (top 100)",
               at + f"{_listed(ratios['Zipf', 100])} (Zipf), "
               f"{_listed(ratios['normal', 100])} (normal)",
               all(ratios[law, 100][-1] < 1 for law in ("Zipf", "normal")),
-              "on Zipf's law most of the top 100 are too rare for the regression to select them, "
-              "and are estimated as 0; on its top 50 and 10 RAPPOR wins at large epsilon"),
+              "for large epsilon; at small ones the noise of two bits that share epsilon is more"),
         Claim("fig:syn", "on the top 10 values RAP(16) and BLH perform similarly",
               at + _listed(ratios["Zipf", 10]), 0.5 <= median(ratios["Zipf", 10]) <= 2,
               "BLH hardly gains from epsilon, so that the ratio falls"),

@@ -2,7 +2,8 @@
 
 A page is a true positive at a threshold when both its true and its estimated count are above it,
 and a false positive when only the estimate is. T_s is the threshold for significance at
-alpha = 0.05; RAPPOR has no exact variance, so its T_s rests on the one without collisions.
+alpha = 0.05; RAPPOR has no exact variance, so its T_s rests on the one without collisions. What
+is significant by ``Estimates.significant`` has to stand out from its collisions as well.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ def _try(clicks: Clicks, name: str, epsilon: float, rng: np.random.Generator) ->
         "above": int(np.sum(truth > limit)),
         "true_positives": int(np.sum((found > limit) & (truth > limit))),
         "identified": int(np.sum(found > limit)),
+        "significant": int(np.sum(estimates.significant(ALPHA))),
         "true_at": [int(np.sum((found > t) & (truth > t))) for t in THRESHOLDS],
         "false_at": [int(np.sum((found > t) & (truth <= t))) for t in THRESHOLDS],
         "above_at": [int(np.sum(truth > t)) for t in THRESHOLDS],

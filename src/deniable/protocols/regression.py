@@ -160,13 +160,25 @@ def _fit(system: System, chosen: Integers) -> Fit:
     gram = _apart(system, (design.T @ design).toarray(), design.T @ background)
     along = float(background @ response) / float(background @ background)
     right = design.T @ (response - along * background)
-    inverse = np.asarray(np.linalg.pinv(gram, rcond=1e-10, hermitian=True), dtype=np.float64)
+    inverse = _inverse(gram)
     counts = inverse @ right
     rest = response - design @ counts
     rest = rest - float(background @ rest) / float(background @ background) * background
     freedom = max(1, len(response) - len(chosen) - 1)
     known = np.abs(np.diag(inverse @ gram) - 1) < 1e-6
     return Fit(counts, inverse, known, max(system.noise**2, float(rest @ rest) / freedom))
+
+
+def _inverse(gram: Floats) -> Floats:
+    """Return the inverse, or where there is none the pseudo-inverse, which takes longer."""
+    try:
+        np.linalg.cholesky(gram)
+        inverse = np.linalg.inv(gram)
+    except np.linalg.LinAlgError:
+        inverse = np.zeros_like(gram)
+    if np.all(np.abs(np.diag(inverse @ gram) - 1) < 1e-9):
+        return np.asarray(inverse, dtype=np.float64)
+    return np.asarray(np.linalg.pinv(gram, rcond=1e-10, hermitian=True), dtype=np.float64)
 
 
 def _apart(system: System, gram: Floats, left: Floats, right: Floats | None = None) -> Floats:
