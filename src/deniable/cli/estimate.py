@@ -16,7 +16,7 @@ from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.cli.tally import collect
 from deniable.consistency import METHODS, adjust
 from deniable.estimates import Estimates
-from deniable.presentation.data import load
+from deniable.extras import load
 from deniable.presentation.text import headline
 from deniable.question import Question
 

@@ -20,7 +20,7 @@ import click
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO
 from deniable.errors import DeniableError, OutOfDomain
-from deniable.presentation.data import load
+from deniable.extras import load
 from deniable.question import Question
 
 if TYPE_CHECKING:

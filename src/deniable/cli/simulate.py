@@ -27,7 +27,7 @@ from deniable.cli.options import (
     plot_option,
 )
 from deniable.estimates import Estimates
-from deniable.presentation.data import load
+from deniable.extras import load
 from deniable.protocol import Protocol, Reports
 from deniable.protocols.hashing import OpenLH, fingerprints
 

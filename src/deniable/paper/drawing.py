@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from deniable.extras import load
 from deniable.paper.experiment import Row
-from deniable.presentation.data import load
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,17 +6,14 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import DeniableError
+from deniable.extras import load
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     import pandas
     import polars
     import pyarrow
@@ -24,19 +21,6 @@ if TYPE_CHECKING:
     from deniable.estimates import Estimates
 
 Column = Sequence[str] | npt.NDArray[np.generic]
-
-
-def load(module: str, extra: str) -> ModuleType:
-    """Import an optional dependency, or say which extra brings it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        raise DeniableError(
-            f"expected {name} to be installed, got no such module; "
-            f"install it with: pip install 'deniable[{extra}]'",
-            value=name,
-        ) from error
 
 
 def columns(estimates: Estimates, level: float, alpha: float) -> dict[str, Column]:

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
-from deniable.presentation.data import keys, load
+from deniable.extras import load
+from deniable.presentation.data import keys
 from deniable.presentation.text import headline, one_line, percent
 
 if TYPE_CHECKING:

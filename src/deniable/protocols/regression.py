@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
-from deniable.presentation.data import load
+from deniable.extras import load
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
