@@ -7,9 +7,24 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable import DE, OLH, OUE, SHE, SUE, InvalidParameter, OpenLH, Parameters, Protocol, audit
+from deniable import (
+    BLH,
+    DE,
+    LH,
+    OLH,
+    OUE,
+    RAPPOR,
+    SHE,
+    SUE,
+    THE,
+    InvalidParameter,
+    OpenLH,
+    Parameters,
+    Protocol,
+    audit,
+)
 from deniable.auditing import output_law
-from deniable.auditing.sampling import clopper_pearson
+from deniable.binomial import clopper_pearson
 from deniable.randomness import WORD, direct_weights
 
 
@@ -211,6 +226,8 @@ class _HiddenGenerator(_Mutant):
         return np.dtype("u1")
 
     def _perturb(self, values, words):
+        # Unseeded, as what it models. The audit would have to take rates of 0.925 and 0.025 for
+        # ones within e of each other, in 12,500 samples each: below 1e-25.
         hidden = np.random.default_rng()
         random = hidden.integers(0, self.domain_size, len(values))
         return np.where(hidden.random(len(values)) < 0.9, values, random).astype(np.uint8)
@@ -323,6 +340,56 @@ def test_audit_of_open_domain_enumerates_given_hash_functions() -> None:
     assert "hash functions" in found.detail
 
 
+class _RareLeak(DE):
+    """Direct encoding that names the value when one word in 2^14 comes up."""
+
+    def _perturb(self, values, words):
+        reports = super()._perturb(values, words)
+        start = np.uint64(0xC5EECE66D1234567)
+        leak = (words[:, 0] >= start) & (words[:, 0] < start + np.uint64(1 << 50))
+        return np.where(leak, (128 + values).astype(reports.dtype), reports)
+
+
+class _PlainInBulk(OUE):
+    """Unary encoding whose path for large batches sends the answer as it is."""
+
+    def _privatize_bulk(self, values, source):
+        del source
+        bits = np.eye(self.domain_size, dtype=np.uint8)[values.astype(np.int64)]
+        return np.packbits(bits, axis=1, bitorder="little")
+
+
+class _OneValueLeaks(LH):
+    """Local hashing that does not perturb the hash of one of the values."""
+
+    def _perturb(self, values, words):
+        truth = words.copy()
+        truth[:, -1] = 0
+        leak = values == 7
+        return np.where(leak, super()._perturb(values, truth), super()._perturb(values, words))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [_RareLeak(1.0, 4), _PlainInBulk(1.0, 4), _OneValueLeaks(1.0, 9, 6)],
+    ids=lambda p: type(p).__name__,
+)
+def test_leaks_in_corners_are_caught(broken: Protocol) -> None:
+    """Neither a rare word, nor the path of large batches, nor a single value hides a leak."""
+    assert not audit(broken, rng=np.random.default_rng(5)).holds
+
+
+def test_what_was_not_enumerated_is_not_called_exact() -> None:
+    """Of a small domain all is known; of an open one some values, which give a lower bound."""
+    assert audit(DE(1.0, 9)).complete
+    some = audit(RAPPOR(1.0, bits=8, hashes=4, cohorts=1))
+    assert some.exact
+    assert not some.complete
+    assert str(some).startswith("holds: epsilon is at least 1,")
+    assert some.epsilon == RAPPOR(1.0, bits=8, hashes=4, cohorts=1).realised_epsilon
+    assert not audit(LH(1.0, 9, 6)).complete
+
+
 def test_too_few_samples_are_refused() -> None:
     """A bound from a handful of samples would say nothing."""
     with pytest.raises(InvalidParameter, match="1000"):
@@ -338,3 +405,10 @@ def test_clopper_pearson_matches_scipy() -> None:
         assert high == pytest.approx(
             stats.beta.ppf(1 - 1e-4, k + 1, n - k) if k < n else 1, rel=1e-6
         )
+
+
+@pytest.mark.parametrize("kind", [DE, SHE, THE, SUE, OUE, BLH, OLH], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("epsilon", [0.01, 30.0, 60.0, 80.0, 100.0])
+def test_extreme_epsilons_hold(kind, epsilon: float) -> None:
+    """Where weights run out of digits a protocol spends less than it may, never more."""
+    assert audit(kind(epsilon, 3)).holds

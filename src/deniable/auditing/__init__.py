@@ -3,7 +3,9 @@
 ``audit`` treats ``privatize`` as a black box. On small domains it finds, by replaying chosen random
 bytes, where the output changes, and so enumerates the exact law of the reports and the worst
 likelihood ratio. On large ones, and for mechanisms whose randomness it cannot replay, it samples
-reports and gives a lower bound on epsilon that holds with high confidence.
+reports and gives a lower bound on epsilon that holds with high confidence. Between the two are
+domains and public hash functions of which only some can be enumerated: each ratio is exact then,
+but the worst of them is a lower bound.
 """
 
 from __future__ import annotations
@@ -14,7 +16,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from deniable.auditing.enumeration import Law, NotEnumerable, enumerate_laws, worst_pair
+from deniable.auditing.enumeration import (
+    Law,
+    NotEnumerable,
+    check_bulk,
+    enumerate_laws,
+    worst_pair,
+)
 from deniable.auditing.sampling import sampled_bound
 from deniable.errors import InvalidParameter
 from deniable.protocol import Protocol
@@ -23,15 +31,20 @@ from deniable.randomness import log_above
 __all__ = ["Audit", "Law", "audit", "output_law"]
 
 _MANY_VALUES = 64
+_SOME_VALUES = 16
+_FEW_VALUES = 8
+_FEW_WORDS = 16
 
 
 @dataclass(frozen=True)
 class Audit:
     """What an audit found.
 
-    ``epsilon`` is the exact privacy loss when ``exact``, else a lower bound that is wrong with
-    probability of at most 1e-6; ``worst_ratio`` is exact or None. ``witness`` is the pair of values
-    that are easiest to tell apart.
+    ``exact`` tells whether ``epsilon`` was computed from enumerated laws, and ``complete`` whether
+    these were the laws of all values and hash functions: then it is the privacy loss. Computed from
+    some of them it is a lower bound, and from samples a lower bound that is wrong with probability
+    of at most 1e-6. ``worst_ratio`` is exact or None; ``witness`` is the pair of values that are
+    easiest to tell apart.
     """
 
     epsilon: float
@@ -40,6 +53,7 @@ class Audit:
     worst_ratio: Fraction | None
     witness: tuple[int, int]
     detail: str
+    complete: bool = False
 
     @property
     def holds(self) -> bool:
@@ -47,7 +61,7 @@ class Audit:
         return self.epsilon <= self.claimed
 
     def __str__(self) -> str:
-        kind = "exactly" if self.exact else "at least"
+        kind = "exactly" if self.complete else "at least"
         verdict = "holds" if self.holds else "BROKEN"
         found, claimed = f"{self.epsilon:.12g}", f"{self.claimed:.12g}"
         return f"{verdict}: epsilon is {kind} {found}, claimed {claimed} ({self.detail})"
@@ -65,17 +79,29 @@ def audit(
     """
     if samples < 1000:
         raise InvalidParameter(f"expected at least 1000 samples, got {samples!r}", value=samples)
-    if protocol.domain_size <= _MANY_VALUES or protocol.public_words:
-        values = _some_values(protocol.domain_size, 8 if protocol.public_words else _MANY_VALUES)
-        try:
-            laws = enumerate_laws(protocol, values)
-        except NotEnumerable as reason:
-            detail = f"from {samples} samples, because {reason}"
-        else:
-            return _exact(protocol, values, laws)
-    else:
-        detail = f"from {samples} samples, because the domain is large"
+    if not (protocol.domain_size <= _MANY_VALUES or protocol.is_open or protocol.public_words):
+        return _sampled(protocol, samples, rng, "the domain is large")
+    values = _some_values(protocol.domain_size, _affordable(protocol))
+    try:
+        laws = enumerate_laws(protocol, values)
+        if len(laws) == 1:
+            for value, law in list(zip(values, laws[0], strict=True))[:_FEW_VALUES]:
+                check_bulk(protocol, value, law)
+    except NotEnumerable as reason:
+        return _sampled(protocol, samples, rng, str(reason))
+    found = _exact(protocol, values, laws)
+    if len(laws) > 1 and found.holds:
+        # Given a hash function a large batch has no law to be compared with; samples bound it.
+        sampled = _sampled(protocol, samples, rng, "large batches differ from single reports")
+        return found if sampled.holds else sampled
+    return found
+
+
+def _sampled(
+    protocol: Protocol, samples: int, rng: np.random.Generator | None, reason: str
+) -> Audit:
     bound, witness = sampled_bound(protocol, samples, rng)
+    detail = f"from {samples} samples, because {reason}"
     return Audit(bound, protocol.epsilon, False, None, witness, detail)
 
 
@@ -91,7 +117,7 @@ def _exact(protocol: Protocol, values: list[int], laws: list[list[Law]]) -> Audi
         if found is None:
             witness = (values[first], values[second])
             detail = "some report of the first value is impossible under the second"
-            return Audit(math.inf, protocol.epsilon, True, None, witness, detail)
+            return Audit(math.inf, protocol.epsilon, True, None, witness, detail, complete=True)
         if found > ratio:
             ratio, pair = found, (first, second)
     given = f", given each of {len(laws)} hash functions" if len(laws) > 1 else ""
@@ -102,7 +128,16 @@ def _exact(protocol: Protocol, values: list[int], laws: list[list[Law]]) -> Audi
         ratio,
         (values[pair[0]], values[pair[1]]),
         f"all reports of {len(values)} values enumerated{given}",
+        complete=len(values) == protocol.domain_size and len(laws) == 1,
     )
+
+
+def _affordable(protocol: Protocol) -> int:
+    """Return how many values are enumerated: all of a small domain, few where each costs much."""
+    if protocol.public_words:
+        return _SOME_VALUES if protocol.domain_size <= _SOME_VALUES else _FEW_VALUES
+    many = protocol.domain_size <= _MANY_VALUES or protocol.word_count <= _FEW_WORDS
+    return _MANY_VALUES if many else _FEW_VALUES
 
 
 def _some_values(domain_size: int, most: int) -> list[int]:

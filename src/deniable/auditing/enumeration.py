@@ -1,9 +1,13 @@
 """The exact output law of a protocol, found by replaying random bytes.
 
-The report is a step function of each random word. Probing and bisection find every step of it;
-words that touch different bytes of the report are independent and are enumerated apart, so that the
-law of a long bit vector is a product of small ones. Fresh random words then have to land on the
-predicted reports, or the protocol is declared not enumerable.
+The report is a step function of each random word. Probing and bisection find the steps of it; words
+that touch different bytes of the report are independent and are enumerated apart, so that the law
+of a long bit vector is a product of small ones. Fresh random words then have to land on the
+predicted reports: where they do not, the search goes on from them, and when that does not end the
+protocol is declared not enumerable. So is one whose large batches do not follow the law.
+
+A black box can be proved no further than it was looked at: what it does with fewer than one in
+2^18 words of its randomness, those of all words of a report together, can escape.
 """
 
 from __future__ import annotations
@@ -17,14 +21,19 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import DeniableError
-from deniable.protocol import Protocol
+from deniable.protocol import BULK_WORDS, Protocol
 from deniable.randomness import WORD, Replayed
 
 _MAX_PIECES = 1 << 14
 _MAX_CELLS = 1 << 19
 _BASES = 3
 _MAX_BASES = 60
-_CHECKS = 2048
+_CHECKED_WORDS = 1 << 18
+_LEAST_CHECKS = 2048
+_WRONG_KEPT = 8
+_BULK_REPORTS = 20_000
+_FAR = 7.0
+"""Standard deviations that no count of millions is off by chance."""
 _FUNCTIONS = 24
 
 Bytes = npt.NDArray[np.uint8]
@@ -149,11 +158,13 @@ def _laws(probe: _Probe, values: list[int]) -> list[Law]:
             for j in probe.hidden:
                 touched[j] |= _touched(probe, v, j, steps[v][j])
         groups = _groups(touched, probe.hidden)
-        if all(_predicts(probe, v, groups, steps[v]) for v in values):
+        wrong = [_unpredicted(probe, v, groups, steps[v]) for v in values]
+        if not any(len(rows) for rows in wrong):
             return [_law(probe, v, groups, steps[v]) for v in values]
         if len(probe.base) > _MAX_BASES:
             raise NotEnumerable("its reports change with the random words in no simple way")
-        probe.base = np.concatenate([probe.base, _further_bases(probe, values, steps)])
+        surprises = np.concatenate(wrong)[:_WRONG_KEPT]
+        probe.base = np.concatenate([probe.base, surprises, _further_bases(probe, values, steps)])
 
 
 Steps = dict[int, npt.NDArray[np.uint64]]
@@ -200,7 +211,7 @@ def _steps(
     found = {0}
     for row in probe.base:
         before = np.array(sorted(found), dtype=np.uint64)
-        hints = np.concatenate([known, before])
+        hints = np.concatenate([known, before, probe.base[:, position]])
         points = np.unique(np.concatenate([_first_probes(last), hints, np.maximum(hints, 1) - 1]))
         while True:
             points = _bisect(probe, value, position, row, points)
@@ -332,18 +343,41 @@ def _widths(starts: npt.NDArray[np.uint64], limit: int) -> list[int]:
     return [end - int(start) for start, end in zip(starts, ends, strict=True)]
 
 
-def _predicts(probe: _Probe, value: int, groups: list[Group], steps: Steps) -> bool:
-    """Tell whether fresh random words give the reports that their pieces' first words give."""
-    words = probe.random_words(_CHECKS)
+def _unpredicted(
+    probe: _Probe, value: int, groups: list[Group], steps: Steps
+) -> npt.NDArray[np.uint64]:
+    """Return those of many fresh rows of words whose reports their pieces' first words miss."""
+    functions = _FUNCTIONS if probe.public else 1
+    count = max(_LEAST_CHECKS, _CHECKED_WORDS // (functions * probe.count))
+    words = probe.random_words(count)
     words[:, list(probe.public)] = probe.base[0, list(probe.public)]
     actual = probe.run(value, words)
     if not np.array_equal(actual, probe.run(value, words)):
         raise NotEnumerable("it does not take its randomness from the words alone")
+    wrong = np.zeros(count, dtype=np.bool_)
     for group, places in groups:
-        snapped = np.tile(probe.base[0], (_CHECKS, 1))
+        snapped = np.tile(probe.base[0], (count, 1))
         for j in group:
             snapped[:, j] = steps[j][np.searchsorted(steps[j], words[:, j], side="right") - 1]
         columns = list(places)
-        if not np.array_equal(probe.run(value, snapped)[:, columns], actual[:, columns]):
-            return False
-    return True
+        wrong |= np.any(probe.run(value, snapped)[:, columns] != actual[:, columns], axis=1)
+    return words[wrong][:_WRONG_KEPT]
+
+
+def check_bulk(protocol: Protocol, value: int, law: Law) -> None:
+    """Raise NotEnumerable unless a batch that is large enough for all cores follows the law."""
+    count = max(_BULK_REPORTS, BULK_WORDS // protocol.word_count + 1)
+    values = np.full(count, value, dtype=np.uint64)
+    reports = protocol.privatize(values, np.random.default_rng(20170816))
+    rows = np.frombuffer(reports.tobytes(), dtype=np.uint8).reshape(count, -1)
+    for places, weights, total in zip(law.positions, law.weights, law.totals, strict=True):
+        part = np.ascontiguousarray(rows[:, list(places)])
+        keys, counts = np.unique(part, axis=0, return_counts=True)
+        seen = {key.tobytes(): int(c) for key, c in zip(keys, counts, strict=True)}
+        expected = {key: count * weight / total for key, weight in weights.items()}
+        near = all(
+            abs(seen.get(key, 0) - mean) <= _FAR * math.sqrt(mean) + _FAR**2 / 2
+            for key, mean in expected.items()
+        )
+        if not near or seen.keys() - expected.keys():
+            raise NotEnumerable("large batches do not follow the law of single reports")

@@ -13,10 +13,13 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deniable.binomial import clopper_pearson
 from deniable.protocol import Protocol, Reports
 
 _FAILURE = 1e-6
 _PAIRS = 4
+_LIMITS = 16
+"""At most so many limits are taken for a pair: two for each of four features, both ways."""
 
 
 def sampled_bound(
@@ -37,7 +40,7 @@ def sampled_bound(
         reports = [_sample(protocol, v, per_value, rng) for v in (first, second)]
         for mine, theirs in _features(protocol, first, second, *reports):
             for a, b, pair in ((mine, theirs, (first, second)), (theirs, mine, (second, first))):
-                bound = _event_bound(a, b, _FAILURE / (8 * len(pairs)))
+                bound = _event_bound(a, b, _FAILURE / (_LIMITS * len(pairs)))
                 if bound > best:
                     best, witness = bound, pair
     return best, witness
@@ -119,65 +122,10 @@ def _event_bound(mine: Codes, theirs: Codes, failure: float) -> float:
     b = np.bincount(inverse[half_a:], minlength=len(labels))
     order = np.argsort(-(a + 0.5) / (b + 0.5))
     in_a, in_b = np.cumsum(a[order]), np.cumsum(b[order])
-    scores = np.log((in_a + 1 - 2 * np.sqrt(in_a + 1) + 1e-9) / (in_b + 1 + 2 * np.sqrt(in_b + 1)))
-    cut = int(np.argmax(np.nan_to_num(scores, nan=-np.inf))) + 1
+    least = np.maximum(in_a + 1 - 2 * np.sqrt(in_a + 1), 1e-9)
+    cut = int(np.argmax(least / (in_b + 1 + 2 * np.sqrt(in_b + 1)))) + 1
     event = labels[order[:cut]]
     test_a, test_b = mine[half_a:], theirs[half_b:]
     low, _ = clopper_pearson(int(np.isin(test_a, event).sum()), len(test_a), failure)
     _, high = clopper_pearson(int(np.isin(test_b, event).sum()), len(test_b), failure)
     return math.log(low / high) if low > 0 else 0.0
-
-
-def clopper_pearson(successes: int, trials: int, failure: float) -> tuple[float, float]:
-    """Return exact limits of a probability, each wrong with probability of at most ``failure``.
-
-    >>> low, high = clopper_pearson(50, 100, 0.025)
-    >>> round(low, 4), round(high, 4)
-    (0.3983, 0.6017)
-    """
-    low = 0.0 if successes == 0 else _beta_quantile(failure, successes, trials - successes + 1)
-    high = (
-        1.0
-        if successes == trials
-        else _beta_quantile(1 - failure, successes + 1, trials - successes)
-    )
-    return low, high
-
-
-def _beta_quantile(probability: float, a: float, b: float) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        if _beta_cdf(middle, a, b) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def _beta_cdf(x: float, a: float, b: float) -> float:
-    """Return the regularised incomplete beta function, by Lentz's continued fraction."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):
-        return 1 - _beta_cdf(1 - x, b, a)
-    log_front = (
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
-    tiny = 1e-300
-    fraction, c, d = 1.0, 1.0, 0.0
-    for i in range(10_000):
-        m = i // 2
-        if i == 0:
-            numerator = 1.0
-        elif i % 2 == 0:
-            numerator = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        else:
-            numerator = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d = 1 + numerator * d
-        d = 1 / (d if abs(d) > tiny else tiny)
-        c = 1 + numerator / (c if abs(c) > tiny else tiny)
-        fraction *= c * d
-        if abs(1 - c * d) < 1e-14:
-            break
-    return min(1.0, math.exp(log_front) * (fraction - 1) / a)
