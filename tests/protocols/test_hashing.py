@@ -8,13 +8,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from deniable import BLH, LH, OLH, InvalidParameter, OpenLH, fingerprints
+from deniable import BLH, LH, OLH, DeniableError, InvalidParameter, OpenLH, fingerprints
 from deniable.protocols.linear import LinearFamily
 from deniable.protocols.multiply_shift import MultiplyShiftFamily
 from deniable.protocols.ranges import (
     best_integer,
     best_prime_power,
     digits,
+    fits,
     hashing_variance,
     is_linear,
 )
@@ -130,3 +131,52 @@ def test_real_clicks_decode_to_the_definition(shared_data, epsilon: float) -> No
     errors = protocol.estimate(tally).counts - true
     theory = np.mean(protocol.variance(len(clicks), true / len(clicks)))
     assert np.mean(errors**2) == pytest.approx(theory, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "value"),
+    [
+        (OLH(16.0, 2**24), 2**24 - 1),
+        (OLH(15.0, 10_000_000), 5),
+        (LH(15.0, 6_000_000, 4_000_037), 5),
+        (OLH(50.0, 2**24), 7),
+    ],
+    ids=repr,
+)
+def test_huge_domains_have_codes_that_fit(protocol, value: int) -> None:
+    """Where g^(t+1) would pass 2^64 another g or family is taken, and reports support the truth."""
+    rng, share = np.random.default_rng(41), protocol.parameters.p
+    for count in (2000, 200_000):
+        reports = protocol.privatize(np.full(count, value), rng)
+        rate = protocol.supports(reports, value).mean()
+        assert abs(rate - share) < 5 * math.sqrt(share * (1 - share) / count) + 1e-9
+
+
+def test_every_range_that_is_chosen_fits() -> None:
+    """OLH's codes have at most 64 bits at every epsilon and domain size, and never a worse g."""
+    for epsilon in (12.0, 14.0, 14.7, 15.0, 16.0, 20.0, 50.0):
+        for domain_size in (2, 2**20, 2_642_245, 2_642_247, 2**22, 2**24, 2**30):
+            g = best_prime_power(epsilon, domain_size)
+            assert fits(g, domain_size)
+            assert is_linear(g)
+            near = hashing_variance(epsilon, 2_642_239)
+            assert hashing_variance(epsilon, g) <= 1.01 * near
+
+
+def test_candidates_are_different_fingerprints_or_labels() -> None:
+    """What is no fingerprint, comes twice or is no list of labels is refused."""
+    protocol = OpenLH(2.0)
+    reports = protocol.privatize(fingerprints(["kiwi", "fig"]), np.random.default_rng(5))
+    tally = protocol.tally(reports)
+    for wrong in (
+        *(np.array(x) for x in ([-1], [[1, 2]], [7, 7], [1.0], [True], 5, [["a"]], ["a", "a"])),
+        *(None, 5, "kiwi", b"kiwi", [["a"]], [None], [1, 2], iter(["a"]), [], ["a", "a"]),
+        np.ma.array([1, 2], mask=[0, 1]),
+    ):
+        with pytest.raises(DeniableError, match="expected"):
+            protocol.estimate(tally, wrong)
+        with pytest.raises(DeniableError, match="expected"):
+            protocol.support_counts(reports, wrong)
+    keys = np.array([protocol.fingerprint("kiwi"), 2**64 - 1], dtype=np.uint64)
+    found = protocol.estimate(tally, keys).counts[0]
+    assert found == protocol.estimate(tally, np.array(["kiwi", "plum"])).counts[0]

@@ -19,6 +19,8 @@ from deniable.randomness import WORD, direct_weights
 LARGEST_RANGE = fields.LARGEST_PRIME - 1
 LARGEST_OPEN_RANGE = 1 << 24
 
+_TWO_DIGITS = 2_642_245
+"""The largest g with g^3 below 2^64: so many reports there are where values have two digits."""
 _TOLERANCE = 1.01
 _TYPICAL_REPORTS = 1_000_000
 
@@ -41,6 +43,15 @@ def is_linear(g: int) -> bool:
     """Tell whether GF(g) exists and is one that ``fields`` computes in."""
     power = fields.prime_power(g)
     return power is not None and (power[1] == 1 or g <= fields.LARGEST_POWER)
+
+
+def fits(g: int, domain_size: int) -> bool:
+    """Tell whether the g^(t+1) reports of the linear family have 64-bit codes.
+
+    >>> fits(8_886_109, 2**20), fits(8_886_109, 2**24)
+    (True, False)
+    """
+    return bool(g ** (digits(g, domain_size) + 1) <= WORD)
 
 
 def hashing_variance(epsilon: float, g: int) -> float:
@@ -72,8 +83,11 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
     (4, 8)
     """
     centre = _optimum(epsilon, LARGEST_RANGE)
-    below, above = _linear_from(centre, -1, 2), _linear_from(centre + 1, 1, LARGEST_RANGE)
-    best = min((g for g in (below, above) if g), key=lambda g: hashing_variance(epsilon, g))
+    edges = (centre,) if fits(centre, domain_size) else (_TWO_DIGITS, domain_size)
+    near = {_linear_from(edge, -1, 2) for edge in edges}
+    near |= {_linear_from(edge + 1, 1, LARGEST_RANGE) for edge in edges}
+    possible = (g for g in near if g and fits(g, domain_size))
+    best = min(possible, key=lambda g: hashing_variance(epsilon, g))
     bound = _TOLERANCE * hashing_variance(epsilon, best)
     low, high = _band(epsilon, bound)
     # With t digits the smallest range decodes fastest, so one candidate for each t will do, and
@@ -82,7 +96,7 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
     for t in range(1, domain_size.bit_length() + 1):
         root = math.ceil(domain_size ** (1 / t) - 1e-9)
         candidates.add(_linear_from(max(low, root), 1, high))
-    inside = (g for g in candidates if low <= g <= high)
+    inside = (g for g in candidates if low <= g <= high and fits(g, domain_size))
     good = {best, *(g for g in inside if hashing_variance(epsilon, g) <= bound)}
     return min(good, key=lambda g: (_decoding_cost(g, domain_size), g))
 
