@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from deniable import BLH, InvalidParameter, InvalidReport, RandomMatrixProjection
 from deniable.auditing import output_law
 from deniable.kernels import rows as kernel
+from deniable.protocols import linear
+from deniable.statistic import Table
 from tests.protocols.test_rappor import word
 
 
@@ -43,6 +45,24 @@ def test_large_tallies_are_decoded_as_small_ones() -> None:
     assert np.array_equal(protocol.support_counts(reports), np.sum(parts, axis=0))
     by_value = [protocol.supports(reports, v).sum() for v in (0, 6, 63, 64, 299)]
     assert protocol.support_counts(reports)[[0, 6, 63, 64, 299]].tolist() == by_value
+
+
+def test_many_batches_are_merged_in_little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tally of n batches handles n log n cells, not n^2, and is that of one array."""
+    protocol = RandomMatrixProjection(1.0, 300, rows=1 << 40)
+    reports = protocol.privatize(np.arange(4096) % 300, np.random.default_rng(2))
+    handled, add = [], Table.__add__
+
+    def counted(self: Table, other: Table) -> Table:
+        handled.append(len(self.codes) + len(other.codes))
+        return add(self, other)
+
+    monkeypatch.setattr(linear, "_GATHERED", 2)
+    monkeypatch.setattr(Table, "__add__", counted)
+    tally = protocol.tally(reports[i : i + 1] for i in range(len(reports)))
+    assert len(handled) > 2000
+    assert sum(handled) <= 2 * 4096 * 12
+    assert tally == protocol.tally(reports)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 16])

@@ -201,6 +201,24 @@ def test_intervals_cover_the_truth(protocol, n, candidates, runs) -> None:
     assert false <= 0.05 * runs + 4 * np.sqrt(0.05 * runs)
 
 
+@pytest.mark.parametrize(("named", "n"), [(10, 100_000), (0, 100_000), (0, 20_000)])
+def test_frequent_answers_that_are_not_named_make_few_others_significant(named, n) -> None:
+    """Collisions with ten or twenty unnamed answers seldom pass for answers that nobody gave."""
+    protocol, rng = RAPPOR(epsilon=4.0), np.random.default_rng(23)
+    shares = 1 / np.arange(1, 21)
+    held = np.concatenate([rng.multinomial(n, shares / shares.sum()), np.zeros(500, dtype=int)])
+    false, found, runs = 0, 0, 30
+    for _ in range(runs):
+        keys = rng.integers(0, WORD, len(held), dtype=np.uint64)
+        tally = protocol.simulate_tally(held, rng, keys)
+        candidates = np.r_[np.arange(2 * named)[::2], 20:520]
+        significant = protocol.estimate(tally, keys[candidates]).significant()
+        false += bool(significant[named:].any())
+        found += int(significant[:named].sum())
+    assert false <= 0.3 * runs
+    assert found >= 0.5 * named * runs
+
+
 def test_candidates_with_the_same_filter_are_said_to_be_unknown() -> None:
     """What the equations cannot tell apart has no smaller error than everybody."""
     protocol = RAPPOR(epsilon=4.0, bits=64, hashes=1, cohorts=1)

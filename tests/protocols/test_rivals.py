@@ -183,3 +183,12 @@ def test_secrets_of_the_standard_library_will_do() -> None:
     """A client made as the documentation says answers."""
     protocol = BasicRAPPOR(8, 0.5, 0.75, 0.25)
     assert protocol.client(secrets.token_bytes(32)).privatize([1, 2]).shape == (2, 1)
+
+
+@pytest.mark.parametrize("reports", [-1, 0, 1.5, "2", None, True])
+def test_longitudinal_guarantee_takes_whole_numbers_of_reports(reports) -> None:
+    """There is no privacy loss of minus one report, nor of one and a half."""
+    for protocol in (BasicRAPPOR(32, 0.5, 0.75, 0.25), BasicRAPPOR(32, 0.5)):
+        with pytest.raises(InvalidParameter, match="whole number of reports"):
+            protocol.epsilon_after(reports)
+        assert protocol.epsilon_after(np.int64(1)) == protocol.epsilon

@@ -16,6 +16,10 @@ bits, so it is unary encoding with other p and q, and because thresholding disca
 Random bytes, SHE: d words. With y running over the grid from -J to J + 16 and W[y] its weights,
 word r[i] picks the y with W[-J] + ... + W[y - 1] <= r[i] < W[-J] + ... + W[y]; the report holds y
 where i != v, and 16 - y where i = v. THE: as unary encoding.
+
+A report of SHE is d signed integers in units of 1/16, of 2 bytes where J + 16 < 2^15, else of 4;
+the counts of its tally, their sums, are in units of 1/16 too. J is the ``reach`` of the
+specification, which has all that it takes to rebuild W: docs/formats.md says how.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from operator import mul
 from typing import ClassVar
 
 import numpy as np
@@ -35,14 +40,15 @@ from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.unary import _Unary
 from deniable.randomness import WORD, Source, exponential_bounds
 from deniable.statistic import Counts
-from deniable.validation import check_domain_size, check_epsilon, check_shares
+from deniable.validation import brief, check_domain_size, check_epsilon, check_shares
 
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""
 
 _SCALE = 128
 _TAIL_BITS = 50
-_MIN_EPSILON = 1e-3
+_MIN_EPSILON = 1e-2
+_MIN_THRESHOLDED = 1e-12
 _MAX_VALUES = 1 << 28
 _CHUNK = 1 << 18
 _OPEN = 1 << 30
@@ -61,7 +67,7 @@ def laplace_weights(epsilon: float) -> tuple[int, ...]:
     step_low, _ = exponential_bounds(-Fraction(epsilon) / (2 * UNIT))
     _, half_high = exponential_bounds(-Fraction(epsilon) / 2)
     decay, half = math.floor(step_low * one), math.ceil(half_high * one)
-    tail = math.ceil(_TAIL_BITS * math.log(2) * 2 * UNIT / epsilon)
+    tail = _reach(epsilon)
     mass = one * (one - decay) // (one + decay)
     masses = [mass]
     for _ in range(tail):
@@ -70,7 +76,7 @@ def laplace_weights(epsilon: float) -> tuple[int, ...]:
     below = [max(1, m >> (_SCALE - 64)) for m in masses]
     below[tail] = max(1, (mass << 64) // (one - decay))  # everything beyond the grid lands here
     above = [-(-w * half >> _SCALE) for w in below]
-    inside = [m >> (_SCALE - 64) for m in masses[1:UNIT]]
+    inside = [max(1, m >> (_SCALE - 64)) for m in masses[1:UNIT]]
     weights = [*reversed(below), *inside, *above]
     lacking = WORD - sum(weights)
     moment = sum((i - tail) * w for i, w in enumerate(weights))
@@ -79,6 +85,11 @@ def laplace_weights(epsilon: float) -> tuple[int, ...]:
     weights[tail + middle] += to_middle
     weights[tail + middle - 1] += lacking - to_middle
     return tuple(weights)
+
+
+def _reach(epsilon: float) -> int:
+    """Return J, the largest noise below zero, in grid steps: the weights themselves take longer."""
+    return max(UNIT, math.ceil(_TAIL_BITS * math.log(2) * 2 * UNIT / epsilon))
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,8 @@ class SHE(Protocol):
         if self.epsilon < _MIN_EPSILON:
             raise InvalidParameter(
                 f"expected epsilon of at least {_MIN_EPSILON} for SHE, got {self.epsilon!r}: its "
-                "table of noise weights would not fit; use OUE, which is better at every epsilon",
+                "table of noise weights would be too long; use OUE, which is better at every "
+                "epsilon",
                 value=self.epsilon,
             )
         if self.domain_size > _MAX_VALUES:
@@ -115,8 +127,7 @@ class SHE(Protocol):
 
     @property
     def _reach(self) -> int:
-        """J, the largest noise below zero, in grid steps."""
-        return (len(laplace_weights(self.epsilon)) - UNIT - 1) // 2
+        return _reach(self.epsilon)
 
     @cached_property
     def _cumulative(self) -> npt.NDArray[np.uint64]:
@@ -155,7 +166,7 @@ class SHE(Protocol):
         _, half_high = exponential_bounds(-Fraction(self.epsilon) / 2)
         return {
             "unit": UNIT,
-            "reach": math.ceil(_TAIL_BITS * math.log(2) * 2 * UNIT / self.epsilon),
+            "reach": self._reach,
             "weights": {
                 "decay": str(math.floor(step_low * one)),
                 "half": str(math.ceil(half_high * one)),
@@ -216,7 +227,7 @@ class SHE(Protocol):
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which noisy counts are nearer to 1 than to 0."""
-        return self._check_reports(reports)[:, value] > UNIT // 2
+        return self._check_reports(reports)[:, self._check_value(value)] > UNIT // 2
 
     @classmethod
     def examples(cls) -> list[SHE]:
@@ -228,9 +239,8 @@ class SHE(Protocol):
 
     @cached_property
     def _report_variance(self) -> float:
-        second = sum(
-            (i - self._reach) ** 2 * w for i, w in enumerate(laplace_weights(self.epsilon))
-        )
+        squares = (y * y for y in range(-self._reach, self._reach + UNIT + 1))
+        second = sum(map(mul, squares, laplace_weights(self.epsilon)))
         return float(Fraction(second, WORD * UNIT**2))
 
     def variance(
@@ -264,11 +274,18 @@ class THE(_Unary):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
-        theta = best_threshold(self.epsilon) if self.theta is None else self.theta
-        number = isinstance(theta, int | float | np.floating) and not isinstance(theta, bool)
-        if not number or not math.isfinite(theta) or abs(theta) > 1e3:
+        if self.epsilon < _MIN_THRESHOLDED:
             raise InvalidParameter(
-                f"expected theta as a number near (1/2, 1), got {theta!r}; None takes the best one",
+                f"expected epsilon of at least {_MIN_THRESHOLDED:g} for THE, got {self.epsilon!r}: "
+                "no threshold would tell a true count from noise; 1 or 2 is usual",
+                value=self.epsilon,
+            )
+        theta = best_threshold(self.epsilon) if self.theta is None else self.theta
+        number = isinstance(theta, int | float | np.floating | np.integer)
+        if not number or isinstance(theta, bool) or not abs(theta) <= 1e3:
+            raise InvalidParameter(
+                f"expected theta as a number near (1/2, 1), got {brief(theta)}; None takes the "
+                "best one",
                 value=theta,
             )
         object.__setattr__(self, "theta", float(theta))

@@ -150,11 +150,6 @@ class RAPPOR(Protocol):
         limit = WORD // self.cohorts * self.cohorts
         return {0: limit} if limit < WORD else {}
 
-    @property
-    def public_words(self) -> tuple[int, ...]:
-        """The first word, of which the report shows the cohort."""
-        return (0,)
-
     def _details(self) -> dict[str, object]:
         return {"weights": {"q": str(self._weights[1])}}
 
@@ -217,7 +212,7 @@ class RAPPOR(Protocol):
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports have all bits of ``value`` set."""
         cohorts, rows = _columns(self._check_reports(reports))
-        values = np.full(len(rows), value, dtype=np.uint64)
+        values = np.full(len(rows), self._check_value(value), dtype=np.uint64)
         filters = self._filters(values, cohorts.astype(np.uint64))
         return np.asarray(np.all(rows & filters == filters, axis=1))
 
@@ -251,7 +246,7 @@ class RAPPOR(Protocol):
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         counts = Counts.decode(data, self.cohorts * (1 + self.bits), 0, n)
         table = counts.values.reshape(self.cohorts, -1)
-        if int(table[:, 0].sum()) != n or np.any(table[:, 1:] > table[:, :1]):
+        if sum(table[:, 0].tolist()) != n or np.any(table[:, 1:] > table[:, :1]):
             raise InvalidDocument(
                 f"expected cohorts that add up to n = {n}, none with more ones than reports, got "
                 "others; the file was not written by deniable",
@@ -278,14 +273,10 @@ class RAPPOR(Protocol):
         candidates are estimated together; of many, the frequent ones are selected first, and each
         of the others is estimated beside them. The standard errors hold the noise and what the
         rest of the population adds to the bits, and take the selection as given: with few cohorts
-        and a large epsilon a wrong selection is beyond them.
+        and a large epsilon a wrong selection is beyond them. Name all answers that may be frequent:
+        one that is missing lifts the counts of those that share bits with it.
         """
         keys, labels = candidate_keys(candidates)
-        if len(np.unique(keys)) != len(keys):
-            raise InvalidParameter(
-                "expected each candidate once, got repeated ones; drop the duplicates",
-                value=len(keys),
-            )
         counts, std_errors = solve(self._system(self._own(tally), keys), progress)
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
@@ -315,7 +306,8 @@ class RAPPOR(Protocol):
             cohorts = np.full(len(keys), cohort, dtype=np.uint64)
             rows[:, index] = self.positions(keys, cohorts) + index * self.bits
         design = sparse_design(rows.reshape(len(keys), -1), share)
-        return System(design, response.ravel(), share, math.sqrt(n * q * (1 - q)) / gap)
+        noise = math.sqrt(n * q * (1 - q)) / gap
+        return System(design, response.ravel(), share, noise, self.bits)
 
     def simulate_tally(
         self,

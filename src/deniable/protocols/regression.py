@@ -1,7 +1,7 @@
 """Decoding Bloom filters: LASSO selects which candidates are frequent, regression counts all.
 
 Each bit of each cohort is one equation, response = design @ counts + background + noise, scaled so
-that the noise of all has the same known standard deviation. Up to a quarter as many candidates as
+that the noise of all has the same known standard deviation. Up to a sixteenth as many candidates as
 equations are estimated together by least squares, without bias. More would explain any noise, and
 first the LASSO selects: a path of falling penalties ends where a candidate that nobody holds would
 be selected by chance with probability 0.05 / candidates. Along it a candidate that stands clear of
@@ -12,10 +12,15 @@ are not significant among so many candidates; the others stay as what the bits a
 Every candidate that is not among them is estimated by the regression on them and itself. What the
 rest of the population adds to its bits is noise to it, which the residuals measure and the standard
 errors include. Setting it to 0 instead, as a LASSO does, would be wrong by all of its count.
+
+Frequent answers that are no candidates lift some bits far above the others, which no normal law
+describes. But hash functions are random: a candidate that nobody holds has random bits. A count
+that is significant by the normal law and not among sums of random bits gets a larger error.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from statistics import NormalDist
@@ -38,6 +43,7 @@ MOST_SELECTED = 1024
 _FREED = 1e3
 _BLOCK = 4096
 _LEAST_INFORMATION = 1e-9
+_SLOPES = np.linspace(0.25, 12.0, 48)
 _MOST_ENTRIES = (1 << 31) - 1
 
 
@@ -50,6 +56,8 @@ class System(NamedTuple):
     """What one more person among those who hold no candidate adds, up to a factor."""
     noise: float
     """The standard deviation of the noise of each equation."""
+    bits: int
+    """How many equations each cohort has; they stand together."""
 
 
 class Fit(NamedTuple):
@@ -94,13 +102,15 @@ def solve(system: System, progress: Progress | None = None) -> tuple[Floats, Flo
     """
     tell = progress or (lambda _done, _total: None)
     equations, candidates = system.design.shape
-    if 4 * candidates <= equations:
-        fit = _fit(system, np.arange(candidates))
+    if 16 * candidates <= equations:
+        chosen = np.arange(candidates)
+        fit = _fit(system, chosen)
         counts, std_errors = fit.counts, fit.std_errors
     else:
         chosen, fit = _prune(system, _select(system, tell))
         counts, std_errors = _beside(system, chosen, fit)
         counts[chosen], std_errors[chosen] = fit.counts, fit.std_errors
+    std_errors = _doubt(system, chosen, fit, counts, std_errors)
     tell(STEPS, STEPS)
     return counts, std_errors
 
@@ -207,3 +217,38 @@ def _beside(system: System, chosen: Integers, fit: Fit) -> tuple[Floats, Floats]
     counts[known] = moments[known] / information[known]
     std_errors[known] = np.sqrt(fit.variance / information[known])
     return counts, std_errors
+
+
+def _doubt(
+    system: System, chosen: Integers, fit: Fit, counts: Floats, std_errors: Floats
+) -> Floats:
+    """Widen the error of a count that the random bits of an answer nobody holds may well have."""
+    design, sd = system.design, fit.variance**0.5
+    rest = (system.response - design[:, chosen] @ fit.counts) / sd
+    least, widened, selected = _quantile(len(counts)), std_errors.copy(), set(chosen.tolist())
+    for index in np.flatnonzero(counts > least * std_errors).tolist():
+        own = slice(design.indptr[index], design.indptr[index + 1])
+        places, weights = design.indices[own], design.data[own]
+        values = rest.copy()
+        if index in selected:
+            values[places] += weights * counts[index] / sd
+        table = values.reshape(-1, system.bits)
+        table -= table.mean(axis=1, keepdims=True)
+        out = _standing(table, places, weights / np.sqrt(weights @ weights))
+        if out < least:
+            widened[index] = counts[index] / max(out, 1e-9)
+    return widened
+
+
+def _standing(table: Floats, places: Integers, weights: Floats) -> float:
+    """Return how far out a weighted sum is among those of random values of the same rows.
+
+    In standard errors that is sqrt(2 max(s t - K(s))), t being the sum and K the cumulant
+    generating function of such sums: the signed root of a large deviation.
+    """
+    total = float(weights @ table.ravel()[places])
+    parts = table[places // table.shape[1]] * weights[:, None]
+    exponents = _SLOPES[:, None, None] * parts
+    largest = exponents.max(axis=2)
+    cumulants = largest + np.log(np.exp(exponents - largest[:, :, None]).mean(axis=2))
+    return math.sqrt(2 * max(0.0, float((_SLOPES * total - cumulants.sum(axis=1)).max())))
