@@ -1,9 +1,11 @@
 """Every property that every protocol must have, on every protocol that is found."""
 
+import json
 import math
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from fractions import Fraction
+from hashlib import sha256
 from itertools import product
 
 import numpy as np
@@ -13,6 +15,7 @@ from deniable import (
     DE,
     DeniableError,
     IncompatibleTally,
+    InvalidDocument,
     InvalidParameter,
     InvalidReport,
     OpenLH,
@@ -22,8 +25,10 @@ from deniable import (
     audit,
 )
 from deniable.auditing import output_law
+from deniable.documents import canonical_json
 from deniable.protocols import discover
 from deniable.randomness import Replayed
+from deniable.statistic import Counts
 
 EXAMPLES = [example for kind in discover().values() for example in kind.examples()]
 POOL = np.arange(8, dtype=np.uint64)
@@ -33,6 +38,11 @@ def values_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
     """Return some values, the lower ones more often."""
     d = min(protocol.domain_size, len(POOL))
     return np.random.default_rng(seed).geometric(0.4, count).astype(np.uint64) % np.uint64(d)
+
+
+def reports_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
+    """Return reports of some values, the same every time."""
+    return protocol.privatize(values_of(protocol, count, seed), np.random.default_rng(seed))
 
 
 def counts_of(protocol: Protocol, tally: Tally) -> np.ndarray:
@@ -143,7 +153,7 @@ def test_same_random_bytes_make_the_same_report(protocol: Protocol) -> None:
 @every_protocol
 def test_reports_survive_the_wire(protocol: Protocol) -> None:
     """The bytes of reports parse back to the same reports."""
-    reports = protocol.privatize(values_of(protocol, 50))
+    reports = reports_of(protocol, 50)
     assert reports.dtype == protocol.report_dtype.base
     assert (
         len(reports.tobytes())
@@ -157,7 +167,7 @@ def test_reports_survive_the_wire(protocol: Protocol) -> None:
 def test_malformed_bytes_are_refused_or_harmless(protocol: Protocol) -> None:
     """What parse lets through is well-formed and moves a support count by at most one."""
     rng = np.random.default_rng(5)
-    good = protocol.privatize(values_of(protocol, 3)).tobytes()
+    good = reports_of(protocol, 3).tobytes()
     for _ in range(500):
         data = bytearray(good)
         for _ in range(rng.integers(1, 4)):
@@ -193,7 +203,7 @@ def test_parse_refuses_what_is_not_bytes(protocol: Protocol) -> None:
 @every_protocol
 def test_tallies_add_in_any_order_and_grouping(protocol: Protocol) -> None:
     """Merged tallies equal the tally of everything, byte for byte."""
-    parts = [protocol.privatize(values_of(protocol, n, seed=n)) for n in (7, 1, 40)]
+    parts = [reports_of(protocol, n, seed=n) for n in (7, 1, 40)]
     a, b, c = (protocol.tally(part) for part in parts)
     whole = protocol.tally(np.concatenate(parts))
     assert a + b == b + a
@@ -206,7 +216,7 @@ def test_tallies_add_in_any_order_and_grouping(protocol: Protocol) -> None:
 @every_protocol
 def test_tally_takes_an_iterator_of_batches(protocol: Protocol) -> None:
     """A stream of batches gives the same tally as one array."""
-    reports = protocol.privatize(values_of(protocol, 100))
+    reports = reports_of(protocol, 100)
     batches = (reports[i : i + 13] for i in range(0, 100, 13))
     assert protocol.tally(batches) == protocol.tally(reports)
     assert protocol.tally(iter([])).n == 0
@@ -215,7 +225,7 @@ def test_tally_takes_an_iterator_of_batches(protocol: Protocol) -> None:
 @every_protocol
 def test_tally_survives_its_bytes(protocol: Protocol) -> None:
     """A tally reads back equal, and estimates the same."""
-    tally = protocol.tally(protocol.privatize(values_of(protocol, 30)))
+    tally = protocol.tally(reports_of(protocol, 30))
     again = Tally.from_bytes(tally.to_bytes())
     assert again == tally
     assert again.protocol == protocol
@@ -225,7 +235,7 @@ def test_tally_survives_its_bytes(protocol: Protocol) -> None:
 @every_protocol
 def test_every_altered_tally_is_refused(protocol: Protocol) -> None:
     """No flipped bit, cut or addition goes unnoticed."""
-    data = protocol.tally(protocol.privatize(values_of(protocol, 5))).to_bytes()
+    data = protocol.tally(reports_of(protocol, 5)).to_bytes()
     rng = np.random.default_rng(6)
     for at in rng.integers(0, len(data), 100):
         flipped = bytearray(data)
@@ -242,11 +252,11 @@ def test_foreign_reports_and_tallies_are_refused(protocol: Protocol) -> None:
         with pytest.raises(InvalidReport):
             protocol.tally(wrong)
     other = DE(0.123, 7)
-    foreign = other.tally(other.privatize([1, 2]))
+    foreign = other.tally(reports_of(other, 2))
     with pytest.raises(IncompatibleTally):
         counts_of(protocol, foreign)
     with pytest.raises(IncompatibleTally):
-        protocol.tally(protocol.privatize([1])) + foreign
+        protocol.tally(reports_of(protocol, 1)) + foreign
     with pytest.raises(IncompatibleTally, match="empty"):
         counts_of(protocol, protocol.tally(iter([])))
 
@@ -318,6 +328,7 @@ def test_variance_takes_shares_between_zero_and_one(protocol: Protocol) -> None:
 def test_default_randomness_is_fresh(protocol: Protocol) -> None:
     """Two calls without a generator differ."""
     values = values_of(protocol, 200)
+    # Two reports of one value agree with probability 0.53 at most, 200 pairs with 1e-55.
     assert not np.array_equal(protocol.privatize(values), protocol.privatize(values))
 
 
@@ -326,3 +337,101 @@ def test_discovery_finds_every_protocol_of_the_paper() -> None:
     assert {"DE", "SHE", "THE", "UE", "SUE", "OUE", "LH", "BLH", "OLH", "OpenLH"} <= set(discover())
     assert isinstance(EXAMPLES[0], Protocol)
     assert any(isinstance(p, OpenLH) for p in EXAMPLES)
+
+
+@every_protocol
+def test_masked_values_are_refused(protocol: Protocol) -> None:
+    """Nobody answers for a person whose value is masked; a mask that hides nothing is no matter."""
+    with pytest.raises(InvalidParameter, match="masked"):
+        protocol.privatize(np.ma.array([1, 0, 1], mask=[0, 1, 0]))
+    assert len(protocol.privatize(np.ma.array([1, 0, 1], mask=False))) == 3
+    with pytest.raises(InvalidReport):
+        protocol.tally(np.ma.array(reports_of(protocol, 2), mask=True))
+
+
+@every_protocol
+def test_arguments_of_the_wrong_type_get_our_own_error(protocol: Protocol) -> None:
+    """None, numbers and ragged lists are refused by name, not by what they break."""
+    with pytest.raises(InvalidParameter, match="expected"):
+        protocol.privatize([[1, 0], [1]])
+    for wrong in (None, 3):
+        with pytest.raises(InvalidReport, match="expected"):
+            protocol.tally(wrong)
+        with pytest.raises(IncompatibleTally, match="expected a tally"):
+            counts_of(protocol, wrong)
+    for share in ("a", [[0.1], [0.2, 0.3]], 1j):
+        with pytest.raises(InvalidParameter, match="frequencies"):
+            protocol.variance(10, share)
+    with pytest.raises(InvalidParameter, match="people"):
+        protocol.variance(10**400)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    EXAMPLES,
+    ids=repr,
+)
+def test_only_values_of_the_domain_are_supported(protocol: Protocol) -> None:
+    """Whether a report supports a value outside the domain is no question."""
+    reports = reports_of(protocol, 2)
+    for wrong in (-1, protocol.domain_size):
+        with pytest.raises(OutOfDomain, match="expected"):
+            protocol.supports(reports, wrong)
+    for wrong in (0.0, "0", None):
+        with pytest.raises(InvalidParameter, match="expected"):
+            protocol.supports(reports, wrong)
+
+
+@every_protocol
+def test_bytes_of_any_kind_enter_by_the_door(protocol: Protocol) -> None:
+    """Views and byte arrays are bytes, whatever the size of their items."""
+    data = reports_of(protocol, 8).tobytes()
+    views = (bytearray(data), memoryview(data), memoryview(data).cast("Q"))
+    assert all(np.array_equal(protocol.parse(view), protocol.parse(data)) for view in views)
+    data = protocol.tally(reports_of(protocol, 5)).to_bytes()
+    assert Tally.from_bytes(memoryview(data)) == Tally.from_bytes(bytearray(data))
+
+
+def with_header(tally: Tally, header: bytes) -> bytes:
+    """Return a tally's bytes with another header, and a checksum that holds."""
+    data = tally.to_bytes()
+    end = 16 + int.from_bytes(data[12:16], "little")
+    body = data[:12] + len(header).to_bytes(4, "little") + header + data[end:-32]
+    return body + sha256(body).digest()
+
+
+@every_protocol
+def test_tally_has_one_form(protocol: Protocol) -> None:
+    """A header with white space, other numbers or another digest is refused, though it parses."""
+    tally = protocol.tally(reports_of(protocol, 3))
+    header = tally._header()
+    assert with_header(tally, header) == tally.to_bytes()
+    document, digest = json.loads(header), "0123456789abcdef" * 4
+    answering = with_header(tally, canonical_json({**document, "question": digest}))
+    assert Tally.from_bytes(answering).question == digest
+    for wrong in (
+        header.replace(b",", b", "),
+        header + b" ",
+        header.replace(b'"n":"3"', b'"n":"03"'),
+        *(canonical_json({**document, "question": q}) for q in (digest.upper(), "0" * 63, "")),
+        json.dumps({**document, "question": "\ud800" * 64}).encode(),
+    ):
+        with pytest.raises(InvalidDocument, match="expected"):
+            Tally.from_bytes(with_header(tally, wrong))
+
+
+@every_protocol
+def test_tallies_of_more_reports_than_there_can_be_do_not_add(protocol: Protocol) -> None:
+    """The sum of n stays within what a tally file may hold."""
+    tally = replace(protocol.tally(reports_of(protocol, 2)), n=10**18 - 1)
+    with pytest.raises(IncompatibleTally, match="at most"):
+        tally + tally
+
+
+def test_counts_that_would_wrap_do_not_add() -> None:
+    """Forged sums at the end of 64 bits are refused in both directions."""
+    ends = Counts(np.array([2**63 - 1, -(2**63)]))
+    assert (ends + Counts(np.array([0, 0]))).values.tolist() == ends.values.tolist()
+    for more in ([1, 0], [0, -1]):
+        with pytest.raises(IncompatibleTally, match="64 bits"):
+            ends + Counts(np.array(more))

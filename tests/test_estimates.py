@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import OUE, Estimates, InvalidParameter, OutOfDomain
+from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain
 from deniable.presentation.text import columns_of, one_line
 
 NASTY = (
@@ -64,7 +64,7 @@ def test_plain_interval() -> None:
 
 @given(
     count=st.floats(-500, 1500),
-    slope=st.floats(-0.8, 30),
+    slope=st.floats(-0.8, 18),  # beyond 2 null / z what fits may be two intervals
     null=st.floats(30, 300),
     level=st.floats(0.5, 0.999),
 )
@@ -234,10 +234,11 @@ def test_notebook_table_is_short() -> None:
 def test_plot_has_axes_units_and_legend() -> None:
     """Bars carry their labels, the axes their units, and the legend every element."""
     found = _estimates()
-    axes = found.plot(truth=np.full(8, 100.0)).axes[0]
-    texts = {text.get_text() for text in axes.get_legend().get_texts()}
-    assert texts == {
-        "unbiased count",
+    figure = found.plot(truth=np.full(8, 100.0))
+    axes, (legend,) = figure.axes[0], figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == {
+        "unbiased count, significant",
+        "unbiased count, not significant",
         "95 % interval",
         "true count",
         "threshold of significance (alpha = 0.05)",
@@ -245,6 +246,49 @@ def test_plot_has_axes_units_and_legend() -> None:
     assert axes.get_xlabel() == "people who gave the answer (of 1,000)"
     assert axes.get_ylabel() == "answer"
     assert len(axes.patches) == 8
+
+
+def test_the_legend_stands_below_the_bars() -> None:
+    """No bar is under the legend, and faded bars are those that it calls not significant."""
+    counts = np.array([100.0, 99.0, 98.0, 2.0])
+    figure = Estimates(counts, np.ones(4), 300, 1.0, variance_slope=0.0).plot()
+    figure.savefig(io.BytesIO(), format="png")
+    axes, (legend,) = figure.axes[0], figure.legends
+    assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
+    names = [text.get_text() for text in legend.get_texts()]
+    handles = dict(zip(names, legend.legend_handles, strict=True))
+    for name, bar in (("significant", axes.patches[0]), ("not significant", axes.patches[3])):
+        assert handles[f"unbiased count, {name}"].get_facecolor() == bar.get_facecolor()
+
+
+def test_the_answer_keeps_its_width_on_a_narrow_screen() -> None:
+    """The column of labels has a least width, and the table scrolls instead."""
+    page = _estimates().to_html()
+    assert "min-width: 8em" in page
+    assert "overflow-x: auto" in page
+
+
+def test_no_number_is_minus_zero() -> None:
+    """What rounds to nothing has no sign."""
+    found = Estimates(np.array([-0.001, 9.0]), np.zeros(2), 100, 1.0)
+    assert "-0" not in found.table()
+    assert "-0<" not in found.to_html()
+    assert "-0.00 %" not in found.to_html()
+
+
+def test_only_all_is_a_hundred_percent() -> None:
+    """A level close to 1 is shown with the digits that tell it from 1."""
+    assert "99.999999999999 % interval" in _estimates().table(level=0.99999999999999)
+
+
+def test_csv_quotes_every_line_end() -> None:
+    """Labels with any character come back from the CSV as they were."""
+    odd = ("a\rb", "a\nb", "\r\n", "\r", 'say "hi"', "a,b", " a ", "\ufeffa", "\0", "'", "")
+    found = Estimates(np.zeros(len(odd)), np.ones(len(odd)), 5, 1.0, labels=odd)
+    rows = list(csv.reader(io.StringIO(found.to_csv(), newline="")))
+    assert tuple(row[0] for row in rows[1:]) == odd
+    assert "\r\n" not in found.top(1).to_csv()
+    assert "plain,0.0" in replace(found.take([0]), labels=("plain",)).to_csv()
 
 
 def test_plot_draws_any_label() -> None:
@@ -282,3 +326,51 @@ def test_plot_leaves_pyplot_alone() -> None:
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "n"),
+    [
+        (DE(4.0, 100), 1000),
+        (DE(6.0, 1000), 5000),
+        (DE(1.0, 1000), 1000),
+        (OUE(4.0, 1000), 1000),
+        (OLH(4.0, 1000), 1000),
+    ],
+    ids=repr,
+)
+def test_few_chance_supports_do_not_pass_for_significant(protocol, n: int) -> None:
+    """Nobody's answers are called significant in at most 5 % of runs, also where T_s is too low."""
+    rng, runs = np.random.default_rng(43), 300
+    people = np.repeat(np.arange(10), n // 10)
+    by_threshold = by_law = 0
+    for _ in range(runs):
+        found = protocol.estimate(protocol.tally(protocol.privatize(people, rng)))
+        by_threshold += bool(np.any(found.counts[10:] > found.threshold()))
+        by_law += bool(found.significant()[10:].any())
+    assert by_threshold > 0.1 * runs
+    assert by_law <= 0.05 * runs + 4 * (0.05 * 0.95 * runs) ** 0.5
+
+
+def test_least_significant_nears_the_threshold() -> None:
+    """With many reports the exact limit and T_s differ by a few people, and never the other way."""
+    for n, few in ((10**6, 10), (10**9, 10)):
+        found = OLH(4.0, 41_270)._estimate(np.zeros(41_270, dtype=np.int64), n)
+        assert found.threshold() < found.least_significant() < found.threshold() + few
+
+
+def test_the_arrays_of_the_caller_stay_writable() -> None:
+    """Estimates keep their own copy: what is changed afterwards outside does not change them."""
+    counts, errors = np.array([90.0, 3.0]), np.array([5.0, 4.0])
+    found = Estimates(counts, errors, 100, 4.0)
+    counts[0] = errors[0] = -1.0
+    assert found.counts.tolist() == [90.0, 3.0]
+    assert found.std_errors.tolist() == [5.0, 4.0]
+    assert not found.counts.flags.writeable
+
+
+@pytest.mark.parametrize("labels", [None, 5, "plain", iter(["plain"]), [["plain"]], [None]])
+def test_what_is_no_list_of_labels_is_not_selected(labels) -> None:
+    """Only estimated labels, in a list, can be selected."""
+    with pytest.raises((InvalidParameter, OutOfDomain), match="expected"):
+        _estimates().select(labels)

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from deniable.protocols import discover
-from tests.fuzz import fuzz_parse, fuzz_tally
+from tests.fuzz import fuzz_header, fuzz_parse, fuzz_question, fuzz_tally
 
 
 @pytest.mark.parametrize("name", discover())
@@ -15,3 +15,12 @@ def test_mutated_bytes_raise_nothing_but_our_own_errors(name: str) -> None:
     rng = random.Random(7)
     fuzz_parse(protocol, 5_000, rng)
     fuzz_tally(protocol, 3_000, rng)
+
+
+@pytest.mark.parametrize("name", discover())
+def test_altered_documents_raise_nothing_but_our_own_errors(name: str) -> None:
+    """Hundreds of documents whose checksum holds, but whose parts are of the wrong type or size."""
+    protocol = discover()[name].examples()[0]
+    rng = random.Random(8)
+    fuzz_header(protocol, 800, rng)
+    fuzz_question(protocol, 800, rng)

@@ -1,6 +1,7 @@
 """Questions: labels to values, one JSON document, one digest."""
 
 import json
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from deniable import (
     OLH,
     OUE,
     SHE,
+    THE,
     DeniableError,
     IncompatibleTally,
     InvalidDocument,
@@ -22,6 +24,7 @@ from deniable import (
     Tally,
     fingerprint,
 )
+from deniable.documents import canonical_json
 
 FRUIT = ("kiwi", "fig", "pear, ripe", 'the "other"')
 
@@ -178,7 +181,8 @@ def test_open_question_answers_for_candidates_chosen_afterwards() -> None:
 def test_tallies_of_another_question_are_refused() -> None:
     """Both digests are named."""
     mine, other = fruit(), fruit(name="fruits")
-    tally, foreign = (q.tally(q.privatize(["kiwi"])) for q in (mine, other))
+    rng = np.random.default_rng(3)
+    tally, foreign = (q.tally(q.privatize(["kiwi"], rng)) for q in (mine, other))
     with pytest.raises(IncompatibleTally, match=f"{mine.digest}.*{other.digest}"):
         mine.estimate(foreign)
     with pytest.raises(IncompatibleTally, match=f"{mine.digest}.*{other.digest}"):
@@ -193,3 +197,97 @@ def test_fingerprint_is_pinned() -> None:
     for wrong in (3, None, b"kiwi", "\ud800"):
         with pytest.raises(InvalidParameter, match="label"):
             fingerprint(wrong)
+
+
+def altered(**changes) -> bytes:
+    """Return a question as JSON with other fields, and a digest that holds where there is one."""
+    document = {k: v for k, v in json.loads(fruit().to_json()).items() if k != "digest"}
+    document.update(changes)
+    try:
+        digest = sha256(canonical_json(document)).hexdigest()
+    except (UnicodeEncodeError, RecursionError):
+        digest = "0" * 64
+    return json.dumps({**document, "digest": digest}).encode()
+
+
+def specification(**changes) -> dict[str, object]:
+    """Return a protocol as JSON with other settings."""
+    return {**THE(1.0, 4).specification(), **changes}
+
+
+DEEP = json.loads("[" * 600 + "]" * 600)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"protocol": specification(epsilon=10**400)},
+        {"protocol": specification(theta=10**400)},
+        {"protocol": specification(epsilon=1e-17, theta=None)},
+        {"protocol": specification(epsilon=DEEP)},
+        {"name": "\ud800"},
+        {"name": DEEP},
+        {"labels": ["a", "b", "c", "\ud800"]},
+        {"labels": 5},
+        {"labels": "kiwi"},
+        {"labels": [["a"], "b", "c", "d"]},
+        {"other": ["a"]},
+        {"other": {"kiwi": 1}},
+        {"version": True},
+        {"\ud800": 1},
+    ],
+    ids=lambda changes: ascii(changes)[:60],
+)
+def test_hostile_documents_are_refused_by_name(changes) -> None:
+    """Huge numbers, half surrogates, deep nesting and wrong types are InvalidDocuments."""
+    with pytest.raises(InvalidDocument, match="expected") as caught:
+        Question.from_json(altered(**changes))
+    assert len(str(caught.value)) < 400
+
+
+def test_altering_nothing_leaves_the_question() -> None:
+    """What the test above refuses is refused for what it changes."""
+    assert Question.from_json(altered()) == fruit()
+
+
+def test_questions_are_read_from_bytes_of_any_kind() -> None:
+    """Text, bytes, byte arrays and views hold a question; nothing else does."""
+    text = fruit().to_json()
+    for data in (text, text.encode(), bytearray(text.encode()), memoryview(text.encode())):
+        assert Question.from_json(data) == fruit()
+    for wrong in (None, 5, ["a"], {"name": "fruit"}):
+        with pytest.raises(InvalidDocument, match="expected bytes"):
+            Question.from_json(wrong)
+
+
+@pytest.mark.parametrize("labels", [5, object, [["a"], "b", "c", "d"], (None,) * 4, b"kiwi"])
+def test_labels_of_the_wrong_type_are_refused(labels) -> None:
+    """Labels are a sequence of strings."""
+    with pytest.raises(InvalidParameter, match="labels"):
+        fruit(labels=labels)
+
+
+@pytest.mark.parametrize("other", [["a"], 5, b"kiwi", {}])
+def test_other_label_of_the_wrong_type_is_refused(other) -> None:
+    """The other label is a string."""
+    with pytest.raises(InvalidParameter, match="other"):
+        fruit(other=other)
+
+
+@pytest.mark.parametrize("answers", [None, 5, np.array("kiwi"), b"kiwi"], ids=repr)
+def test_answers_of_the_wrong_type_are_refused(answers) -> None:
+    """Answers are a sequence, also where there is one."""
+    for question in (fruit(), Question("any", None, OpenLH(1.0))):
+        with pytest.raises(InvalidParameter, match="sequence of answers"):
+            question.privatize(answers)
+
+
+def test_what_is_no_tally_and_no_candidate_is_refused() -> None:
+    """Estimation takes a tally, and candidates as a list of labels."""
+    for question, candidates in ((fruit(), None), (Question("any", None, OpenLH(1.0)), ["a"])):
+        with pytest.raises(IncompatibleTally, match="expected a tally"):
+            question.estimate(None, candidates)
+        tally = question.tally(question.privatize(["kiwi"], np.random.default_rng(4)))
+        for wrong in ([["kiwi"]], [None], "kiwi", iter(["kiwi"]), 5):
+            with pytest.raises(DeniableError, match="expected"):
+                question.estimate(tally, wrong)

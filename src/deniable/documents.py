@@ -8,6 +8,9 @@ from typing import cast
 
 from deniable.errors import InvalidDocument
 
+_DEEPEST = 32
+"""How deep lists and objects may nest: far more than any document of ours does."""
+
 
 def canonical_json(document: object) -> bytes:
     """Return the one JSON form of a document: sorted keys, no spaces, UTF-8.
@@ -51,8 +54,9 @@ def _javascript_number(number: float) -> str:
     return f"{'-' if sign else ''}{text}"
 
 
-def parse_json(data: bytes) -> object:
-    """Read untrusted JSON, refusing repeated keys and whatever is not JSON."""
+def parse_json(data: object) -> object:
+    """Read untrusted JSON, refusing repeated keys and whatever has no canonical form."""
+    text = as_bytes(data)
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
@@ -61,15 +65,69 @@ def parse_json(data: bytes) -> object:
         return result
 
     try:
-        return cast("object", json.loads(data.decode(), object_pairs_hook=unique))
+        document = cast("object", json.loads(text.decode(), object_pairs_hook=unique))
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidDocument):
             raise
-        raise InvalidDocument(f"expected JSON, got {error}", value=len(data)) from error
+        raise InvalidDocument(
+            f"expected JSON, got {fault(error)}; check the file", value=len(text)
+        ) from error
+    _check_items(document)
+    return document
+
+
+def fault(error: ValueError | RecursionError) -> str:
+    """Say what is wrong with JSON, without Python's advice to programmers."""
+    if isinstance(error, json.JSONDecodeError):
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        said = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        return f"something else at {line}column {error.colno} ({said})"
+    if isinstance(error, UnicodeDecodeError):
+        return f"bytes that are not UTF-8 at position {error.start + 1}"
+    if isinstance(error, RecursionError):
+        return "values nested too deep"
+    return "a number of thousands of digits"
+
+
+def _check_items(document: object) -> None:
+    """Refuse nesting that recursion could not follow, and strings that UTF-8 cannot encode."""
+    level: list[object] = [document]
+    for _ in range(_DEEPEST):
+        text = "".join(item for item in level if isinstance(item, str))
+        if not encodes(text):
+            raise InvalidDocument(
+                "expected strings that UTF-8 can encode, got half of a surrogate pair; "
+                "write the character itself",
+                value=None,
+            )
+        inner: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += [*item, *item.values()]
+            elif isinstance(item, list):
+                inner += item
+        if not inner:
+            return
+        level = inner
+    raise InvalidDocument(
+        f"expected JSON nested at most {_DEEPEST} deep, got more; check the file", value=None
+    )
+
+
+def encodes(text: str) -> bool:
+    """Tell whether UTF-8 can encode a string: half of a surrogate pair it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def as_bytes(data: object) -> bytes:
     """Return bytes-like data as bytes, or say that it is none."""
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise InvalidDocument(f"expected bytes, got {type(data).__name__}", value=type(data))
+        raise InvalidDocument(
+            f"expected bytes, got {type(data).__name__}; pass the content of the file as it is",
+            value=type(data),
+        )
     return bytes(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable import presentation
+from deniable.binomial import upper_quantile
 from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.validation import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +33,8 @@ class Estimates:
     so. ``std_errors`` are exact standard deviations with the estimated frequency put in for the
     true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*, and
     ``variance_slope`` is how much the variance grows with each person who gave it, if it does so
-    linearly.
+    linearly. ``chance`` is q*, where each report supports an answer that nobody gave with that
+    probability and the counts come from the numbers of these reports.
 
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
@@ -53,6 +57,7 @@ class Estimates:
     adjusted: str | None = None
     unbiased: npt.NDArray[np.float64] | None = None
     variance_slope: float | None = None
+    chance: float | None = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
@@ -60,9 +65,12 @@ class Estimates:
                 f"expected {len(self.counts)} labels, got {len(self.labels)}; give one per count",
                 value=len(self.labels),
             )
-        for array in (self.counts, self.std_errors, self.values, self.unbiased):
-            if array is not None:
-                array.setflags(write=False)
+        for name in ("counts", "std_errors", "values", "unbiased"):
+            array = getattr(self, name)
+            if array is not None and array.flags.writeable:
+                own = array.copy()  # the caller's own array stays as it is, and writable
+                own.setflags(write=False)
+                object.__setattr__(self, name, own)
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -101,7 +109,7 @@ class Estimates:
         has no interval of its own: the one returned is that of the unbiased count.
         """
         _check_probability("level", level, usual=0.95)
-        z = _normal_quantile((1 + level) / 2)
+        z = -_normal_quantile((1 - level) / 2)
         if self.variance_slope is not None:
             return self._score_interval(z, self.variance_slope)
         half = z * self.std_errors
@@ -136,17 +144,31 @@ class Estimates:
         return -_normal_quantile(alpha / max(self.total, 1)) * self.null_std_error
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Tell which unbiased counts are above the threshold.
+        """Tell which unbiased counts are above ``least_significant``, and by their own errors.
 
         Where the variance is not known as a function of the count, a count must also be above as
         many of its own standard errors: they may hold more than T_s does, such as what the other
         answers add to the bits of this one in RAPPOR's filters.
         """
-        limit = self.threshold(alpha)
+        limit = self.least_significant(alpha)
         if self.variance_slope is None and self.null_std_error > 0:
             limits = limit * np.maximum(self.std_errors / self.null_std_error, 1.0)
             return np.asarray(self.unbiased_counts > limits)
         return self.unbiased_counts > limit
+
+    def least_significant(self, alpha: float = 0.05) -> float:
+        """Return the count that a significant one exceeds: T_s, or more for few reports.
+
+        T_s takes the number of reports that support an answer by chance for normal. Where they
+        are few it is skewed, and its exact law, the binomial, asks for more.
+        """
+        limit = self.threshold(alpha)
+        if self.chance is None or not 0 < self.chance < 1 or self.null_std_error <= 0:
+            return limit
+        most = upper_quantile(self.n, self.chance, alpha / max(self.total, 1))
+        gap = math.sqrt(self.n * self.chance * (1 - self.chance)) / self.null_std_error
+        # Half a report more, so that rounding does not lift a count above its own limit.
+        return max(limit, (most + 0.5 - self.n * self.chance) / gap)
 
     def select(self, labels: Sequence[str]) -> Estimates:
         """Return the estimates of some labels, in the given order.
@@ -154,13 +176,20 @@ class Estimates:
         The threshold is that of a question about these labels alone, which is right when they
         were chosen without looking at the estimates; ``take`` and ``top`` are for the other case.
         """
-        index = {label: i for i, label in enumerate(self.labels or ())}
-        unknown = next((label for label in labels if label not in index), None)
-        if unknown is not None:
-            raise OutOfDomain(
-                f"expected labels that were estimated, got {unknown!r}; check its spelling",
-                value=unknown,
+        if isinstance(labels, str) or not (
+            isinstance(labels, Iterable) and isinstance(labels, Sized)
+        ):
+            raise InvalidParameter(
+                f"expected a list of labels, got {brief(labels)}; pass a list, also of one",
+                value=labels,
             )
+        index = {label: i for i, label in enumerate(self.labels or ())}
+        for label in labels:
+            if not isinstance(label, str) or label not in index:
+                raise OutOfDomain(
+                    f"expected labels that were estimated, got {brief(label)}; check its spelling",
+                    value=label,
+                )
         return replace(self.take([index[label] for label in labels]), tested=None)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:

@@ -13,6 +13,7 @@ The flow, and the only nouns in it::
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -35,7 +36,7 @@ from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
 from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
 from deniable.statistic import Counts, Statistic
-from deniable.validation import check_reports, check_shares, check_values
+from deniable.validation import brief, check_reports, check_shares, check_values
 
 Reports = npt.NDArray[Any]  # of the protocol's report_dtype, which only it knows
 Values = npt.ArrayLike
@@ -47,6 +48,9 @@ FINGERPRINTS = 1 << 64
 _CHUNK_WORDS = 1 << 19
 _MAGIC = b"dnbtally"
 _VERSION = 1
+_MOST_REPORTS = 10**18 - 1
+"""The largest n of a tally, which leaves room in 64 bits for sums of a few."""
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -226,8 +230,9 @@ class Protocol(ABC):
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell of each report whether it supports ``value``; the definition behind the counts."""
-        singles = (self.support_counts(reports[i : i + 1])[value] for i in range(len(reports)))
-        return np.fromiter((count > 0 for count in singles), dtype=np.bool_, count=len(reports))
+        checked, place = self._check_reports(reports), self._check_value(value)
+        singles = (self.support_counts(checked[i : i + 1])[place] for i in range(len(checked)))
+        return np.fromiter((count > 0 for count in singles), dtype=np.bool_, count=len(checked))
 
     def _draw(self, source: Source, count: int) -> npt.NDArray[np.uint64]:
         return draw_words(source, count, self.word_count, self.word_limits)
@@ -240,6 +245,12 @@ class Protocol(ABC):
                 "expected arrays of reports, got raw bytes; pass them through parse first",
                 value=type(reports),
             )
+        if not isinstance(batches, Iterable):
+            raise InvalidReport(
+                f"expected an array of reports or an iterable of arrays, got {brief(reports)}; "
+                "use privatize or parse to make reports",
+                value=reports,
+            )
         n, statistic = self._summarise(self._check_reports(batch) for batch in batches)
         return Tally(self, n, statistic)
 
@@ -250,14 +261,14 @@ class Protocol(ABC):
                 f"expected bytes, got {type(data).__name__}; pass what came over the wire as it is",
                 value=type(data),
             )
-        size = self.report_dtype.itemsize
-        if len(data) == 0 or len(data) % size:
+        wire, size = bytes(data), self.report_dtype.itemsize
+        if len(wire) == 0 or len(wire) % size:
             raise InvalidReport(
                 f"expected a positive multiple of {size} bytes, one {self.name} report each, "
-                f"got {len(data)}; check that the sender answers the same question",
-                value=len(data),
+                f"got {len(wire)}; check that the sender answers the same question",
+                value=len(wire),
             )
-        reports = np.frombuffer(bytes(data), dtype=self.report_dtype)
+        reports = np.frombuffer(wire, dtype=self.report_dtype)
         self._validate(reports)
         return reports
 
@@ -265,7 +276,12 @@ class Protocol(ABC):
         """Estimate how many people hold each value, from a tally of this protocol."""
         return self._estimate(self._support(self._own(tally).statistic), tally.n)
 
-    def _own(self, tally: Tally) -> Tally:
+    def _own(self, tally: object) -> Tally:
+        if not isinstance(tally, Tally):
+            raise IncompatibleTally(
+                f"expected a tally of {self}, got {brief(tally)}; make one with tally",
+                value=tally,
+            )
         if tally.protocol != self:
             raise IncompatibleTally(
                 f"expected a tally of {self}, got one of {tally.protocol}; "
@@ -286,7 +302,12 @@ class Protocol(ABC):
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
         none, all_ = float(self.variance(n, 0.0)), float(self.variance(n, 1.0))
         return Estimates(
-            counts, np.sqrt(variance), n, math.sqrt(none), variance_slope=(all_ - none) / n
+            counts,
+            np.sqrt(variance),
+            n,
+            math.sqrt(none),
+            variance_slope=(all_ - none) / n,
+            chance=self.parameters.q if self.pure else None,
         )
 
     def variance(
@@ -313,14 +334,15 @@ class Protocol(ABC):
         """Return the protocol that a specification describes, refusing any that differs."""
         if not isinstance(specification, dict):
             raise InvalidDocument(
-                f"expected a protocol as a JSON object, got {specification!r}", value=specification
+                f"expected a protocol as a JSON object, got {brief(specification)}",
+                value=specification,
             )
         name = specification.get("name")
         kind = Protocol.registry.get(name) if isinstance(name, str) else None
         if kind is None:
             known = ", ".join(sorted(Protocol.registry))
             raise InvalidDocument(
-                f"expected a protocol among {known}, got {str(name)[:80]!r}", value=name
+                f"expected a protocol among {known}, got {brief(name)}", value=name
             )
         arguments = {f.name: specification.get(f.name) for f in fields(cast("type", kind))}
         try:
@@ -337,6 +359,9 @@ class Protocol(ABC):
 
     def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
         return check_values(values, self.domain_size)
+
+    def _check_value(self, value: int) -> int:
+        return int(self._check_values([value])[0])
 
     def _check_reports(self, reports: object) -> Reports:
         checked = check_reports(reports, self.report_dtype, self.name)
@@ -372,8 +397,15 @@ class Tally:
                 "only tallies of the same question add",
                 value=other.question,
             )
+        n = self.n + other.n
+        if n > _MOST_REPORTS:
+            raise IncompatibleTally(
+                f"expected at most {_MOST_REPORTS} reports in all, got {n}; nobody has collected "
+                "so many: check where the tallies come from",
+                value=n,
+            )
         total = self.statistic + other.statistic  # type: ignore[operator]  # the protocols agree
-        return replace(self, n=self.n + other.n, statistic=total)
+        return replace(self, n=n, statistic=total)
 
     def __radd__(self, other: object) -> Tally:
         """Let ``sum`` start from 0."""
@@ -390,9 +422,8 @@ class Tally:
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
-    def to_bytes(self) -> bytes:
-        """Return the tally as bytes: magic, version, header, statistic, SHA-256."""
-        header = canonical_json(
+    def _header(self) -> bytes:
+        return canonical_json(
             {
                 "n": str(self.n),
                 "protocol": self.protocol.specification(),
@@ -400,6 +431,10 @@ class Tally:
                 "statistic": self.statistic.form,
             }
         )
+
+    def to_bytes(self) -> bytes:
+        """Return the tally as bytes: magic, version, header, statistic, SHA-256."""
+        header = self._header()
         start = _MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little")
         body = start + header + self.statistic.encode()
         return body + sha256(body).digest()
@@ -425,7 +460,8 @@ class Tally:
                 value=len(view),
             )
         end = 16 + int.from_bytes(view[12:16], "little")
-        header = parse_json(bytes(view[16:end])) if end <= len(view) - 32 else None
+        written = bytes(view[16:end])
+        header = parse_json(written) if end <= len(view) - 32 else None
         if not isinstance(header, dict) or set(header) != {
             "n",
             "protocol",
@@ -435,12 +471,23 @@ class Tally:
             raise InvalidDocument("expected a tally header with its four fields", value=header)
         n, question = header["n"], header["question"]
         if not (isinstance(n, str) and n.isascii() and n.isdigit() and len(n) <= 18):
-            raise InvalidDocument(f"expected n as a decimal string, got {str(n)[:80]!r}", value=n)
-        if not (question is None or (isinstance(question, str) and len(question) == 64)):
-            raise InvalidDocument("expected a question's digest or null", value=question)
+            raise InvalidDocument(
+                f"expected n as a string of at most 18 digits, got {brief(n)}", value=n
+            )
+        if question is not None and not (isinstance(question, str) and _DIGEST.fullmatch(question)):
+            raise InvalidDocument(
+                "expected a question's digest, 64 lower-case hexadecimal digits, or null, got "
+                f"{brief(question)}",
+                value=question,
+            )
         protocol = Protocol.from_specification(header["protocol"])
         statistic = protocol._read_statistic(view[end:-32], int(n))
         tally = Tally(protocol, int(n), statistic, question)
-        if statistic.form != header["statistic"] or str(int(n)) != n:
-            raise InvalidDocument("expected the form the protocol keeps", value=header["statistic"])
+        # White space, 1.0 or true for 1: the same tally must not have two forms.
+        if tally._header() != written:
+            raise InvalidDocument(
+                "expected a tally header in canonical form, got another; the file was not written "
+                "by deniable",
+                value=header,
+            )
         return tally

@@ -7,7 +7,7 @@ so that a client and a server with different parameters can never be mixed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -15,12 +15,13 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
-from deniable.documents import canonical_json, parse_json
+from deniable.documents import canonical_json, encodes, parse_json
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.protocol import Protocol, Reports, Tally
 from deniable.protocols.hashing import fingerprints
 from deniable.randomness import Source
+from deniable.validation import brief
 
 _FORMAT = "deniable-question"
 _VERSION = 1
@@ -49,9 +50,11 @@ class Question:
     other: str | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or not _encodes(self.name):
+        if not isinstance(self.name, str) or not self.name or not encodes(self.name):
             raise InvalidParameter(
-                f"expected a name that is not empty, got {self.name!r}", value=self.name
+                "expected a name as a string that is not empty and that UTF-8 can encode, got "
+                f"{brief(self.name)}",
+                value=self.name,
             )
         if not isinstance(self.protocol, Protocol):
             raise InvalidParameter(
@@ -62,22 +65,26 @@ class Question:
         if self.labels is not None:
             object.__setattr__(self, "labels", self._check_labels(self.labels))
         self._check_openness()
-        if self.other is not None and self.other not in self._index:
+        if self.other is not None and (
+            not isinstance(self.other, str) or self.other not in self._index
+        ):
             raise InvalidParameter(
-                f"expected other to be one of the labels, got {self.other!r}; add it to them",
+                f"expected other to be one of the labels, got {brief(self.other)}; add it to them",
                 value=self.other,
             )
 
     def _check_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
-        if isinstance(labels, str):
+        if isinstance(labels, str) or not isinstance(labels, Iterable):
             raise InvalidParameter(
-                f"expected a sequence of labels, got the string {labels[:80]!r}", value=labels
+                f"expected a sequence of labels, got {brief(labels)}; pass a tuple of strings",
+                value=labels,
             )
         result = tuple(labels)
         for label in result:
-            if not isinstance(label, str) or not _encodes(label):
+            if not isinstance(label, str) or not encodes(label):
                 raise InvalidParameter(
-                    f"expected labels as strings that UTF-8 can encode, got {label!r}", value=label
+                    f"expected labels as strings that UTF-8 can encode, got {brief(label)}",
+                    value=label,
                 )
         if len(set(result)) != len(result):
             seen: set[str] = set()
@@ -142,34 +149,32 @@ class Question:
             )
         if document.get("version") != _VERSION:
             raise InvalidDocument(
-                f"expected a question of version {_VERSION}, got {document.get('version')!r}; "
-                "upgrade deniable",
+                f"expected a question of version {_VERSION}, got "
+                f"{brief(document.get('version'))}; upgrade deniable",
                 value=document.get("version"),
             )
         claimed = document.pop("digest", None)
         found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
             raise InvalidDocument(
-                f"expected the digest {claimed}, got {found}; the question was altered: create a "
-                "new one instead of editing it, or reports and tallies will not match",
+                f"expected the digest {str(claimed)[:80]}, got {found}; the question was altered: "
+                "create a new one instead of editing it, or reports and tallies will not match",
                 value=found,
             )
         expected = {"format", "version", "name", "labels", "other", "protocol"}
         if set(document) != expected:
             raise InvalidDocument(
-                f"expected the fields {', '.join(sorted(expected))}, got "
-                f"{', '.join(sorted(map(str, document)))}",
-                value=sorted(map(str, document)),
+                f"expected the fields {', '.join(sorted(expected))}, got {brief(list(document))}",
+                value=list(document),
             )
-        labels = document["labels"]
         try:
             question = Question(
                 document["name"],
-                None if labels is None else tuple(labels),
+                document["labels"],
                 Protocol.from_specification(document["protocol"]),
                 document["other"],
             )
-        except (InvalidParameter, TypeError) as error:
+        except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the question)", value=None) from error
         if question.digest != found:
             raise InvalidDocument("expected a question in canonical form", value=found)
@@ -208,7 +213,7 @@ class Question:
 
     def estimate(self, tally: Tally, candidates: Sequence[str] | None = None) -> Estimates:
         """Estimate how many people gave each answer; an open question needs ``candidates``."""
-        if tally.question is not None and tally.question != self.digest:
+        if isinstance(tally, Tally) and tally.question not in (None, self.digest):
             raise IncompatibleTally(
                 f"expected a tally of the question {self.digest}, got one of {tally.question}",
                 value=tally.question,
@@ -224,23 +229,26 @@ class Question:
         return found if candidates is None else found.select(candidates)
 
 
-def _encodes(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 def _listed(answers: Iterable[object]) -> list[str]:
-    if isinstance(answers, str | bytes):
+    items = answers.tolist() if hasattr(answers, "tolist") else answers
+    if isinstance(answers, Mapping) or hasattr(answers, "columns"):
         raise InvalidParameter(
-            f"expected a sequence of answers, got the single {answers[:80]!r}; pass a list of one",
+            f"expected a sequence of answers, got a {type(answers).__name__}; pass one of its "
+            "columns",
+            value=type(answers),
+        )
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InvalidParameter(
+            f"expected a sequence of answers, got the single {brief(items)}; pass a list of one",
             value=answers,
         )
-    items = answers.tolist() if hasattr(answers, "tolist") else answers
     listed: list[str] = []
     for position, item in enumerate(items):
         answer = item.as_py() if hasattr(item, "as_py") else item
         if not isinstance(answer, str):
             raise OutOfDomain(
-                f"expected answers as strings, got {answer!r} at position {position}",
+                f"expected answers as strings, got {brief(answer)} at position {position}; leave "
+                "out people without an answer",
                 value=answer,
             )
         listed.append(answer)

@@ -17,7 +17,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidDocument
+from deniable.errors import IncompatibleTally, InvalidDocument
 
 DENSE_LIMIT = 1 << 26
 """Tables with more cells than this (half a GiB) are only ever kept sparse."""
@@ -36,20 +36,33 @@ class Counts:
         self.values.setflags(write=False)
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(self.values + other.values)
+        total = self.values + other.values
+        # A sum wraps where both summands have the sign that it has not.
+        if np.any((self.values ^ total) & (other.values ^ total) < 0):
+            raise IncompatibleTally(
+                "expected counts whose sums fit in 64 bits, got larger ones; no reports add up to "
+                "so many: check where the tallies come from",
+                value=None,
+            )
+        return type(self)(total)
 
     def encode(self) -> bytes:
         """Return the little-endian 64-bit integers."""
         return self.values.astype("<i8").tobytes()
 
     @classmethod
-    def decode(cls, data: memoryview, length: int, low: int, high: int) -> Counts:
-        """Read ``length`` integers, each from ``low`` to ``high``."""
+    def decode(
+        cls, data: memoryview, length: int, low: int, high: int, total: int | None = None
+    ) -> Counts:
+        """Read ``length`` integers, each from ``low`` to ``high``, that add up to ``total``."""
         if len(data) != 8 * length:
             raise _payload(f"{8 * length} bytes of counts", f"{len(data)}")
         values = np.frombuffer(data, dtype="<i8").astype(np.int64)
-        if values.min() < low or values.max() > high:
-            raise _payload(f"counts from {low} to {high}", f"{values.min()} to {values.max()}")
+        least, most = int(values.min()), int(values.max())
+        if least < low or most > high:
+            raise _payload(f"counts from {low} to {high}", f"{least} to {most}")
+        if total is not None and _sum(values) != total:
+            raise _payload(f"counts that add up to {total}", f"{_sum(values)}")
         return cls(values)
 
 
@@ -124,7 +137,7 @@ class Table:
             table = cls(size, codes, counts.astype(np.int64))
         else:
             raise _payload("a dense or sparse table", f"{len(data)} bytes of neither")
-        if table.counts.min(initial=0) < 0 or int(table.counts.astype(object).sum()) != n:
+        if table.counts.min(initial=0) < 0 or _sum(table.counts) != n:
             raise _payload(f"counts that add up to n = {n}", "another sum")
         if table.encode() != bytes(data):
             raise _payload("a table in canonical form", "another form")
@@ -184,6 +197,11 @@ Statistic = Counts | Table | Collected
 def _width(largest: int) -> int:
     """Return how many bytes an unsigned integer up to ``largest`` takes: 1, 2, 4 or 8."""
     return next(width for width in sorted(_WIDTHS) if largest < 1 << (8 * width))
+
+
+def _sum(values: npt.NDArray[np.int64]) -> int:
+    """Return the exact sum of integers, where that of 64 bits would wrap."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
 def _unsigned(data: memoryview, width: int) -> npt.NDArray[np.uint64]:

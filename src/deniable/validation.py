@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -12,18 +13,23 @@ from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 
 _MAX_EPSILON = 100.0
 _MAX_DOMAIN = (1 << 31) - 1
+_MAX_PEOPLE = 10**300
+_LONGEST = 80
 
 
 def check_epsilon(epsilon: object) -> float:
     """Return epsilon as a float, or say what is wrong with it."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.floating | np.integer):
         raise InvalidParameter(
-            f"expected epsilon as a number, got {epsilon!r}; 1 or 2 is usual", value=epsilon
+            f"expected epsilon as a number, got {brief(epsilon)}; 1 or 2 is usual", value=epsilon
         )
-    result = float(epsilon)
+    try:
+        result = float(epsilon)
+    except OverflowError:  # an integer that no float holds
+        result = math.inf
     if not 0 < result <= _MAX_EPSILON:
         raise InvalidParameter(
-            f"expected epsilon above 0 and at most {_MAX_EPSILON:g}, got {result!r}; "
+            f"expected epsilon above 0 and at most {_MAX_EPSILON:g}, got {brief(epsilon)}; "
             "1 or 2 is usual, and beyond 20 a report hides next to nothing",
             value=epsilon,
         )
@@ -37,12 +43,26 @@ def check_domain_size(domain_size: object) -> int:
     except TypeError:
         result = 0
     if isinstance(domain_size, bool | np.bool_) or not 2 <= result <= _MAX_DOMAIN:
+        remedy = "needs at least two answers" if result < 2 else "with more answers can be open"
         raise InvalidParameter(
-            f"expected a whole number of values from 2 to {_MAX_DOMAIN}, got {domain_size!r}; "
-            "a question needs at least two answers",
+            f"expected a whole number of values from 2 to {_MAX_DOMAIN}, got {brief(domain_size)}; "
+            f"a question {remedy}",
             value=domain_size,
         )
     return result
+
+
+def brief(value: object) -> str:
+    """Return what came as an error shows it: in one short line, however long it is.
+
+    >>> brief("kiwi"), brief(10**10_000)
+    ("'kiwi'", 'an integer of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write so many digits
+        return f"an {'integer' if isinstance(value, int) else 'object'} of thousands of digits"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
@@ -59,7 +79,7 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
 
 def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint64]:
     """Return values of a domain as an array, or name the first that is none."""
-    array = np.asarray(values)
+    array = _array_of(values)
     if array.ndim != 1:
         raise InvalidParameter(
             f"expected a one-dimensional list or array of values, got {array.ndim} "
@@ -88,6 +108,25 @@ def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint
     return array.astype(np.uint64)
 
 
+def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
+    # Only a subclass can be masked; asking np.ma about a plain array would have to import it.
+    subclass = isinstance(values, np.ndarray) and type(values) is not np.ndarray
+    if subclass and np.ma.is_masked(values):
+        raise InvalidParameter(
+            "expected a value for everybody, got masked ones; leave out people without an answer, "
+            "for example with values.compressed()",
+            value=values,
+        )
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"expected a one-dimensional list or array of values, got {brief(values)}; "
+            "for a single answer pass a list of one",
+            value=values,
+        ) from error
+
+
 def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> npt.NDArray[Any]:
     """Return an array of reports of the given type, or say what it is instead."""
     base, shape = dtype.base, dtype.shape
@@ -96,8 +135,9 @@ def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> np
         and reports.dtype == base
         and reports.ndim == 1 + len(shape)
         and reports.shape[1:] == shape
+        and (type(reports) is np.ndarray or not isinstance(reports, np.ma.MaskedArray))
     ):
-        return reports
+        return np.asarray(reports)
     came = getattr(reports, "dtype", type(reports).__name__)
     raise InvalidReport(
         f"expected an array of {name} reports, {base} of shape (n, *{shape}), got {came} of shape "
@@ -109,12 +149,17 @@ def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> np
 
 def check_shares(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return shares of ``n`` people as an array, or say what is impossible about them."""
-    if not (isinstance(n, int | np.integer) and n >= 0):
-        raise InvalidParameter(f"expected a whole number of people, 0 or more, got {n!r}", value=n)
-    share = np.asarray(frequency, dtype=np.float64)
+    if not (isinstance(n, int | np.integer) and 0 <= n <= _MAX_PEOPLE):
+        raise InvalidParameter(
+            f"expected a whole number of people, 0 or more, got {brief(n)}", value=n
+        )
+    try:
+        share = np.asarray(frequency, dtype=np.float64)
+    except (TypeError, ValueError):
+        share = np.array(math.nan)
     if not np.all((share >= 0) & (share <= 1)):
         raise InvalidParameter(
-            f"expected frequencies from 0 to 1, got {frequency!r}; divide counts by n",
+            f"expected frequencies from 0 to 1, got {brief(frequency)}; divide counts by n",
             value=frequency,
         )
     return share

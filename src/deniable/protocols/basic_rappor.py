@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hmac
 import math
+import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -45,7 +46,7 @@ from deniable.randomness import (
     log_above,
     open_source,
 )
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.validation import brief, check_domain_size, check_epsilon
 
 SHORTEST_SECRET = 16
 
@@ -143,6 +144,7 @@ class BasicRAPPOR(_Unary):
         >>> [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)]
         [1.02, 1.69, 2.13, 2.2]
         """
+        reports = _check_reports(reports)
         if self.p is None or self.q is None:
             return self.epsilon_forever
         b, p, q = Fraction(self.f) / 2, Fraction(self.p), Fraction(self.q)
@@ -223,7 +225,7 @@ class Client:
             )
         if not isinstance(self.context, str):
             raise InvalidParameter(
-                f"expected the context as a string, got {self.context!r}", value=self.context
+                f"expected the context as a string, got {brief(self.context)}", value=self.context
             )
 
     def permanent(self, value: int) -> Reports:
@@ -255,6 +257,18 @@ class Client:
         return np.frombuffer(b"".join(blocks), dtype="<u8")[:d].astype(np.uint64)
 
 
+def _check_reports(reports: object) -> int:
+    try:
+        result = operator.index(reports)  # type: ignore[arg-type]  # the point of the try
+    except TypeError:
+        result = 0
+    if isinstance(reports, bool) or result < 1:
+        raise InvalidParameter(
+            f"expected a whole number of reports, 1 or more, got {brief(reports)}", value=reports
+        )
+    return result
+
+
 def permanent_weights(f: float) -> tuple[int, int]:
     """Return the weights of 1 - f/2, rounded down, and f/2, rounded up; they add up to 2^64."""
     q = math.ceil(Fraction(f) / 2 * WORD)
@@ -281,9 +295,9 @@ def permanent_f(epsilon: float, hashes: int) -> float:
 def check_probability(name: str, value: object) -> float:
     """Return a probability as a float, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
-        raise InvalidParameter(f"expected {name} as a number, got {value!r}", value=value)
+        raise InvalidParameter(f"expected {name} as a number, got {brief(value)}", value=value)
     if not 0 < value < 1:
         raise InvalidParameter(
-            f"expected {name} between 0 and 1, both excluded, got {value!r}", value=value
+            f"expected {name} between 0 and 1, both excluded, got {brief(value)}", value=value
         )
     return float(value)

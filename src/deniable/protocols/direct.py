@@ -6,8 +6,8 @@ Support  {y}, hence p* = p and q* = q = 1 / (e^eps + d - 1)
 Privacy  p / q = e^eps                                                         [thm:ran-ldp]
 
 Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is 0 when r < p and
-1 + floor((r - p) / q) otherwise; the report is (v + k) mod d. Also known as generalised randomised
-response (GRR).
+1 + floor((r - p) / q) otherwise; the report is (v + k) mod d, in the narrowest unsigned integer of
+1, 2 or 4 bytes that holds d - 1. Also known as generalised randomised response (GRR).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy.typing as npt
 from deniable.errors import InvalidReport
 from deniable.protocol import Parameters, Protocol, Reports
 from deniable.randomness import WORD, direct_offset, direct_weights
+from deniable.statistic import Counts
 from deniable.validation import check_domain_size, check_epsilon, smallest_unsigned
 
 _SMALL = 1 << 18
@@ -93,7 +94,11 @@ class DE(Protocol):
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports are ``value``."""
-        return np.equal(self._check_reports(reports), value)
+        return np.equal(self._check_reports(reports), self._check_value(value))
+
+    def _read_statistic(self, data: memoryview, n: int) -> Counts:
+        """Read counts that add up to n: a report supports one value."""
+        return Counts.decode(data, self.domain_size, 0, n, total=n)
 
 
 GRR = DE

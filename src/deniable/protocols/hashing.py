@@ -14,7 +14,7 @@ pairs, so both families have a collision probability that is known exactly: 1/g 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -34,11 +34,12 @@ from deniable.protocols.ranges import (
     best_integer,
     best_prime_power,
     check_range,
+    fits,
     is_linear,
 )
 from deniable.randomness import WORD, Source, direct_weights
 from deniable.statistic import Statistic
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.validation import brief, check_domain_size, check_epsilon, check_values
 
 
 class _LocalHashing(Protocol):
@@ -106,7 +107,7 @@ class _LocalHashing(Protocol):
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports hold the hash of ``value``."""
-        return self._family.supports(self._check_reports(reports), value)
+        return self._family.supports(self._check_reports(reports), self._check_value(value))
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return self._family.read(data, n)
@@ -115,6 +116,8 @@ class _LocalHashing(Protocol):
 @dataclass(frozen=True)
 class LH(_LocalHashing):
     """Local hashing with any range g: linear where g is a prime power, else multiply-shift.
+
+    Multiply-shift too where the codes of linear reports would take more than 64 bits.
 
     >>> round(LH(epsilon=1.0, domain_size=1000, g=3).variance(1), 2)
     3.77
@@ -137,7 +140,7 @@ class LH(_LocalHashing):
 
     @cached_property
     def _family(self) -> LinearFamily | MultiplyShiftFamily:
-        if is_linear(self.g):
+        if is_linear(self.g) and fits(self.g, self.domain_size):
             return LinearFamily(self.g, self.domain_size)
         return MultiplyShiftFamily(self.g, self.domain_size)
 
@@ -169,7 +172,8 @@ class OLH(_LocalHashing):
     """Optimized local hashing over a closed domain: OUE's variance in a few bytes.
 
     The range g is the prime power that decodes fastest among those whose variance is within 1 %
-    of the best.
+    of the best. Above epsilon 15 it is millions, and each of so many hash values has a weight of
+    about 2^40: as an integer that leaves ``realised_epsilon`` up to 2e-12 short of ``epsilon``.
 
     >>> olh = OLH(epsilon=1.0, domain_size=41_270)
     >>> olh.g, olh.report_bits, round(olh.variance(1), 2)
@@ -228,6 +232,11 @@ class OpenLH(_LocalHashing):
     def _family(self) -> MultiplyShiftFamily:
         return MultiplyShiftFamily(check_range(self.g, LARGEST_OPEN_RANGE))
 
+    @staticmethod
+    def fingerprint(label: str) -> int:
+        """Return the value of a label; ``fingerprints`` takes many at once."""
+        return fingerprint(label)
+
     def support_counts(  # type: ignore[override]  # an open domain has to be told its candidates
         self, reports: Reports, candidates: Sequence[str] | npt.NDArray[np.uint64]
     ) -> npt.NDArray[np.int64]:
@@ -276,24 +285,42 @@ def candidate_keys(
     candidates: Sequence[str] | npt.NDArray[np.uint64],
 ) -> tuple[npt.NDArray[np.uint64], tuple[str, ...] | None]:
     """Return candidates as fingerprints, and their labels where these were given."""
-    if len(candidates) == 0:
+    if isinstance(candidates, str | bytes) or not (
+        isinstance(candidates, Iterable) and isinstance(candidates, Sized)
+    ):
+        raise InvalidParameter(
+            f"expected a list of candidates, got {brief(candidates)}; pass a list, also of one",
+            value=candidates,
+        )
+    keys, labels = _keys_and_labels(candidates)
+    if len(keys) == 0:
         raise InvalidParameter(
             "expected at least one candidate, got none; an open domain answers only for the "
             "candidates it is given",
             value=candidates,
         )
-    if isinstance(candidates, np.ndarray) and candidates.dtype.kind in "iu":
-        return candidates.astype(np.uint64), None
-    if isinstance(candidates, str):
-        raise InvalidParameter(
-            f"expected a list of candidates, got the string {candidates[:80]!r}; "
-            "pass a list of one",
-            value=candidates,
-        )
-    labels = tuple(str(c) if isinstance(c, str) else c for c in candidates)
-    if len(set(labels)) != len(labels):
+    if len(np.unique(keys)) != len(keys):
         raise InvalidParameter(
             "expected each candidate once, got repeated ones; drop the duplicates",
-            value=len(labels),
+            value=len(keys),
         )
+    return keys, labels
+
+
+def _keys_and_labels(
+    candidates: Sequence[str] | npt.NDArray[np.uint64],
+) -> tuple[npt.NDArray[np.uint64], tuple[str, ...] | None]:
+    # Arrays of numbers are fingerprints, and arrays of anything else are lists of labels.
+    if isinstance(candidates, np.ndarray) and (
+        candidates.ndim != 1 or candidates.dtype.kind in "iufcb"
+    ):
+        return check_values(candidates, FINGERPRINTS), None
+    for candidate in candidates:
+        if not isinstance(candidate, str):
+            raise InvalidParameter(
+                "expected candidates as labels, or as an array of fingerprints, got "
+                f"{brief(candidate)}",
+                value=candidate,
+            )
+    labels = tuple(str(candidate) for candidate in candidates)
     return fingerprints(labels), labels

@@ -13,8 +13,9 @@ adds sum over v' != v of N_v' (N_v' - 1) / rows to the variance of the count of 
 many rows as people this is below n, and it vanishes as the rows grow. Standard errors include it.
 
 The matrix is never stored: row r has the key word(seed, r), and its bit v is bit v mod 64 of
-word(key, v // 64), by ``deniable.kernels.splitmix``. A report is the integer 2 r + y. Random
-bytes: two words. The first, redrawn at or above rows floor(2^64 / rows), gives
+word(key, v // 64), by ``deniable.kernels.splitmix``. A report is the integer 2 r + y, in the
+narrowest of 1, 2, 4 or 8 bytes that hold 2 rows - 1; the tally is a table of how often each of
+these came. Random bytes: two words. The first, redrawn at or above rows floor(2^64 / rows), gives
 r = w0 // floor(2^64 / rows); y is the complement of x when the second is at or above the weight
 of p.
 """
@@ -34,6 +35,7 @@ from deniable.errors import IncompatibleTally, InvalidParameter, InvalidReport
 from deniable.estimates import Estimates
 from deniable.kernels.splitmix import words_of
 from deniable.protocol import Parameters, Protocol, Reports
+from deniable.protocols.linear import _gather
 from deniable.randomness import WORD, direct_weights
 from deniable.statistic import Statistic, Table
 from deniable.validation import check_domain_size, check_epsilon, smallest_unsigned
@@ -134,7 +136,7 @@ class RandomMatrixProjection(Protocol):
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports hold the bit that their row has at ``value``."""
         codes = self._check_reports(reports).astype(np.uint64)
-        bits = self.bits(codes >> _ONE, np.array([value], dtype=np.uint64))
+        bits = self.bits(codes >> _ONE, np.array([self._check_value(value)], dtype=np.uint64))
         return np.asarray(bits == codes & _ONE)
 
     def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
@@ -143,11 +145,17 @@ class RandomMatrixProjection(Protocol):
         return self._support(statistic)
 
     def _summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
-        n, table = 0, Table.from_codes(2 * self.rows, np.empty(0, dtype=np.uint64))
-        for batch in batches:
+        n, tables = 0, [Table.from_codes(2 * self.rows, np.empty(0, dtype=np.uint64))]
+        for batch in _gather(batches):
             n += len(batch)
-            table = table + Table.from_codes(2 * self.rows, batch.astype(np.uint64))
-        return n, table
+            tables.append(Table.from_codes(2 * self.rows, batch.astype(np.uint64)))
+            # Only tables of like size are merged, so that a report is merged about log n times;
+            # each is less than half of the one before, so that all are less than twice the first.
+            while len(tables) > 1 and len(tables[-2].codes) <= 2 * len(tables[-1].codes):
+                tables[-2:] = [tables[-2] + tables[-1]]
+        while len(tables) > 1:
+            tables[-2:] = [tables[-2] + tables[-1]]
+        return n, tables[0]
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return Table.decode(data, 2 * self.rows, n)
@@ -185,6 +193,7 @@ class RandomMatrixProjection(Protocol):
             found,
             std_errors=np.sqrt(found.std_errors**2 + shared),
             null_std_error=(found.null_std_error**2 + max(pairs.sum(), 0.0) / self.rows) ** 0.5,
+            chance=None,
         )
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.protocol import Parameters, Protocol, Reports
 from deniable.randomness import WORD, Source, exponential_bounds, log_above
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.validation import brief, check_domain_size, check_epsilon
 
 _SMALL = 1 << 20
 
@@ -103,8 +103,8 @@ class _Unary(Protocol):
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports have the bit of ``value`` set."""
-        rows = self._check_reports(reports)
-        return (rows[:, value // 8] >> (value % 8) & 1).astype(np.bool_)
+        rows, bit = self._check_reports(reports), self._check_value(value)
+        return (rows[:, bit // 8] >> (bit % 8) & 1).astype(np.bool_)
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,13 @@ class UE(_Unary):
             if isinstance(value, bool) or not isinstance(
                 value, int | float | Fraction | np.floating
             ):
-                raise InvalidParameter(f"expected {name} as a number, got {value!r}", value=value)
+                raise InvalidParameter(
+                    f"expected {name} as a number, got {brief(value)}", value=value
+                )
             if not 0 < value < 1:
                 raise InvalidParameter(
-                    f"expected {name} between 0 and 1, both excluded, got {value!r}", value=value
+                    f"expected {name} between 0 and 1, both excluded, got {brief(value)}",
+                    value=value,
                 )
             object.__setattr__(self, name, float(value))
         self._check_weights()
