@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from deniable import randomness
 from deniable.cli import cli
 
 
@@ -62,9 +64,11 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """Return a command line in an empty directory."""
+    """Return a command line in an empty directory, whose noise is the same in every run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
+    noise = np.random.default_rng(1)
+    monkeypatch.setattr(randomness, "OperatingSystem", lambda: randomness.Seeded(noise))
     return Shell(Path(tmp_path))
 
 

@@ -2,15 +2,19 @@
 
 import csv
 import io
+import itertools
 import json
 from importlib.metadata import version
 
+import numpy as np
 import pytest
 
-from deniable import Question
+from deniable import DE, Question
 from deniable.advice import recommend
 from deniable.cli import COMMANDS
+from deniable.cli.choice import find_protocol, takes
 from deniable.cli.reference import make_reference
+from deniable.protocols import discover
 
 
 def test_version(shell):
@@ -310,3 +314,225 @@ def test_vectors_are_written_and_piped(shell):
     piped = json.loads(shell("vectors", "-").out)
     assert {path.stem for path in shell.path("out").iterdir()} == set(piped)
     assert json.loads(shell.read("out/DE.json")) == piped["DE"]
+
+
+def test_one_is_no_plural(shell):
+    """One byte, one report and one file are said so."""
+    shell.write("one.txt", "kiwi\n")
+    made = shell("question", "create", "fruit", "--label", "kiwi", "--label", "fig", "--epsilon", 1,
+                 "--protocol", "DE", "-o", "fruit.json")  # fmt: skip
+    assert ", 1 byte a report," in made.err
+    shown = shell("question", "show", "fruit.json").text.split()
+    assert "report 1 byte standard" in " ".join(shown)
+    assert "1 report on" in shell("privatize", "fruit.json", "one.txt", "-o", "one.bin").err
+    assert "1 report in 1 file\n" in shell("tally", "fruit.json", "one.bin", "-o", "t.bin").err
+    assert "from 1 report " in shell("estimate", "fruit.json", "t.bin").text
+
+
+def test_simulation_speaks_of_the_answers_there_are(fruit):
+    """With three answers there are no ten most frequent ones."""
+    text = fruit("simulate", "answers.txt", "--epsilon", 1, "--protocol", "DE").text
+    assert "the 3 most frequent" in " ".join(text.split())
+    assert "10" not in text.split("MSE: ")[1].partition("signif.")[0]
+
+
+def test_hostile_questions_end_with_one_line(fruit):
+    """A question that nobody made with deniable is refused without a traceback."""
+    document = json.loads(fruit.read("fruit.json"))
+    for key, value in (
+        ("name", "\ud800"),
+        ("labels", ["\ud800", "a", "b"]),
+        ("protocol", {**document["protocol"], "epsilon": 10**400}),
+        ("other", json.loads("[" * 600 + "]" * 600)),
+    ):
+        fruit.write("wrong.json", json.dumps({**document, key: value}))
+        assert "wrong.json" in fruit.fails("question", "show", "wrong.json")
+
+
+def test_advice_at_an_epsilon_next_to_nothing_is_no_traceback(shell):
+    """What 64-bit probabilities cannot express is said in one line."""
+    for epsilon in ("1e-17", "1e-300"):
+        outcome = shell.attempt("recommend", "--epsilon", epsilon, "--domain-size", 10)
+        assert outcome.code == 0 or outcome.err.startswith("deniable: expected")
+
+
+@pytest.mark.parametrize("args", [[], ["question"], ["data"]], ids=str)
+def test_a_group_without_a_command_shows_its_help(shell, args):
+    """What stands alone is explained, as with --help."""
+    assert shell(*args).text == shell(*args, "--help").text
+
+
+@pytest.fixture
+def millions(shell):
+    """Return a command line with a tally of forty million reports on long labels."""
+    labels = tuple(f"{'a rather long label ' * 3}{i}" for i in range(3))
+    question = Question("long", labels, DE(1.0, 3))
+    shell.write("long.q", question.to_json())
+    some = question.tally(question.protocol.privatize(np.repeat([0, 1, 2], [750, 200, 50])))
+    for _ in range(4):
+        some = sum([some] * 9, some)
+    shell.write("long.t", some.to_bytes())
+    return shell
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60, 70, 80, 100, 160])
+def test_no_digit_is_ever_cut(millions, monkeypatch, columns):
+    """The bar gives way first, then the labels; numbers stand in full, if need be beyond."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = millions("estimate", "long.q", "long.t").text
+    data = json.loads(millions("estimate", "long.q", "long.t", "--json").out)["estimates"]
+    for row in data:
+        interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
+        numbers = (f"{row['count']:,.0f}", f"{100 * row['frequency']:.2f} %", interval)
+        assert any(all(number in line for number in numbers) for line in text.splitlines())
+    if columns >= 70:
+        assert max(map(len, text.splitlines())) <= columns
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_simulations_of_long_labels_keep_rank_and_mark(shell, monkeypatch, columns):
+    """Labels of fifty letters are cut; the rank, the numbers and the mark are not."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    shell.write("a.txt", "".join(f"{letter * 50}\n" * 4000 for letter in "ab"))
+    text = shell("simulate", "a.txt", "--epsilon", 4, "--protocol", "DE").text
+    rows = [line.split() for line in text.splitlines() if line.startswith(("1 ", "2 "))]
+    assert [row[0] for row in rows] == ["1", "2"]
+    for row in rows:
+        assert row[1].endswith("…")
+        assert row[2] == "4,000"
+        assert "✓" in row
+    assert all("…" not in line for line in text.splitlines() if line.startswith("DE "))
+    assert "2,000,000,000" in shell("recommend", "--epsilon", 1, "--domain-size", 2 * 10**9).text
+
+
+def test_the_name_of_the_output_decides_about_the_format(fruit):
+    """What is written to .csv, .json and .html is that; a figure is drawn with --plot."""
+    starts = {"e.csv": b"label,", "e.json": b"{", "e.HTML": b"<!DOCTYPE", "e.txt": b"3 answers"}
+    for name, start in starts.items():
+        fruit("estimate", "fruit.json", "tally.bin", "-o", name)
+        assert fruit.read(name).startswith(start)
+    fruit("estimate", "fruit.json", "tally.bin", "-o", "e.csv", "--format", "table")
+    assert fruit.read("e.csv").startswith(b"3 answers")
+    assert "--plot e.png" in fruit.fails("estimate", "fruit.json", "tally.bin", "-o", "e.png")
+    assert not fruit.path("e.png").exists()
+
+
+@pytest.mark.parametrize("option", ["--level", "--alpha"])
+@pytest.mark.parametrize("value", ["0", "1", "2", "nan", "x", "0.9999999999999999"])
+def test_probabilities_are_checked_before_anything_is_printed(fruit, option, value):
+    """A level or alpha that cannot be is one line on stderr and nothing on stdout."""
+    outcome = fruit.attempt("estimate", "fruit.json", "tally.bin", option, value)
+    assert (outcome.code, outcome.out) == (2, b"")
+    assert f"'{option}': expected a number above 0 and below 1, got '{value}'" in outcome.err
+
+
+@pytest.mark.parametrize("names", [",", "", " , "])
+def test_a_simulation_needs_a_protocol(fruit, names):
+    """A list of no names is refused."""
+    assert "DE,LH:g=4" in fruit.fails("simulate", "answers.txt", "--epsilon", 1,
+                                      "--protocol", names)  # fmt: skip
+
+
+def test_what_does_not_fit_into_memory_is_one_line(fruit, monkeypatch):
+    """Too many people end with exit code 2 and no traceback."""
+
+    def choice(*args):
+        raise MemoryError
+
+    generator = type("Generator", (), {"choice": choice})
+    monkeypatch.setattr("deniable.cli.simulate.np.random.default_rng", lambda seed: generator())
+    message = fruit.fails("simulate", "answers.txt", "--epsilon", 1, "--people", 99_999_999_999)
+    assert "memory" in message
+    fruit.fails("simulate", "answers.txt", "--epsilon", 1, "--people", 10**30)
+
+
+@pytest.mark.parametrize("name", sorted(discover()))
+def test_the_protocol_that_an_error_suggests_is_taken(shell, name):
+    """Whatever an error writes for example makes a question."""
+    kind = find_protocol(name)
+    answers = ["--label", "a", "--label", "b"] if takes(kind, "domain_size") else ["--open"]
+    epsilon = ["--epsilon", 1] if takes(kind, "epsilon") else []
+    message = shell.fails("question", "create", "q", *answers, *epsilon, "--protocol", f"{name}:x")
+    example = message.partition("for example ")[2].split(",")[0].strip()
+    shell("question", "create", "q", *answers, *epsilon, "--protocol", example)
+    if name == "RandomMatrixProjection":
+        assert "as many rows as people" in message
+
+
+def test_a_setting_is_given_once(shell):
+    """Of two values for one setting none is taken."""
+    assert "'g' more than once" in shell.fails("audit", "LH:g=4:g=5", "--epsilon", 1)
+
+
+@pytest.mark.parametrize("name", ["LH:g=4", "OpenLH", "RAPPOR", "XYZ"])
+def test_a_plan_names_the_protocols_that_it_takes(shell, name):
+    """What cannot be planned is refused with those that can, and each of them can."""
+    options = ["--domain-size", 10, "--users", 1000, "--epsilon", 1]
+    message = shell.fails("plan", *options, "--protocol", name)
+    listed = message.partition("one of ")[2].partition(", got")[0].split(", ")
+    assert "OLH" in listed
+    for each in [*listed, "grr", "olh"]:
+        shell("plan", *options, "--protocol", each)
+
+
+def test_a_plan_out_of_reach_does_not_explain_its_epsilon(shell):
+    """The privacy of an epsilon that nobody asked for is not praised."""
+    options = ["plan", "--domain-size", 41270, "--users", 100, "--error", 0.0001]
+    assert "One report" not in shell(*options).text
+    assert json.loads(shell(*options, "--json").out)["meaning"] is None
+
+
+def test_recommend_says_which_protocols_are_impossible(shell):
+    """A protocol that cannot be had at this size is named, not dropped."""
+    options = ["recommend", "--epsilon", 1, "--domain-size", 2 * 10**9]
+    assert "Impossible at this epsilon and domain size: SHE" in shell(*options).text
+    assert json.loads(shell(*options, "--json").out)["impossible"] == ["SHE"]
+    assert "Impossible" not in shell("recommend", "--epsilon", 1, "--domain-size", 9).text
+    message = shell.fails("recommend", "--epsilon", 1, "--domain-size", 4 * 10**9)
+    assert "at least two" not in message
+
+
+def test_recommend_orders_as_its_help_says(shell):
+    """Within two percent the smaller report comes first, else the smaller variance."""
+    assert "two percent" in " ".join(shell("recommend", "--help").text.split())
+    for epsilon, size in ((1.344, 13), (1, 12), (1, 1000)):
+        options = ["recommend", "--epsilon", epsilon, "--domain-size", size, "--json"]
+        rows = json.loads(shell(*options).out)["options"]
+        for first, second in itertools.pairwise(rows):
+            if first["mean_variance"] > second["mean_variance"]:
+                assert first["mean_variance"] <= 1.02 * second["mean_variance"]
+                assert first["report_bytes"] <= second["report_bytes"]
+
+
+def test_options_without_their_file_are_refused(fruit):
+    """A column of a file that was not named is not ignored."""
+    create = ["question", "create", "q", "--epsilon", 1, "--labels-column", "x"]
+    assert "--labels;" in fruit.fails(*create, "--label", "a", "--label", "b")
+    assert "--labels;" in fruit.fails(*create, "--open")
+    fruit.write("l.json", '["a", "b"]')
+    assert "leave out --labels-column" in fruit.fails(*create, "--labels", "l.json")
+    assert "--labels;" in fruit.fails("simulate", "answers.txt", "--epsilon", 1,
+                                      "--labels-column", "x")  # fmt: skip
+    assert "--candidates;" in fruit.fails("estimate", "fruit.json", "tally.bin",
+                                          "--candidates-column", "x")  # fmt: skip
+
+
+def test_suggestions_end_with_a_question_mark(shell):
+    """What was probably meant is asked for, and the help comes after it."""
+    assert "; did you mean 'tally'? See " in shell.fails("tallly")
+
+
+def test_names_reach_the_terminal_without_control_characters(shell):
+    """A question's name is escaped in the headline and cut in errors, as labels are."""
+    shell.write("a.txt", "a\n" * 20)
+    create = ["--label", "a", "--label", "b", "--epsilon", 4]
+    shell("question", "create", "x\ny\x1b[31m", *create, "-o", "q.json")
+    assert r"'x\ny\x1b[31m'" in shell("privatize", "q.json", "a.txt", "-o", "r.bin").err
+    outcome = shell("estimate", "q.json", "r.bin")
+    assert r"x\ny\x1b[31m: 2 answers" in outcome.text
+    assert "\x1b[31m" not in outcome.text
+    shell("question", "create", "n" * 10_000, *create, "-o", "q.json")
+    assert len(shell("privatize", "q.json", "a.txt", "-o", "r.bin").err) < 200
+    shell.write("a.txt", "c\n")
+    assert len(shell.fails("privatize", "q.json", "a.txt", "-o", "r.bin")) < 400
+    assert "UTF-8" in shell.fails("question", "create", "x\udcff", *create)

@@ -1,4 +1,5 @@
 import gzip
+import socket
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,7 +9,7 @@ import pytest
 from deniable.cli import data
 
 CONTENT = b"1 2 3\n2 5\n" * 1000
-PACKED = gzip.compress(CONTENT)
+PACKED = gzip.compress(CONTENT, mtime=0)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -18,7 +19,7 @@ class Handler(BaseHTTPRequestHandler):
         bodies = {
             "/good.gz": PACKED,
             "/plain": CONTENT,
-            "/other.gz": gzip.compress(CONTENT + b"7\n"),
+            "/other.gz": gzip.compress(CONTENT + b"7\n", mtime=0),
             "/broken.gz": PACKED[:50] + bytes(20) + PACKED[70:],
             "/half.gz": PACKED[: len(PACKED) // 2],
             "/page": b"<html>moved</html>",
@@ -38,10 +39,17 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+class Server(ThreadingHTTPServer):
+    """Says nothing when a reader goes away: standard error is that of the command here."""
+
+    def handle_error(self, request, client_address):
+        pass
+
+
 @contextmanager
 def serving():
     """Run the server on a free port of this machine."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     server.asked = []
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -58,6 +66,7 @@ def site(shell, monkeypatch):
     """Serve a file that takes the place of Kosarak, with a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(shell.path("cache")))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(data, "_TIMEOUT", None)  # a machine that stalls is no missing server
     with serving() as (server, url):
         small = data.Dataset(f"{url}/good.gz", "kosarak.dat", data.blob_id(CONTENT))
         monkeypatch.setitem(data.DATASETS, "kosarak", small)
@@ -143,9 +152,11 @@ def test_only_web_addresses_are_fetched(shell, site, url):
 
 def test_no_server_is_one_line(shell, site):
     """A refused connection is reported as such."""
-    with serving() as (_, url):
-        gone = url
-    assert "check the network" in shell.fails("data", "fetch", "kosarak", "--url", f"{gone}/x")
+    # Bound but not listening, so that nobody else can be given the port meanwhile.
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/x"
+        assert "check the network" in shell.fails("data", "fetch", "kosarak", "--url", url)
 
 
 def test_endless_downloads_stop(shell, site, monkeypatch):

@@ -236,3 +236,24 @@ def test_output_keeps_links_and_permissions(fruit):
     assert fruit.path("link.bin").is_symlink()
     assert fruit.read("real.bin")[:8] == MAGIC
     assert fruit.path("real.bin").stat().st_mode & 0o777 == 0o640
+
+
+def test_errors_name_the_file_that_was_asked_for(fruit, monkeypatch):
+    """Not the temporary one, and a file in the place of a directory is called that."""
+
+    def refuse(**where):
+        name = f"{where['dir']}/{where['prefix']}wkjbl14"
+        raise PermissionError(errno.EACCES, "Permission denied", name)
+
+    privatize = ["privatize", "fruit.json", "answers.txt", "-o"]
+    assert "answers.txt: Not a directory" in fruit.fails(*privatize, "answers.txt/x.bin")
+    monkeypatch.setattr(outputs, "NamedTemporaryFile", refuse)
+    assert fruit.fails(*privatize, "x.bin").startswith("deniable: x.bin: Permission denied;")
+    fruit.path("link.bin").symlink_to("x.bin")
+    assert fruit.fails(*privatize, "link.bin").startswith("deniable: link.bin: Permission denied;")
+
+
+def test_an_input_that_vanishes_is_not_taken_for_the_output(fruit):
+    """While a file is written, an error of another one keeps its name."""
+    message = fruit.fails("privatize", "fruit.json", "gone.txt", "-o", "x.bin")
+    assert message == "deniable: gone.txt: No such file or directory; check the path\n"

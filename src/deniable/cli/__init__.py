@@ -6,9 +6,14 @@ when that command runs; the one-line summaries stand here.
 
 from __future__ import annotations
 
-import click
+import sys
 
-from deniable.cli.group import CommandLine, Lazy
+try:
+    import click
+
+    from deniable.cli.group import CommandLine, Lazy
+except KeyboardInterrupt:  # too early for the command line to report it
+    sys.exit(130)
 
 COMMANDS = {
     "demo": Lazy("demo", "Five million people report their surname, deniably."),
@@ -50,4 +55,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line."""
-    cli.main(prog_name="deniable")
+    try:
+        cli.main(prog_name="deniable")
+    except KeyboardInterrupt:  # between the imports and the first command
+        sys.exit(130)

@@ -24,11 +24,15 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
     given: dict[str, object] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
+        if key in given:
+            raise InputError(
+                f"expected each setting once, got {key!r} more than once in {text!r}; drop one"
+            )
         if not equals or key not in known or key in {"epsilon", "domain_size"}:
             own = [k for k in known if k not in {"epsilon", "domain_size"}]
             raise InputError(
                 f"expected {kind.__name__} with {' and '.join(own) or 'no settings'}, got "
-                f"{setting!r}; write for example --protocol {_example(kind, own)}"
+                f"{setting!r}; write for example {_example(kind)}"
             )
         given[key] = _number(setting, value)
     if "epsilon" in known:
@@ -49,7 +53,7 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
     if missing:
         raise InputError(
             f"expected {kind.__name__} with {' and '.join(missing)}, got none; write for example "
-            f"--protocol {_example(kind, missing)}"
+            f"{_example(kind)}"
         )
     return kind(**given)
 
@@ -91,6 +95,12 @@ def _number(setting: str, value: str) -> float | int:
         raise InputError(f"expected a number, got {setting!r}; write for example g=16") from error
 
 
-def _example(kind: type[Protocol], settings: list[str]) -> str:
-    usual = {"g": "16", "theta": "1", "p": "0.5", "q": "0.2"}
-    return ":".join([kind.__name__, *(f"{key}={usual.get(key, '1')}" for key in settings)])
+def _example(kind: type[Protocol]) -> str:
+    """Return how to write a protocol with its settings, so that it is taken."""
+    usual = {"g": "16", "theta": "1", "p": "0.75", "q": "0.25", "f": "0.5", "rows": "1000000"}
+    known = {f.name: f.default for f in fields(cast("type", kind))}
+    # Where f is free epsilon may be given in its place, but not both.
+    own = [key for key in known if key not in {"epsilon", "domain_size"}
+           and not (key == "f" and "epsilon" in known)]  # fmt: skip
+    written = ":".join([kind.__name__, *(f"{key}={usual.get(key, known[key])}" for key in own)])
+    return written + (", with at least as many rows as people" if "rows" in known else "")

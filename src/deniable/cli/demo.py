@@ -14,7 +14,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cli.display import open_console, print_estimates, show_progress
+from deniable.cli.display import counted, open_console, print_estimates, show_progress
 from deniable.cli.group import Command
 from deniable.estimates import Estimates
 from deniable.protocols.hashing import OLH
@@ -108,11 +108,11 @@ def show(survey: Survey, top: int, console: Console) -> None:
         style="bold",
     )
     print_estimates(console, estimates.take(rows[:top]), truth=survey.truth[rows[:top]])
-    size = protocol.report_dtype.itemsize
+    size = counted(protocol.report_dtype.itemsize, "byte")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in survey.seconds.items())
     console.print(
         f"\n{int(estimates.significant()[rows].sum())} of {len(rows):,} surnames are significant, "
-        f"{covered:.1%} of all intervals cover the truth.\nOne report: {size} bytes. "
+        f"{100 * covered:.1f} % of all intervals cover the truth.\nOne report: {size}. "
         f"Time: {sum(survey.seconds.values()):.1f} s ({spent}).\n\n{_meaning(survey)}"
     )
 
@@ -133,9 +133,9 @@ def _meaning(survey: Survey) -> str:
     name = (survey.question.labels or ())[first]
     return (
         f"Whoever sees one report can make any one surname at most e^epsilon = {factor:.2f} times "
-        f"likelier against any other: the chance that its sender is a {name}, {before:.2%} "
-        f"beforehand, is at most {after:.1%} afterwards. Which surname was meant stays unknown, "
-        "however much they compute."
+        f"likelier against any other: the chance that its sender is a {name}, {100 * before:.2f} % "
+        f"beforehand, is at most {100 * after:.1f} % afterwards. Which surname was meant stays "
+        "unknown, however much they compute."
     )
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import click
@@ -16,6 +19,7 @@ from deniable.errors import DeniableError
 
 _WRONG = 2
 _INTERRUPTED = 130
+_TERMINATED = 143
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,13 @@ class LazyGroup(click.Group):
         """Write the examples."""
         write_examples(self.examples, formatter)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the help when no command is named."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order in which one uses them."""
         return list(self.lazy)
@@ -70,7 +81,7 @@ class LazyGroup(click.Group):
         """Find the command, or suggest the nearest one."""
         if args[0] not in self.lazy and not args[0].startswith("-"):
             near = get_close_matches(args[0], self.lazy, n=1)
-            ctx.fail(f"no command {args[0]!r}{f', did you mean {near[0]!r}?' if near else ''}")
+            ctx.fail(f"no command {args[0]!r}{f'; did you mean {near[0]!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -97,11 +108,14 @@ class CommandLine(LazyGroup):
         **extra: Any,
     ) -> Any:
         """Run a command; exit with 0, with 2 after an error, or with 130 when interrupted."""
+        _escape_output()
         try:
-            result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            with _termination():
+                result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "deniable"
-            _fail(f"{error.format_message().rstrip('.')}; see {path} --help")
+            message = error.format_message().rstrip(".")
+            _fail(f"{message}{' See' if message.endswith('?') else '; see'} {path} --help")
         except click.ClickException as error:
             _fail(error.format_message())
         except click.Abort:
@@ -110,6 +124,9 @@ class CommandLine(LazyGroup):
             _fail(str(error))
         except OSError as error:
             _fail(describe(error))
+        except MemoryError:
+            _fail("expected a task that fits into memory, got a larger one; take fewer people, "
+                  "answers or bytes at a time")  # fmt: skip
         if not standalone_mode:
             return result
         sys.exit(result if isinstance(result, int) else 0)
@@ -128,11 +145,39 @@ def describe(error: OSError) -> str:
         errno.ENOENT: "check the path",
         errno.EACCES: "check who may read and write it",
         errno.EISDIR: "give a file",
-        errno.ENOSPC: "free some space; nothing was written under that name",
+        errno.ENOTDIR: "give a directory there",
+        errno.ENOSPC: "free some space",
     }
     remedy = remedies.get(error.errno or 0, "check the file and the disk")
-    where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror or error}; {remedy}"
+    said = [f"{error.strerror or error}", remedy, *getattr(error, "__notes__", ())]
+    # Whatever else is read or written names its file; a message without a code is a whole one.
+    where = error.filename or ("standard output" if error.errno else None)
+    return f"{where}: {'; '.join(said)}" if where else "; ".join(said)
+
+
+@contextmanager
+def _termination() -> Iterator[None]:
+    """Let a request to terminate unwind the stack, so that temporary files are removed."""
+
+    def stop(number: int, frame: object) -> NoReturn:
+        sys.exit(_TERMINATED)
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # only the main thread may; elsewhere the process just ends
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _escape_output() -> None:
+    """Write what the encoding of a stream lacks as escapes, instead of failing on it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str) -> NoReturn:

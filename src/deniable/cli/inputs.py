@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -19,6 +19,7 @@ import click
 
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO
+from deniable.documents import encodes, fault
 from deniable.errors import DeniableError, OutOfDomain
 from deniable.extras import load
 from deniable.question import Question
@@ -49,6 +50,8 @@ class Source:
     path: Path
     column: str | None = None
     kind: str | None = None
+    option: str = "--column"
+    """The option that names the column."""
 
     @property
     def name(self) -> str:
@@ -90,14 +93,23 @@ def values_of(question: Question, batch: Batch, source: Source) -> npt.NDArray[n
         line = batch.lines[batch.answers.index(str(error.value))]
         raise source.wrong(
             line,
-            f"expected one of the {len(question.labels or ())} answers to {question.name!r}, got "
+            f"expected one of the {len(question.labels or ())} answers to "
+            f"{shorten(question.name)}, got "
             f"{shorten(str(error.value))}; correct it, or create the question with --other",
         ) from error
 
 
-def read_labels(path: Path, column: str | None = None) -> tuple[str, ...]:
-    """Return the labels in a file: a JSON array, a column, or one on each line."""
-    source = Source(path, column)
+def read_labels(
+    path: Path,
+    column: str | None = None,
+    option: str = "--labels-column",
+    known: Sequence[str] | None = None,
+) -> tuple[str, ...]:
+    """Return the labels in a file: a JSON array, a column, or one on each line.
+
+    ``option`` is what names the column; a label that is not among the ``known`` ones is refused.
+    """
+    source, among = Source(path, column, option=option), None if known is None else set(known)
     if path.suffix.lower() == ".json":
         labels = _json_labels(source)
         numbered = list(enumerate(labels, start=1))
@@ -116,6 +128,9 @@ def read_labels(path: Path, column: str | None = None) -> tuple[str, ...]:
         if label in seen:
             raise source.wrong(line, f"expected each label once, got {shorten(label)}, which line "
                                f"{seen[label]} has already; remove one")  # fmt: skip
+        if among is not None and label not in among:
+            raise source.wrong(line, f"expected one of the {len(among)} answers to the question, "
+                               f"got {shorten(label)}; correct or remove it")  # fmt: skip
         seen[label] = line
     return tuple(seen)
 
@@ -134,7 +149,11 @@ def read_question(path: Path) -> Question:
 def open_input(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading; - is standard input."""
     if str(path) == STDIO:
-        yield sys.stdin.buffer
+        try:
+            yield sys.stdin.buffer
+        except OSError as error:
+            error.filename = error.filename or name_of(path)
+            raise
         return
     with path.open("rb") as stream:
         yield stream
@@ -191,7 +210,7 @@ def _csv(source: Source, stream: BinaryIO, delimiter: str) -> Iterator[tuple[str
         head = next(reader, None)
         if head is None:
             raise source.wrong(1, "expected a header line with the names of the columns, got an "
-                               "empty file; add one, or pass --input-format lines")  # fmt: skip
+                               "empty file; add one, or give a .txt file of lines")  # fmt: skip
         index, width, before = _position(source, head), len(head), reader.line_num
         for row in reader:
             if len(row) != width:
@@ -203,8 +222,12 @@ def _csv(source: Source, stream: BinaryIO, delimiter: str) -> Iterator[tuple[str
             yield row[index], before + 1
             before = reader.line_num
     except csv.Error as error:
+        came = str(error)
+        if "new-line" in came:
+            came = "a carriage return outside quotes"
         raise source.wrong(
-            before + 1, f"expected a row of CSV, got {error}; correct the line"
+            before + 1,
+            f"expected a row of CSV, got {came}; correct the line, quoting what needs it",
         ) from error
 
 
@@ -212,12 +235,13 @@ def _position(source: Source, head: list[str]) -> int:
     if source.column is None:
         if len(head) == 1:
             return 0
-        raise source.wrong(1, "expected --column to name one of the columns "
+        raise source.wrong(1, f"expected {source.option} to name one of the columns "
                            f"{_enumerate(head)}, got none")  # fmt: skip
     if head.count(source.column) != 1:
-        times = "one" if source.column not in head else "it only once"
+        remedy = (f"name one with {source.option}" if source.column not in head
+                  else "rename all but one of that name, so that it comes once")  # fmt: skip
         raise source.wrong(1, f"expected the column {source.column!r}, got the columns "
-                           f"{_enumerate(head)}; name {times} with --column")  # fmt: skip
+                           f"{_enumerate(head)}; {remedy}")  # fmt: skip
     return head.index(source.column)
 
 
@@ -227,14 +251,16 @@ def _ndjson(source: Source, stream: BinaryIO) -> Iterator[tuple[str, int]]:
         if not text.strip():
             continue
         try:
-            found = json.loads(text)
+            found = json.loads(text.rstrip("\r\n"))
         except (ValueError, RecursionError) as error:
-            raise source.wrong(line, f"expected one JSON value, got {error}; correct it") from error
+            raise source.wrong(
+                line, f"expected one JSON value, got {fault(error)}; correct it"
+            ) from error
         if column is not None:
             if not isinstance(found, dict) or column not in found:
                 keys = f"the keys {_enumerate(found)}" if isinstance(found, dict) else "no object"
                 raise source.wrong(line, f"expected an object with the key {column!r}, got {keys}; "
-                                   "name one with --column")  # fmt: skip
+                                   f"name one with {source.option}")  # fmt: skip
             found = found[column]
         yield _text(source, found, line), line
 
@@ -258,25 +284,36 @@ def _parquet(source: Source, stream: BinaryIO) -> Iterator[tuple[str, int]]:
 
 def _text(source: Source, answer: object, line: int) -> str:
     if isinstance(answer, str):
-        return answer
+        if answer.isascii() or encodes(answer):
+            return answer
+        raise source.wrong(
+            line, f"expected text that UTF-8 can encode, got {shorten(answer)}, half of a "
+            "surrogate pair; write the character itself"
+        )  # fmt: skip
     if isinstance(answer, int) and not isinstance(answer, bool):
         return str(answer)
+    came = json.dumps(answer, default=str)
     raise source.wrong(
-        line, f"expected an answer as text, got {shorten(str(answer))}; name another --column or "
-        "leave such people out"
+        line, f"expected an answer as text, got {came[:60]}{'…' if len(came) > 60 else ''}; name "
+        f"another column with {source.option}, or leave such rows out"
     )  # fmt: skip
 
 
 def _json_labels(source: Source) -> list[str]:
+    if source.column is not None:
+        raise InputError(f"{source.name}: expected no column for a JSON array, got "
+                         f"{source.column!r}; leave out {source.option}")  # fmt: skip
     with open_input(source.path) as stream:
         try:
             labels = json.loads(stream.read())
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{source.name}: expected JSON, got {error}; correct it") from error
+            raise InputError(
+                f"{source.name}: expected JSON, got {fault(error)}; correct it"
+            ) from error
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise InputError(f"{source.name}: expected a JSON array of strings, got something else; "
                          'write ["kiwi", "fig"]')  # fmt: skip
-    return labels
+    return [_text(source, label, place) for place, label in enumerate(labels, start=1)]
 
 
 def _enumerate(names: object, most: int = 12) -> str:

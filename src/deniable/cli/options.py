@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import click
@@ -10,6 +11,18 @@ from deniable.cli.inputs import KINDS
 from deniable.cli.outputs import STDIO
 
 FILE = click.Path(path_type=Path, allow_dash=True)
+
+
+def probability(text: str) -> float:
+    """Return a number between 0 and 1, so far from 1 that normal quantiles are finite."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (found > 0 and (1 + found) / 2 < 1):
+        raise click.BadParameter(f"expected a number above 0 and below 1, got {text!r}")
+    return found
+
 
 question_argument = click.argument("question_file", metavar="QUESTION", type=FILE)
 answers_argument = click.argument("answers", metavar="INPUT", type=FILE)

@@ -24,33 +24,47 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
     the end; on any error it is removed, and what was there before stays. - is standard output.
     """
     if str(path) == STDIO:
-        stream = sys.stdout.buffer
-        yield cast("BinaryIO", stream)
-        stream.flush()
+        yield cast("BinaryIO", sys.stdout.buffer)
+        sys.stdout.buffer.flush()
         return
     # Through a link, the file it points to is replaced and not the link.
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+        code = errno.ENOTDIR if target.parent.exists() else errno.ENOENT
+        raise OSError(code, os.strerror(code), str(path.parent))
     if target.exists() and not target.is_file():
-        with target.open("wb") as stream:  # a device or a named pipe has no temporary twin
+        with _named(path), target.open("wb") as stream:  # a device or a pipe has no temporary twin
             yield stream
         return
-    temporary = NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False)  # noqa: SIM115 - renamed below
-    try:
-        with temporary:
-            yield cast("BinaryIO", temporary)
-            temporary.flush()
-            os.fsync(temporary.fileno())
-        os.chmod(temporary.name, _mode(target))
-        os.replace(temporary.name, target)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(temporary.name)
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            error.filename = error.filename or str(path)
-        raise
+    with _named(path, "nothing was written under that name"):
+        temporary = NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False)  # noqa: SIM115 - renamed below
+        try:
+            with temporary:
+                yield cast("BinaryIO", temporary)
+                temporary.flush()
+                os.fsync(temporary.fileno())
+            os.chmod(temporary.name, _mode(target))
+            os.replace(temporary.name, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary.name)
+            raise
     _synchronise(target.parent)
+
+
+@contextmanager
+def _named(path: Path, *notes: str) -> Iterator[None]:
+    """Let errors name the file that the user named, and not the temporary one or none."""
+    try:
+        yield
+    except OSError as error:
+        start = f".{Path(os.path.realpath(path)).name}."
+        own = error.filename is None or Path(str(error.filename)).name.startswith(start)
+        if own and not isinstance(error, BrokenPipeError):
+            error.filename = str(path)
+            for note in notes:
+                error.add_note(note)
+        raise
 
 
 def write_atomically(path: Path, data: bytes) -> None:

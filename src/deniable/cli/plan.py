@@ -8,9 +8,9 @@ import click
 
 from deniable.advice import meaning
 from deniable.advice import plan as solve
-from deniable.cli.choice import find_protocol
+from deniable.advice.ranking import find_protocols
 from deniable.cli.display import open_console
-from deniable.cli.group import Command
+from deniable.cli.group import Command, InputError
 
 
 @click.command(
@@ -58,11 +58,26 @@ def plan(
         epsilon=epsilon,
         error=error,
         significant=significant,
-        protocol=None if name is None else find_protocol(name).__name__,
+        protocol=None if name is None else _plannable(name),
     )
+    # What cannot be reached at the largest epsilon is not worth an explanation of that epsilon.
+    said = meaning(found.epsilon) if found.reachable or epsilon is not None else None
     if as_json:
-        click.echo(json.dumps({**found.row(), "meaning": meaning(found.epsilon)}, indent=2))
+        click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
         return
     console = open_console()
     console.print(found.explanation, style="bold" if found.reachable else "bold red")
-    console.print(f"\n{meaning(found.epsilon)}")
+    if said is not None:
+        console.print(f"\n{said}")
+
+
+def _plannable(name: str) -> str:
+    """Return the protocol of that name, if an epsilon and a number of answers make it."""
+    able = [protocol.name for protocol in find_protocols(1.0, 2)]
+    known = {each.lower(): each for each in able} | {"grr": "DE"}
+    if name.lower() not in known:
+        raise InputError(
+            f"expected a protocol without settings for a plan, one of {', '.join(able)}, got "
+            f"{name!r}; name one of them, or try others with deniable simulate"
+        )
+    return known[name.lower()]

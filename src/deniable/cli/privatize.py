@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.display import Advance, show_progress
+from deniable.cli.display import Advance, counted, show_progress
 from deniable.cli.group import Command
-from deniable.cli.inputs import Source, check_stdin, read_question, values_of
+from deniable.cli.inputs import Source, check_stdin, read_question, shorten, values_of
 from deniable.cli.options import (
     answers_argument,
     column_option,
@@ -66,7 +66,7 @@ def privatize(
     if as_json:
         click.echo(json.dumps(summary))
     elif str(output) != STDIO:
-        click.echo(f"{output}: {count:,} reports on {question.name!r}", err=True)
+        click.echo(f"{output}: {counted(count, 'report')} on {shorten(question.name)}", err=True)
 
 
 def check_summary(output: Path, as_json: bool) -> None:

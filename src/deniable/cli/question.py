@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from deniable.cli.choice import AUTO, choose_protocol
-from deniable.cli.display import new_table, open_console
+from deniable.cli.display import counted, fit, new_table, open_console
 from deniable.cli.group import Command, Lazy, LazyGroup
 from deniable.cli.inputs import check_stdin, read_labels, read_question
 from deniable.cli.options import FILE, output_option, question_argument
@@ -79,6 +79,8 @@ def create(
     """
     if is_open and (labels or labels_file or other is not None):
         raise click.UsageError("an --open question takes any answer; leave out the labels")
+    if labels_column is not None and not labels_file:
+        raise click.UsageError("--labels-column is about the file of --labels; name one")
     listed = (*(read_labels(labels_file, labels_column) if labels_file else ()), *labels)
     if not listed and not is_open:
         raise click.UsageError("no answers given: pass --labels, --label or --open")
@@ -107,10 +109,10 @@ def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
     check_stdin(question_file)
     shown = read_question(question_file)
     if as_json:
-        click.echo(shown.to_json(), nl=False)
+        click.echo(shown.to_json().encode(), nl=False)
     elif only_labels:
         for label in shown.labels or ():
-            click.echo(json.dumps(label, ensure_ascii=False))
+            click.echo(json.dumps(label, ensure_ascii=False).encode())
     else:
         _print(shown)
 
@@ -119,7 +121,7 @@ def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
     listed = "any text" if labels is None else ", ".join(one_line(x) for x in labels[:_SHOWN])
     more = "" if labels is None or len(labels) <= _SHOWN else ", …"
-    table = new_table("", "", left=2)
+    console, table = open_console(), new_table("", "", left=2)
     table.show_header = False
     table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"
     for name, value in (
@@ -130,20 +132,20 @@ def _print(shown: Question) -> None:
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
         ("realised", f"epsilon = {protocol.realised_epsilon:.17g}, from the weights that are run"),
         ("p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"),
-        ("report", f"{protocol.report_dtype.itemsize:,} bytes"),
+        ("report", counted(protocol.report_dtype.itemsize, "byte")),
         ("standard error", f"{float(protocol.variance(10_000)) ** 0.5:,.0f} people among 10,000, "
          f"{float(protocol.variance(1_000_000)) ** 0.5:,.0f} among 1,000,000"),
         ("digest", shown.digest),
     ):  # fmt: skip
         if labels is not None or name != "other":
-            table.add_row(Text(name, style="bold"), Text(value))
-    open_console().print(table)
+            table.add_row(Text(name, style="bold"), fit(console, Text(value)))
+    console.print(table)
 
 
 def _headline(made: Question) -> str:
     answers = "any answer" if made.labels is None else f"{len(made.labels):,} answers"
-    size = made.protocol.report_dtype.itemsize
+    size = counted(made.protocol.report_dtype.itemsize, "byte")
     return (
-        f"{answers}, {made.protocol.name} at epsilon = {made.protocol.epsilon:.6g}, {size:,} bytes "
-        f"a report, digest {made.digest[:16]}…"
+        f"{answers}, {made.protocol.name} at epsilon = {made.protocol.epsilon:.6g}, {size} a "
+        f"report, digest {made.digest[:16]}…"
     )

@@ -8,7 +8,8 @@ import click
 
 from deniable.advice import meaning
 from deniable.advice import recommend as rank
-from deniable.cli.display import new_table, open_console
+from deniable.advice.ranking import find_protocols
+from deniable.cli.display import new_table, open_console, print_table
 from deniable.cli.group import Command
 
 _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
@@ -37,10 +38,13 @@ def recommend(
 ) -> None:
     """Rank the protocols for an epsilon and a domain size, by exact variance.
 
-    The variance is that of a count for one person, averaged over all answers. The last column
-    tells which protocol the guideline of the paper takes.
+    The variance is that of a count for one person, averaged over all answers. Protocols within two
+    percent of each other count as equal: the one with the smaller report comes first. The last
+    column tells which protocol the guideline of the paper takes.
     """
     advice = rank(epsilon, domain_size, users, max_report_bytes)
+    usual = (protocol.name for protocol in find_protocols(1.0, 2))
+    impossible = sorted({*usual} - {option.name for option in advice.options})
     if as_json:
         document = {
             "epsilon": advice.epsilon,
@@ -51,6 +55,7 @@ def recommend(
             "guideline": advice.guideline,
             "reason": advice.reason,
             "options": [option.row() for option in advice.options],
+            "impossible": impossible,
         }
         click.echo(json.dumps(document, indent=2))
         return
@@ -62,6 +67,8 @@ def recommend(
     for option in advice.options:
         cells = option.cells(advice.best.mean_variance)
         table.add_row(*(cells[i] for i in shown))
-    console.print(table)
+    print_table(console, table)
+    if impossible:
+        console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
     console.print(f"\n{advice.reason}", style="bold")
     console.print(f"\n{meaning(epsilon)}")

@@ -18,7 +18,9 @@ _HEAD = """\
 
 Written by `deniable reference -o docs/cli.md` from the commands themselves. `-` stands for standard
 input or output. An error is one line on stderr that names the file, the line and the remedy; the
-exit code is 0 when all went well, 2 after an error and 130 when interrupted.
+exit code is 0 when all went well, 2 after an error, 130 when interrupted and 143 when terminated.
+It is 1 when the reader of the output goes away, and when an audit finds that a protocol spends more
+than it claims.
 """
 
 

@@ -19,7 +19,7 @@ import click
 
 import deniable
 from deniable.cli.data import cached_kosarak, read_clicks
-from deniable.cli.display import new_table, open_console, show_progress
+from deniable.cli.display import new_table, open_console, print_table, show_progress
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
 from deniable.paper import EXPERIMENTS, Context, Result, Row, load, run
@@ -259,7 +259,7 @@ def _print(result: Result) -> None:
     widths = [console.measure(table, options=unlimited).maximum for table in (wide, tall)]
     turned = widths[1] <= console.width < widths[0]
     # What fits neither way is printed in full all the same: it can be piped or scrolled.
-    console.print(tall if turned else wide, width=max(console.width, widths[turned]), crop=False)
+    print_table(console, tall if turned else wide)
     for note in result.notes:
         console.print(f"\n{note}")
 

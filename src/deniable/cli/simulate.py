@@ -15,7 +15,13 @@ import numpy.typing as npt
 
 from deniable.advice.ranking import find_protocols
 from deniable.cli.choice import AUTO, choose_protocol, find_protocol, takes
-from deniable.cli.display import new_table, open_console, print_estimates, show_progress
+from deniable.cli.display import (
+    new_table,
+    open_console,
+    print_estimates,
+    print_table,
+    show_progress,
+)
 from deniable.cli.estimate import check_plot, write_plot
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import Source, read_labels, shorten
@@ -33,6 +39,7 @@ from deniable.protocols.hashing import OpenLH, fingerprints
 
 _CHUNK_WORDS = 1 << 23
 _MOST_WORDS = 1 << 31
+_MOST_PEOPLE = 10**12
 _DRAWN = 5
 
 
@@ -93,7 +100,9 @@ class Trial:
               help="Protocols, separated by commas. [default: all that finish soon]")  # fmt: skip
 @click.option("--labels", "labels_file", type=FILE, metavar="FILE",
               help="All possible answers. [default: those in INPUT]")  # fmt: skip
-@click.option("--people", type=click.IntRange(1), help="Draw this many answers from INPUT.")
+@click.option("--labels-column", metavar="NAME", help="The column of --labels to take.")
+@click.option("--people", type=click.IntRange(1, _MOST_PEOPLE),
+              help="Draw this many answers from INPUT.")  # fmt: skip
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True,
               help="Average the errors over several runs.")  # fmt: skip
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
@@ -109,6 +118,7 @@ def simulate(
     epsilons: tuple[float, ...],
     names: str | None,
     labels_file: Path | None,
+    labels_column: str | None,
     people: int | None,
     runs: int,
     top: int,
@@ -123,7 +133,9 @@ def simulate(
     """
     check_plot(plot)
     rng = None if seed is None else np.random.default_rng(seed)
-    labels = read_labels(labels_file) if labels_file else None
+    if labels_column is not None and not labels_file:
+        raise click.UsageError("--labels-column is about the file of --labels; name one")
+    labels = read_labels(labels_file, labels_column) if labels_file else None
     population = _read(Source(answers, column, input_format), labels, people, seed)
     protocols, skipped = _choose(names, epsilons, len(population.labels), len(population.values))
     total = len(protocols) * runs * len(population.values)
@@ -255,6 +267,9 @@ def _choose(
     """Return the protocols to try and the names of those that were left out as too slow."""
     if names is not None:
         listed = [name.strip() for name in names.split(",") if name.strip()]
+        if not listed:
+            raise InputError(f"expected names of protocols, got {names!r}; write for example "
+                             "--protocol DE,LH:g=4")  # fmt: skip
         return [_make(name, epsilon, d) for name in listed for epsilon in epsilons], []
     every = [p for e in epsilons for p in (*find_protocols(e, d), OpenLH(e))]
     fast = [p for p in every if n * (d if isinstance(p, OpenLH) else p.word_count) <= _MOST_WORDS]
@@ -290,7 +305,7 @@ def _name(trial: Trial) -> str:
 
 
 def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
-    console, n = open_console(), len(population.values)
+    console, n, top = open_console(), len(population.values), min(top, len(population.labels))
     console.print(f"{n:,} people, {len(population.labels):,} answers\n", style="bold")
     table = new_table("protocol", "epsilon", "bytes", "MSE", "theory", "ratio", "error",
                       f"top {top}", "signif.")  # fmt: skip
@@ -303,10 +318,10 @@ def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
             f"{trial.theory:.3g}",
             f"{trial.squared_error / trial.theory:.2f}",
             f"{100 * trial.squared_error**0.5 / n:.3g} %",
-            f"{trial.recall:.0%}",
+            f"{100 * trial.recall:.0f} %",
             f"{trial.found:,}",
         )
-    console.print(table)
+    print_table(console, table)
     console.print(
         "MSE: mean squared error of the counts; theory: what the exact variance predicts; error: "
         f"its root as a share of all people; top {top}: how many of the {top} most frequent "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.display import show_progress
+from deniable.cli.display import counted, show_progress
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import check_stdin, name_of, open_input, read_question
 from deniable.cli.options import FILE, output_option, question_argument, summary_option
@@ -49,7 +49,8 @@ def tally(question_file: Path, files: tuple[Path, ...], *, output: Path, as_json
     if as_json:
         click.echo(json.dumps(summary))
     elif str(output) != STDIO:
-        click.echo(f"{output}: {total.n:,} reports in {len(files)} files", err=True)
+        parts = f"{counted(total.n, 'report')} in {counted(len(files), 'file')}"
+        click.echo(f"{output}: {parts}", err=True)
 
 
 def collect(question: Question, files: Sequence[Path]) -> Tally:

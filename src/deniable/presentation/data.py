@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,7 @@ def summary(estimates: Estimates, level: float, alpha: float) -> dict[str, objec
         "adjusted": estimates.adjusted,
         "alpha": alpha,
         "threshold": estimates.threshold(alpha),
+        "least_significant": estimates.least_significant(alpha),
         "null_std_error": estimates.null_std_error,
     }
 
@@ -76,11 +77,14 @@ def csv_text(estimates: Estimates, level: float, alpha: float) -> str:
     """Return the columns as CSV: a header, quotes only where needed, Unix line ends."""
     listed = _lists(estimates, level, alpha)
     listed["significant"] = ["true" if flag else "false" for flag in listed["significant"]]
+    return "".join(map(_csv_line, [listed, *zip(*listed.values(), strict=True)]))
+
+
+def _csv_line(fields: Iterable[object]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(listed)
-    writer.writerows(zip(*listed.values(), strict=True))
-    return out.getvalue()
+    # Only this line end makes every version of Python quote both \r and \n.
+    csv.writer(out, lineterminator="\r\n").writerow(fields)
+    return out.getvalue().removesuffix("\r\n") + "\n"
 
 
 def json_text(estimates: Estimates, level: float, alpha: float) -> str:

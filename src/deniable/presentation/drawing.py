@@ -46,7 +46,7 @@ def figure(
     order = np.argsort(-estimates.counts, kind="stable")[:top]
     shown = estimates.take(order)
     figures = load("matplotlib.figure", "plot")
-    height = 1.9 + 0.26 * len(shown) if len(shown) <= MOST_BARS else 5.0
+    height = 2.3 + 0.26 * len(shown) if len(shown) <= MOST_BARS else 5.4
     result: Figure = figures.Figure(figsize=(8.0, max(height, 3.0)), layout="constrained")
     axes = result.add_subplot()
     draw = _draw_bars if len(shown) <= MOST_BARS else _draw_ranks
@@ -54,7 +54,7 @@ def figure(
     axes.set_title(headline(shown), fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     if len(shown) or true is not None:
-        axes.legend(frameon=False, fontsize="small", loc="best")
+        result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     return result
 
 
@@ -64,9 +64,12 @@ def _draw_bars(
     rows = np.arange(len(shown))
     lower, upper = shown.interval(level)
     middle = (lower + upper) / 2
-    colours = np.where(shown.significant(alpha), _BLUE, _GREY)
     name = "unbiased count" if shown.adjusted is None else f"count adjusted by {shown.adjusted}"
-    axes.barh(rows, shown.counts, color=colours.tolist(), label=name)
+    significant = shown.significant(alpha)
+    for some, colour, what in ((significant, _BLUE, ""), (~significant, _GREY, "not ")):
+        if some.any():
+            label = f"{name}, {what}significant"
+            axes.barh(rows[some], shown.counts[some], color=colour, label=label)
     axes.errorbar(
         middle,
         rows,
@@ -79,7 +82,9 @@ def _draw_bars(
     )
     if true is not None:
         axes.plot(true, rows, "D", ms=5, mfc="none", mec=_ORANGE, label="true count")
-    axes.axvline(shown.threshold(alpha), color=_ORANGE, ls="--", lw=1, label=_threshold_name(alpha))
+    axes.axvline(
+        shown.least_significant(alpha), color=_ORANGE, ls="--", lw=1, label=_threshold_name(alpha)
+    )
     axes.axvline(0, color="#666666", lw=0.8)
     names, fonts = _drawable([str(key) for key in keys(shown)])
     axes.set_yticks(rows, names, parse_math=False, fontfamily=fonts)
@@ -116,7 +121,7 @@ def _draw_ranks(
             ranks, true, ".", ms=2, color=_ORANGE, alpha=0.6, rasterized=True, label="true count"
         )
     axes.plot(ranks, shown.counts, color=_BLUE, lw=1.5, label=name)
-    threshold = shown.threshold(alpha)
+    threshold = shown.least_significant(alpha)
     stand_out = int(np.count_nonzero(shown.significant(alpha)))
     name = f"{_threshold_name(alpha)}: {stand_out:,} significant"
     axes.axhline(threshold, color=_ORANGE, ls="--", lw=1, label=name)

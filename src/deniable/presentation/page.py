@@ -15,14 +15,15 @@ _WIDTH, _HEIGHT = 240, 16
 _LABEL_WIDTH = 60
 
 _STYLE = """
-.deniable { font: 14px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
+.deniable { font: 14px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums;
+  overflow-x: auto; }
 .deniable table { border-collapse: collapse; }
 .deniable caption, .deniable p { text-align: left; color: #666; margin: .4em 0; }
 .deniable th, .deniable td { padding: .15em .8em; text-align: right; border: 0;
   white-space: nowrap; }
 .deniable th { border-bottom: 1px solid #999; font-weight: 600; }
 .deniable th:first-child, .deniable td:first-child { text-align: left; white-space: pre-wrap;
-  max-width: 17em; overflow-wrap: anywhere; }
+  min-width: 8em; max-width: 17em; overflow-wrap: anywhere; }
 .deniable svg { display: block; }
 """
 
@@ -32,18 +33,20 @@ def html_table(estimates: Estimates, level: float = 0.95, alpha: float = 0.05) -
     lower, upper = estimates.interval(level)
     left = min(0.0, lower.min(initial=0.0))
     right = max(
-        upper.max(initial=0.0), estimates.counts.max(initial=0.0), estimates.threshold(alpha)
+        upper.max(initial=0.0),
+        estimates.counts.max(initial=0.0),
+        estimates.least_significant(alpha),
     )
     scale = _WIDTH / max(right - left, 1e-300)
-    threshold = (estimates.threshold(alpha) - left) * scale
+    threshold = (estimates.least_significant(alpha) - left) * scale
     rows = []
     for key, count, low, high, stands_out in zip(
         keys(estimates), estimates.counts, lower, upper, estimates.significant(alpha), strict=True
     ):
         ends = [(x - left) * scale for x in (0.0, count, low, high)]
         rows.append(
-            f"<tr><td>{escape(one_line(str(key), _LABEL_WIDTH))}</td><td>{count:,.0f}</td>"
-            f"<td>{100 * count / estimates.n:.2f} %</td><td>{low:,.0f} to {high:,.0f}</td>"
+            f"<tr><td>{escape(one_line(str(key), _LABEL_WIDTH))}</td><td>{count:z,.0f}</td>"
+            f"<td>{100 * count / estimates.n:z.2f} %</td><td>{low:z,.0f} to {high:z,.0f}</td>"
             f"<td>{'*' if stands_out else ''}</td>"
             f"<td>{_bar(ends, threshold, faded=not stands_out)}</td></tr>"
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from deniable.presentation.data import keys
@@ -25,9 +26,9 @@ def text_table(estimates: Estimates, level: float, alpha: float) -> str:
         rows.append(
             (
                 one_line(str(key)),
-                f"{count:,.0f}",
-                f"{100 * count / estimates.n:.2f} %",
-                f"{low:,.0f} to {high:,.0f}",
+                f"{count:z,.0f}",
+                f"{100 * count / estimates.n:z.2f} %",
+                f"{low:z,.0f} to {high:z,.0f}",
                 f"{'*' if stands_out else ' '} {_bar(count / longest)}".rstrip(),
             )
         )
@@ -43,14 +44,15 @@ def text_table(estimates: Estimates, level: float, alpha: float) -> str:
 def headline(estimates: Estimates) -> str:
     """Return what the rows are, in one line."""
     shown = f"{len(estimates):,} of " if len(estimates) != estimates.total else ""
-    return f"{shown}{estimates.total:,} answers, estimated from {estimates.n:,} reports"
+    reports = f"{estimates.n:,} report{'' if estimates.n == 1 else 's'}"
+    return f"{shown}{estimates.total:,} answers, estimated from {reports}"
 
 
 def notes(estimates: Estimates, level: float, alpha: float) -> list[str]:
     """Return what a reader has to know about intervals and stars, in one line each."""
     own = "" if estimates.variance_slope is not None else " and as far by its own error"
     said = [
-        f"* significant: above {estimates.threshold(alpha):,.0f}{own} "
+        f"* significant: above {estimates.least_significant(alpha):,.0f}{own} "
         f"(alpha = {alpha:g}, {estimates.total:,} answers)"
     ]
     if estimates.adjusted is not None:
@@ -62,12 +64,15 @@ def notes(estimates: Estimates, level: float, alpha: float) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, with the digits it was given.
+    """Return a share in percent, with the digits it was given; only all is 100 %.
 
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
+    >>> percent(0.95), percent(0.999), percent(0.999999999999999)
+    ('95 %', '99.9 %', '99.9999999999999 %')
     """
-    return f"{100 * share:.10g} %"
+    shown = f"{100 * share:.10g}"
+    if shown == "100":
+        shown = f"{(100 * Decimal(repr(float(share)))).normalize():f}"
+    return f"{shown} %"
 
 
 def one_line(label: str, width: int = 40) -> str:
