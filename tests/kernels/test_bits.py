@@ -57,18 +57,6 @@ def test_rows_need_not_be_contiguous():
         assert bits.count_bits(view, 8 * width).tolist() == naive.count_bits(view, 8 * width)
 
 
-def test_dirty_padding_is_noticed():
-    """A one past the domain is noticed in any row, and a domain of whole bytes has no padding."""
-    rows = np.zeros((5, 2), np.uint8)
-    rows[:, 1] = 0b111
-    assert bits.padding_is_clean(rows, 11)
-    rows[3, 1] |= 0b1000
-    assert not bits.padding_is_clean(rows, 11)
-    assert bits.padding_is_clean(rows, 12)
-    assert bits.padding_is_clean(np.full((2, 1), 255, np.uint8), 8)
-    assert bits.padding_is_clean(rows[:0], 9)
-
-
 @given(st.data(), st.sampled_from(["u1", "u2", "u4", "u8"]), st.integers(0, 300))
 @settings(deadline=None)
 def test_counts_of_values_are_those_of_the_twin(data, dtype, size):

@@ -41,20 +41,12 @@ def test_large_primes_are_recognised(n, expected):
 
 
 @pytest.mark.parametrize(
-    ("n", "above", "below"),
-    [(2, 2, 2), (6, 7, 5), (10, 11, 9), (26, 27, 25), (63, 64, 61), (2**31, 2**31, 2**31)],
+    ("n", "above"),
+    [(0, 2), (2, 2), (6, 7), (10, 11), (26, 27), (62, 64), (63, 64), (2**31, 2**31)],
 )
-def test_neighbouring_prime_powers(n, above, below):
-    """The next and the previous prime power include the number itself."""
+def test_next_prime_power(n, above):
+    """The next prime power may be the number itself."""
     assert fields.next_prime_power(n) == above
-    assert fields.previous_prime_power(n) == below
-
-
-def test_no_prime_power_below_two():
-    """Asking for a prime power below 2 is refused with the number asked for."""
-    with pytest.raises(InvalidParameter) as error:
-        fields.previous_prime_power(1)
-    assert error.value.value == 1
 
 
 @pytest.mark.parametrize("g", [0, 1, 6, 12, 100, 2**17, 3**11, 2147483659])

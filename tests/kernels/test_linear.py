@@ -91,7 +91,7 @@ def test_bulk_reports_do_not_depend_on_the_number_of_threads():
 @given(tallies(), st.integers(1, 4))
 @settings(deadline=None)
 def test_every_way_of_decoding_is_that_of_the_twin(case, threads):
-    """Solving, folding and the dense table count exactly the supports by definition."""
+    """Solving and folding, from codes or a table, count exactly the supports by definition."""
     f, t, d, codes, counts = case
     parallel.set_threads(threads)
     expected = naive.support_counts(codes, counts, f, t, d)
@@ -102,8 +102,6 @@ def test_every_way_of_decoding_is_that_of_the_twin(case, threads):
     for result in (
         linear.decode_codes(*columns, f, t, d),
         linear.decode_folded(folded, f, t, d),
-        linear.decode_dense(table, f, t, d),
-        linear.decode(*columns, f, t, d),
     ):
         assert result.dtype == np.int64
         assert result.tolist() == expected
@@ -119,16 +117,6 @@ def test_large_fields_decode_by_solving(case):
     columns = arrays(codes, counts)
     expected = supports(f, t, d, *columns)
     assert (linear.decode_codes(*columns, f, t, d) == expected).all()
-    assert (linear.decode(*columns, f, t, d) == expected).all()
-
-
-def test_dense_tables_of_large_fields_decode():
-    """A dense table over a field without a table of products is solved cell by cell."""
-    f, t, codes, counts = random_tally(1031, 1000, 500)
-    table = np.zeros(1031**2, np.int64)
-    table[codes.astype(np.int64)] = counts
-    expected = supports(f, t, 1000, codes, counts)
-    assert (linear.decode_dense(table, f, t, 1000) == expected).all()
 
 
 @pytest.mark.parametrize(
@@ -155,7 +143,8 @@ def test_the_number_of_threads_changes_nothing(g, d):
     results = []
     for threads in (1, 2, 100):
         parallel.set_threads(threads)
-        results += [linear.decode_dense(table, f, t, d), linear.decode(codes, counts, f, t, d)]
+        folded = linear.fold_table(table, f, t), linear.fold_codes(codes, counts, f, t)
+        results += [linear.decode_folded(cells, f, t, d) for cells in folded]
         results.append(linear.decode_codes(codes[:99], counts[:99], f, t, d))
     assert all((result == results[0]).all() for result in results[::3])
     assert all((result == results[0]).all() for result in results[1::3])
@@ -169,23 +158,22 @@ def test_true_values_are_supported_by_their_own_reports():
     words = rng.integers(0, step * g**t - 1, (n, 2), dtype=np.uint64, endpoint=True)
     words[:, 1] = 0
     codes = linear.perturb_linear(np.full(n, 1234), words, field(g), t, step, 2**63, 1)
-    counted = linear.decode(*np.unique(codes, return_counts=True), field(g), t, 3000)
+    counted = linear.decode_codes(*np.unique(codes, return_counts=True), field(g), t, 3000)
     assert counted[1234] == n == counted.max()
     assert np.delete(counted, 1234).mean() == pytest.approx(n / g, rel=0.05)
 
 
 @pytest.mark.parametrize(
-    ("g", "d", "m", "dense", "way"),
+    ("g", "d", "m", "way"),
     [
-        (64, 41_270, 10, False, "solve"),
-        (64, 41_270, 6_000_000, False, "fold"),
-        (64, 41_270, 16_000_000, True, "table"),
-        (1031, 41_270, 6_000_000, True, "solve"),
-        (128, 2**31, 1_000_000, False, "solve"),
+        (64, 41_270, 10, "solve"),
+        (64, 41_270, 6_000_000, "fold"),
+        (1031, 41_270, 6_000_000, "solve"),
+        (128, 2**31, 1_000_000, "solve"),
     ],
 )
-def test_the_cheapest_way_that_fits_is_chosen(g, d, m, dense, way):
+def test_the_cheapest_way_that_fits_is_chosen(g, d, m, way):
     """Few reports are solved, many are folded, and memory sets a limit to both."""
     f, t = field(g), digits_needed(g, d)
-    assert costs.choose(f, t, d, m, dense_available=dense) == way
-    assert way in costs.decode_cost(f, t, d, m, dense_available=dense)
+    assert costs.choose(f, t, d, m) == way
+    assert way in costs.decode_cost(f, t, d, m)

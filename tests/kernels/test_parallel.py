@@ -1,6 +1,6 @@
 import os
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -82,19 +82,26 @@ def test_exception_of_a_chunk_propagates(threads):
 def test_chunks_run_at_the_same_time():
     """Two threads are inside two chunks at once."""
     parallel.set_threads(2)
-    barrier = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=3600)  # so that wrong code fails and does not hang
     assert sorted(parallel.run_chunks(lambda start, stop: barrier.wait(), 2, 1)) == [0, 1]
 
 
-def test_few_results_are_held_at_a_time():
-    """Chunks start only a few ahead of the results that were consumed."""
+def test_few_results_are_held_at_a_time(monkeypatch):
+    """Chunks are handed out only a few ahead of the results that were consumed."""
     parallel.set_threads(2)
-    started = []
-    results = parallel.iterate_chunks(lambda start, stop: started.append(start), 1000, 1)
-    next(results)
-    time.sleep(0.05)
-    assert len(started) <= 4
-    results.close()
+    handed = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, function, start, stop):
+            handed.append(start)
+            return super().submit(function, start, stop)
+
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", Counting)
+    results = parallel.iterate_chunks(lambda start, stop: start, 1000, 1)
+    for consumed, result in enumerate(results):
+        assert result == consumed
+        assert len(handed) <= consumed + 4
+    assert handed == list(range(1000))
 
 
 def test_one_thread_uses_no_pool():
@@ -107,9 +114,9 @@ def test_one_thread_uses_no_pool():
 def test_no_thread_outlives_a_call():
     """The pool is gone when the call returns, so that a fork never copies a broken one."""
     parallel.set_threads(3)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     parallel.run_chunks(lambda start, stop: None, 10, 1)
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_kernel_without_a_place_for_its_cache_still_compiles():

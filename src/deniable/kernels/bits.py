@@ -35,11 +35,6 @@ GATHER = np.uint64(0x0102_0408_1020_4080)
 ZERO, ONE, SEVEN, EIGHT, TOP = (np.uint64(shift) for shift in (0, 1, 7, 8, 56))
 
 
-def padding_is_clean(rows: Bytes, domain_size: int) -> bool:
-    """Tell whether every bit past the domain is zero."""
-    return domain_size % 8 == 0 or not (rows[:, -1] >> (domain_size % 8)).any()
-
-
 def count_bits(rows: Bytes, domain_size: int) -> Integers:
     """Return for each position how many rows have its bit set."""
     width = rows.shape[1]

@@ -1,6 +1,5 @@
 """What decoding linear hashing costs, so that the cheapest way is taken and can be shown.
 
-table  fold a dense table of all g^(t+1) report codes, then shear
 fold   fold the distinct reports one by one, then shear
 solve  find the supported values of each distinct report, without any table
 """
@@ -16,7 +15,6 @@ MEMORY_LIMIT = 1 << 32
 
 # Nanoseconds on one core at 2.3 GHz, measured with these kernels.
 _NORMALISE = 35.0
-_FOLD_CELL = 1.2
 _FOLD_REPORT = 5.0
 _SHEAR_MOVE = 1.5
 _SHEAR_ADD = 0.2
@@ -42,9 +40,7 @@ def folded_size(g: int, t: int) -> int:
     return level_start(g, t, t) + 2
 
 
-def decode_cost(
-    field: Field, t: int, d: int, m: int, *, dense_available: bool = False
-) -> dict[str, Cost]:
+def decode_cost(field: Field, t: int, d: int, m: int) -> dict[str, Cost]:
     """Estimate each way of decoding m distinct reports over a domain of size d."""
     g, functions, rows = field.order, field.order**t, -(-d // field.order)
     cells = folded_size(g, t)
@@ -57,14 +53,11 @@ def decode_cost(
     if g <= LARGEST_TABLE:
         fold = m * _FOLD_REPORT + min(m, functions) * _NORMALISE
         costs["fold"] = Cost(shear + fold, 24 * cells)
-        if dense_available:
-            table = g * functions * _FOLD_CELL + functions * _NORMALISE
-            costs["table"] = Cost(shear + table, 24 * cells)
     return costs
 
 
-def choose(field: Field, t: int, d: int, m: int, *, dense_available: bool = False) -> str:
+def choose(field: Field, t: int, d: int, m: int) -> str:
     """Name the cheapest way that fits in memory; solving always does."""
-    costs = decode_cost(field, t, d, m, dense_available=dense_available)
+    costs = decode_cost(field, t, d, m)
     usable = [way for way in costs if way == "solve" or costs[way].memory <= MEMORY_LIMIT]
     return min(usable, key=lambda way: costs[way].nanoseconds)

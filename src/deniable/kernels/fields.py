@@ -2,7 +2,8 @@
 
 An element is an integer below g: sum of c_i p^i stands for the polynomial with coefficients c_i
 over GF(p). Products are taken modulo the *smallest primitive* monic polynomial, where polynomials
-are compared by the same integers, so that every implementation has the same field.
+are compared by the same integers, so that every implementation has the same field. The modulus is
+kept as its coefficients, that of x^0 first and the leading 1 last; a prime field has none.
 
 Only NumPy is used, because a client needs this. No branch depends on the elements.
 """
@@ -55,13 +56,6 @@ def prime_power(g: int) -> tuple[int, int] | None:
 def next_prime_power(n: int) -> int:
     """Find the smallest prime power that is at least n."""
     return next(g for g in count(max(n, 2)) if prime_power(g))
-
-
-def previous_prime_power(n: int) -> int:
-    """Find the largest prime power that is at most n."""
-    if n < 2:
-        raise InvalidParameter(f"no prime power is at most {n}; the smallest one is 2", value=n)
-    return next(g for g in range(n, 1, -1) if prime_power(g))
 
 
 @lru_cache(maxsize=64)

@@ -36,8 +36,8 @@ from deniable.kernels.arithmetic import (
     times,
 )
 from deniable.kernels.compilation import kernel
-from deniable.kernels.costs import choose, folded_size, level_start
-from deniable.kernels.fields import LARGEST_TABLE, Field
+from deniable.kernels.costs import folded_size, level_start
+from deniable.kernels.fields import Field
 from deniable.kernels.parallel import run_chunks, threads
 
 if TYPE_CHECKING:
@@ -328,14 +328,6 @@ def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
     return _add_levels(levels, int(folded[-2]), g)
 
 
-def decode_dense(table: Counts, field: Field, t: int, d: int) -> Counts:
-    """Count the supports of each value from the counts of all g^(t+1) report codes."""
-    if field.order > LARGEST_TABLE:
-        codes = np.flatnonzero(table)
-        return decode_codes(codes.astype(np.uint64), table[codes], field, t, d)
-    return decode_folded(fold_table(table, field, t), field, t, d)
-
-
 @kernel
 def _canonicalise(
     codes: Codes, t: int, field: Arithmetic, levels: npt.NDArray[np.uint8], cells: Codes
@@ -395,10 +387,3 @@ def _solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -
         _solve(cells, counts, arithmetic(field), supports, (start, stop, g))
 
     run_chunks(solve, rows, chunk)
-
-
-def decode(codes: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
-    """Count the supports of each value from distinct reports, in the cheapest way."""
-    if choose(field, t, d, len(codes)) == "solve":
-        return decode_codes(codes, counts, field, t, d)
-    return decode_folded(fold_codes(codes, counts, field, t), field, t, d)

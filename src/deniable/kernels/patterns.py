@@ -4,7 +4,7 @@ Eight independent bits that are 1 with probability q / 2^64 form the pattern b w
 W[b] / 2^512, W[b] = q^k (2^64 - q)^(8 - k) for its k ones. Patterns in order of their integers
 divide 0 .. 2^512 into intervals, and a uniform number R of 512 bits falls into the one of the
 pattern to take. Nearly always its first 16 bits tell which one: a table of 2^16 entries has the
-answer. Only where an interval ends inside what 16 bits leave open, for less than 255 entries of
+answer. Only where an interval ends inside what 16 bits leave open, for at most 255 entries of
 the table, are 48 bits more drawn, and the last 448 only where even 64 do not decide.
 """
 
