@@ -1,9 +1,24 @@
-"""What all tests share: where the real data is, and no silent skips in continuous integration."""
+"""What all tests share: the real data, Hypothesis without a clock, and no silent skips in CI."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No example fails for being slow: kernels compile at their first call, and machines stall. In
+# continuous integration the examples are the same every time; elsewhere new ones are looked for.
+settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ci", settings.get_profile("local"), derandomize=True, database=None, print_blob=True
+)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+# Two processes that compile one kernel for different types at once can leave the code of one in
+# Numba's cache under the name of the other: each worker of pytest-xdist has a cache of its own.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    cache = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba" / worker
+    os.environ["NUMBA_CACHE_DIR"] = str(cache)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 ABSENT_DATA = "the real data is not beside this checkout"
@@ -15,6 +30,11 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(ABSENT_DATA)
     return SHARED
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name bytes by their length: gzip writes the time into its own, and workers must agree."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
 @pytest.hookimpl(wrapper=True)

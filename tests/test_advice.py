@@ -188,12 +188,15 @@ def test_solving_goes_both_ways(
     domain_size: int, epsilon: float, users: int, protocol: str | None
 ) -> None:
     """The error at an epsilon takes about that epsilon, and that many people."""
+    # Free to choose, a plan takes small reports within 2 % of the least variance, and OLH a range
+    # within 1 %: together 1.5 % of the error, which less than 0.04 of epsilon makes up for.
+    slack = 0.002 if protocol else 0.04
     found = plan(domain_size, users=users, epsilon=epsilon, protocol=protocol)
     back = plan(domain_size, users=users, error=min(found.error, 0.999), protocol=protocol)
     if found.error < 0.999:
         assert back.reachable
         assert back.error <= found.error
-        assert back.epsilon <= epsilon + 0.002
+        assert back.epsilon <= epsilon + slack
         again = plan(domain_size, epsilon=epsilon, error=found.error, protocol=protocol)
         assert again.users == pytest.approx(users, rel=1e-6, abs=1)
 

@@ -165,3 +165,20 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(DeniableError, match=rf"pip install 'deniable\[{extra}\]'"):
         getattr(_estimates(), method)()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"fig": 1, "kiwi": 2},
+        pd.DataFrame({"fig": ["kiwi"]}),
+        pl.DataFrame({"fig": ["kiwi"]}),
+        pa.table({"fig": ["kiwi"]}),
+    ],
+    ids=["dict", "pandas", "polars", "arrow"],
+)
+def test_tables_are_no_answers(table: object) -> None:
+    """The keys of a dict and the names of columns are not taken for answers."""
+    for question in (QUESTION, Question("word", None, OpenLH(1.0))):
+        with pytest.raises(InvalidParameter, match="pass one of its columns"):
+            question.privatize(table)  # type: ignore[arg-type]

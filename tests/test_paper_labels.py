@@ -16,18 +16,20 @@ def labels_in(text: str) -> set[str]:
 
 def cited() -> set[str]:
     """Return the labels that the source cites."""
-    return set().union(*(labels_in(p.read_text()) for p in (ROOT / "src").rglob("*.py")))
+    return set().union(
+        *(labels_in(p.read_text(encoding="utf-8")) for p in (ROOT / "src").rglob("*.py"))
+    )
 
 
 def test_every_cited_label_is_explained() -> None:
     """What a docstring cites can be looked up in docs/paper.md."""
-    listed = labels_in((ROOT / "docs" / "paper.md").read_text())
+    listed = labels_in((ROOT / "docs" / "paper.md").read_text(encoding="utf-8"))
     assert cited() - listed == set()
 
 
 def test_every_explained_label_is_cited() -> None:
     """What docs/paper.md lists is used somewhere in the code."""
-    listed = labels_in((ROOT / "docs" / "paper.md").read_text())
+    listed = labels_in((ROOT / "docs" / "paper.md").read_text(encoding="utf-8"))
     assert listed - cited() == set()
 
 
@@ -36,5 +38,5 @@ def test_every_label_is_the_papers_own(shared_data: Path) -> None:
     paper = shared_data.parent / "paper.tex"
     if not paper.exists():
         pytest.skip("the real data is not beside this checkout")
-    theirs = set(re.findall(r"\\label\{([^}]+)\}", paper.read_text()))
+    theirs = set(re.findall(r"\\label\{([^}]+)\}", paper.read_text(encoding="utf-8")))
     assert cited() <= theirs

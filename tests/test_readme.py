@@ -1,5 +1,6 @@
 """What the README and the quick start tell a new user to type works, line by line."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -8,19 +9,28 @@ from pathlib import Path
 
 import pytest
 
+import deniable
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def blocks(page: str, language: str) -> list[str]:
     """Return the code blocks of a page in one language."""
-    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    return re.findall(
+        rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL
+    )
 
 
 def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run one line as a shell would, with this interpreter's deniable."""
+    """Run one line as a shell of 100 columns would, with this interpreter's deniable."""
     command = f'deniable() {{ {shlex.quote(sys.executable)} -m deniable.cli "$@"; }}; {line}'
     return subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False
+        ["bash", "-c", command],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "100"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
     )
 
 
@@ -48,9 +58,26 @@ def test_the_python_of_the_readme_works(capsys: pytest.CaptureFixture[str]) -> N
     assert "Chrome" in capsys.readouterr().out
 
 
+def test_the_python_of_the_quick_start_works(tmp_path: Path) -> None:
+    """A device reads its question and makes a report, whatever the encoding of its locale."""
+    labels = ("Firefox", "Vašek's own")
+    question = deniable.Question("browser", labels=labels, protocol=deniable.DE(1.0, 2))
+    (tmp_path / "browser.json").write_text(question.to_json(), encoding="utf-8")
+    (block,) = blocks("docs/quick-start.md", "python")
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8=0", "-c", f"{block}\nassert len(report) == 1\n"],
+        cwd=tmp_path,
+        env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_readme_opens_with_the_two_commands() -> None:
     """Whoever reads ten lines knows how to run it."""
-    opening = "\n".join((ROOT / "README.md").read_text().splitlines()[:10])
+    opening = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:10])
     assert "make demo" in opening
     assert "make test" in opening
 
@@ -62,5 +89,5 @@ def test_every_link_between_pages_leads_somewhere() -> None:
         ROOT / "CONTRIBUTING.md",
         *sorted((ROOT / "docs").glob("*.md")),
     ]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text()):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
