@@ -105,7 +105,9 @@ class Estimates:
         Each interval covers its own true count with probability ``level``, by the normal law that
         a sum of many independent reports follows closely. It holds the counts c for which the
         estimate is within z standard errors *of c*, the score interval, where the variance is
-        known as a function of c; else z estimated standard errors on both sides. An adjusted count
+        known as a function of c; else z estimated standard errors on both sides. Where only a few
+        reports support a rare answer by chance, as with one value in a thousand among a thousand
+        people, their number is no longer near normal and 95 % may be 92 or 97. An adjusted count
         has no interval of its own: the one returned is that of the unbiased count.
         """
         _check_probability("level", level, usual=0.95)
