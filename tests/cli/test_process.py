@@ -14,6 +14,13 @@ from deniable.cli import cli
 from deniable.cli.reference import walk
 
 PYTHON = [sys.executable, "-m", "deniable.cli"]
+# What a shell starts in the background, perhaps these tests, ignores interrupts unless it asks.
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from deniable.cli import main
+main()
+"""
 EXAMPLES = [
     (path, example) for path, command in walk(cli, "deniable") for example in command.examples
 ]
@@ -145,7 +152,7 @@ def test_output_in_ascii(gallery):
 def test_an_interrupt_ends_with_130(gallery):
     """Ctrl-C stops the work with one line, exit code 130 and no traceback."""
     process = subprocess.Popen(
-        [*PYTHON, "privatize", "fruit.json", "-", "-o", "x.bin"],
+        [sys.executable, "-c", INTERRUPTIBLE, "privatize", "fruit.json", "-", "-o", "x.bin"],
         cwd=gallery, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     # More than a pipe holds and less than a batch: when all of it is written the process has read

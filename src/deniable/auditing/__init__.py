@@ -62,7 +62,8 @@ class Audit:
 
     def __str__(self) -> str:
         kind = "exactly" if self.complete else "at least"
-        verdict = "holds" if self.holds else "BROKEN"
+        passed = "holds" if self.complete else "no violation found"
+        verdict = passed if self.holds else "BROKEN"
         found, claimed = f"{self.epsilon:.12g}", f"{self.claimed:.12g}"
         return f"{verdict}: epsilon is {kind} {found}, claimed {claimed} ({self.detail})"
 
