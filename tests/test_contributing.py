@@ -37,7 +37,6 @@ def run(checkout: Path, *arguments: str) -> str:
         capture_output=True,
         encoding="utf-8",
         check=False,
-        timeout=300,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
