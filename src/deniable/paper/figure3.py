@@ -66,8 +66,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
               f"from epsilon {middle:g} to {end:g} divided by {_listed(late)}; from {start:g} to "
               f"{middle:g} by {_listed(early)}",
               all(late[name] < 2 and falls[name] < falls["OLH"] / 10 for name in rappor),
-              f"what little it gains it gains below epsilon = {middle:g}, where the noise of the "
-              "bits still matters beside the collisions"),
+              "little: what less noise leaves beside the collisions"),
     ]  # fmt: skip
 
 
