@@ -137,8 +137,9 @@ def _affordable(protocol: Protocol) -> int:
     """Return how many values are enumerated: all of a small domain, few where each costs much."""
     if protocol.public_words:
         return _SOME_VALUES if protocol.domain_size <= _SOME_VALUES else _FEW_VALUES
-    many = protocol.domain_size <= _MANY_VALUES or protocol.word_count <= _FEW_WORDS
-    return _MANY_VALUES if many else _FEW_VALUES
+    if protocol.domain_size <= _MANY_VALUES:
+        return _MANY_VALUES
+    return 2 * _SOME_VALUES if protocol.word_count <= _FEW_WORDS else _FEW_VALUES
 
 
 def _some_values(domain_size: int, most: int) -> list[int]:

@@ -234,13 +234,15 @@ def _doubt(
             values[places] += weights * counts[index] / sd
         table = values.reshape(-1, system.bits)
         table -= table.mean(axis=1, keepdims=True)
-        out = _standing(table, places, weights / np.sqrt(weights @ weights))
-        if out < least:
-            widened[index] = counts[index] / max(out, 1e-9)
+        unit = weights / np.sqrt(weights @ weights)
+        # A few slopes tell most that stand out; all of them are for those in doubt.
+        if _standing(table, places, unit, _SLOPES[3::12]) < least:
+            out = _standing(table, places, unit, _SLOPES)
+            widened[index] = counts[index] / max(out, 1e-9) if out < least else std_errors[index]
     return widened
 
 
-def _standing(table: Floats, places: Integers, weights: Floats) -> float:
+def _standing(table: Floats, places: Integers, weights: Floats, slopes: Floats) -> float:
     """Return how far out a weighted sum is among those of random values of the same rows.
 
     In standard errors that is sqrt(2 max(s t - K(s))), t being the sum and K the cumulant
@@ -248,7 +250,7 @@ def _standing(table: Floats, places: Integers, weights: Floats) -> float:
     """
     total = float(weights @ table.ravel()[places])
     parts = table[places // table.shape[1]] * weights[:, None]
-    exponents = _SLOPES[:, None, None] * parts
+    exponents = slopes[:, None, None] * parts
     largest = exponents.max(axis=2)
     cumulants = largest + np.log(np.exp(exponents - largest[:, :, None]).mean(axis=2))
-    return math.sqrt(2 * max(0.0, float((_SLOPES * total - cumulants.sum(axis=1)).max())))
+    return math.sqrt(2 * max(0.0, float((slopes * total - cumulants.sum(axis=1)).max())))
