@@ -45,8 +45,9 @@ vectors: $(VENV)/.runtime ## write the test vectors again
 
 .PHONY: lock
 lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to newer versions
-	$(COMPILE) pyproject.toml --group build --output-file requirements/runtime.txt
-	$(COMPILE) pyproject.toml --group build --group dev --all-extras \
+	$(COMPILE) pyproject.toml --group build --extra fast --extra server \
+		--output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml --group build --group dev --extra all \
 		--constraints requirements/runtime.txt --output-file requirements/dev.txt
 	$(COMPILE) requirements/peers.in --output-file requirements/peers.txt
 
