@@ -1,0 +1,99 @@
+"""One group of submissions on its way into a store: the logic that both databases share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deniable.collector.stores.store import Outcome, State, Submission
+
+Row = tuple[int, int, bytes]
+"""The key of a submission: number of the question, day, id."""
+_REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
+"""Refusals of what may have been stored before, when the question or the clock was another."""
+
+
+@dataclass(frozen=True)
+class Openness:
+    """What is open at the moment of a transaction: questions by digest, and days."""
+
+    questions: Mapping[str, tuple[int, State]]
+    sealed_through: int
+    last: int
+
+    def refusal(self, submission: Submission) -> Outcome | None:
+        """Say why a submission cannot be stored, if so."""
+        _, state = self.questions.get(submission.question, (0, State.DELETED))
+        if state is State.DELETED:
+            return Outcome.UNKNOWN
+        if submission.day <= self.sealed_through:
+            return Outcome.SEALED
+        if submission.day > self.last:
+            return Outcome.NOT_YET
+        return Outcome.CLOSED if state is State.CLOSED else None
+
+
+class Group:
+    """Submissions in one transaction, by key and in the order of the keys.
+
+    The sorted order keeps two writers from waiting for each other in a circle, and, ids being
+    random, it is also the order in which reports are kept: nothing tells who came first.
+    """
+
+    def __init__(self, submissions: Sequence[Submission], openness: Openness) -> None:
+        self._submissions = submissions
+        self._refusals = [openness.refusal(submission) for submission in submissions]
+        self._keys: list[Row | None] = []
+        first: dict[Row, Submission] = {}
+        asked: list[Row] = []
+        for submission, refusal in zip(submissions, self._refusals, strict=True):
+            key: Row | None = None
+            if refusal in _REMEMBERED:
+                key = (openness.questions[submission.question][0], submission.day, submission.id)
+                if refusal is None:
+                    first.setdefault(key, submission)
+                else:
+                    asked.append(key)
+            self._keys.append(key)
+        self.fresh = [(*key, first[key].fingerprint) for key in sorted(first)]
+        """Rows to insert unless the key is there: question, day, id, fingerprint."""
+        self._first = first
+        self._asked = asked
+
+    def doubtful(self, inserted: set[Row]) -> list[Row]:
+        """Return the keys whose stored fingerprint decides: there before, or no longer open."""
+        before = [key for key in self._first if key not in inserted]
+        return sorted({*before, *self._asked})
+
+    def bundles(self, inserted: set[Row]) -> list[tuple[int, int, str, int, bytes]]:
+        """Join what was inserted: question, day, source, number of reports, their bytes."""
+        parts: dict[tuple[int, int, str], list[Submission]] = {}
+        for key in sorted(inserted):
+            submission = self._first[key]
+            parts.setdefault((key[0], key[1], submission.source), []).append(submission)
+        return [
+            (*place, sum(s.count for s in found), b"".join([s.reports for s in found]))
+            for place, found in parts.items()
+        ]
+
+    def outcomes(
+        self, inserted: set[Row], stored: Iterable[tuple[int, int, bytes, int]]
+    ) -> list[Outcome]:
+        """Say what became of each; ``stored`` has the fingerprints of the doubtful keys."""
+        known = {(question, day, id): mark for question, day, id, mark in stored}
+        known.update((key, self._first[key].fingerprint) for key in inserted)
+        untold = set(inserted)
+        result = []
+        for submission, refusal, key in zip(
+            self._submissions, self._refusals, self._keys, strict=True
+        ):
+            if key is None or key not in known:
+                result.append(refusal or Outcome.CONFLICT)
+            elif key in untold:
+                untold.remove(key)
+                result.append(Outcome.STORED)
+            elif submission.fingerprint == known[key]:
+                result.append(Outcome.REPEATED)
+            else:
+                result.append(Outcome.CONFLICT)
+        return result

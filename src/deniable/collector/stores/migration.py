@@ -1,0 +1,43 @@
+"""Schema migrations: numbered files of SQL, forward only, each in one transaction.
+
+The migrations *are* the schema: a new store runs all of them. A released file never changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+from deniable.collector.stores.store import StoreBroken
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step of the schema, to ``version``."""
+
+    version: int
+    name: str
+    script: str
+
+
+def migrations(dialect: str) -> list[Migration]:
+    """Return the migrations of ``sqlite`` or ``postgres``, in order."""
+    found = []
+    for file in files(__package__).joinpath("migrations", dialect).iterdir():
+        if file.name.endswith(".sql"):
+            version = int(file.name.split("_")[0])
+            found.append(Migration(version, file.name, file.read_text(encoding="utf-8")))
+    return sorted(found, key=lambda migration: migration.version)
+
+
+def pending(dialect: str, version: int) -> list[Migration]:
+    """Return what brings a store of ``version`` up to date, refusing one of a later release."""
+    known = migrations(dialect)
+    if version > known[-1].version:
+        raise StoreBroken(
+            f"expected a store of schema version {known[-1].version} or earlier, got {version}; "
+            "it was written by a later release: upgrade deniable, or restore the copy that was "
+            "kept when the store was upgraded",
+            value=version,
+        )
+    return [migration for migration in known if migration.version > version]

@@ -1,0 +1,128 @@
+"""Access keys, sweeping and checking in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
+from deniable.collector.stores.store import Key
+
+_SOME_IDS = (
+    "DELETE FROM arrivals WHERE question = %(no)s AND day = %(day)s AND id IN"
+    " (SELECT id FROM arrivals WHERE question = %(no)s AND day = %(day)s LIMIT %(most)s)"
+)
+_OLDEST_IDS = "SELECT min(day) FROM arrivals WHERE question = %s"
+_DURABLE = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+
+
+class Upkeep(PostgresDatabase):
+    """What keeps a store in order."""
+
+    def sweep(self, most: int, retention: int | None = None) -> int:
+        """Remove rows that nobody needs any more."""
+
+        def work(connection: Connection) -> int:
+            ((sealed, today),) = connection.execute("SELECT sealed_through, today() FROM horizon")
+            for no, state in connection.execute("SELECT no, state FROM questions").fetchall():
+                removed = (
+                    _remove_question(connection, no, most)
+                    if state == "deleted"
+                    else _remove_ids(connection, no, most, sealed)
+                )
+                if removed:
+                    return removed
+            if retention is None:
+                return 0
+            return connection.execute(
+                "DELETE FROM tallies WHERE (question, day, source) IN (SELECT question, day, source"
+                " FROM tallies WHERE day < %s AND day <= %s AND source NOT LIKE 'upload:%%'"
+                " LIMIT %s)",
+                (today - retention, sealed, most),
+            ).rowcount
+
+        return self._write(work)
+
+    def keep(self, key: Key) -> bool:
+        """Store an access key."""
+
+        def work(connection: Connection) -> bool:
+            cursor = connection.execute(
+                "INSERT INTO keys VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (key.hash, key.kind, key.role, key.name, key.expires),
+            )
+            return cursor.rowcount == 1
+
+        return self._write(work)
+
+    def key(self, hash: bytes) -> Key | None:
+        """Return the key with this hash."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT * FROM keys WHERE hash = %s", (hash,)).fetchone()
+        return Key(*found) if found else None
+
+    def keys(self, kind: str) -> list[Key]:
+        """Return all keys of a kind."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                'SELECT * FROM keys WHERE kind = %s ORDER BY name COLLATE "C"', (kind,)
+            )
+            return [Key(*row) for row in rows]
+
+    def drop(self, hash: bytes) -> Key | None:
+        """Remove a key and return it."""
+
+        def work(connection: Connection) -> Key | None:
+            found = connection.execute(
+                "DELETE FROM keys WHERE hash = %s RETURNING *", (hash,)
+            ).fetchone()
+            return Key(*found) if found else None
+
+        return self._write(work)
+
+    def check(self) -> Iterator[str]:
+        """Yield a sentence for each thing that is wrong."""
+        with self._reading() as connection:
+            for name, wanted in _DURABLE.items():
+                ((found,),) = connection.execute("SELECT current_setting(%s)", (name,))
+                if found != wanted:
+                    yield f"{name} is {found}: acknowledged submissions can be lost"
+            for table in ("arrivals", "waiting", "tallies", "exclusions"):
+                ((count,),) = connection.execute(
+                    f"SELECT count(*) FROM {table} WHERE question NOT IN (SELECT no FROM questions)"
+                )
+                if count:
+                    yield f"{count} rows of {table} belong to no question"
+            ((count,),) = connection.execute(
+                "SELECT count(*) FROM waiting WHERE n < 1 OR length(reports) < n / 8"
+            )
+            if count:
+                yield f"{count} groups of reports are shorter than their number says"
+
+
+def _remove_ids(connection: Connection, no: int, most: int, sealed: int) -> int:
+    """Remove ids of the question's oldest day, if it is sealed and all of it is folded."""
+    ((day,),) = connection.execute(_OLDEST_IDS, (no,))
+    if day is None or day > sealed:
+        return 0
+    if connection.execute(
+        "SELECT 1 FROM waiting WHERE question = %s AND day = %s LIMIT 1", (no, day)
+    ).fetchone():
+        return 0
+    return connection.execute(_SOME_IDS, {"no": no, "day": day, "most": most}).rowcount
+
+
+def _remove_question(connection: Connection, no: int, most: int) -> int:
+    """Remove some rows of a deleted question, and itself when nothing else is left."""
+    ((day,),) = connection.execute(_OLDEST_IDS, (no,))
+    if day is not None:
+        return connection.execute(_SOME_IDS, {"no": no, "day": day, "most": most}).rowcount
+    for table, key in (("waiting", "no"), ("tallies", "(question, day, source)")):
+        removed = connection.execute(
+            f"DELETE FROM {table} WHERE {key} IN (SELECT {key.strip('()')} FROM {table}"
+            " WHERE question = %s LIMIT %s)",
+            (no, min(most, 100)),
+        ).rowcount
+        if removed:
+            return removed
+    connection.execute("DELETE FROM exclusions WHERE question = %s", (no,))
+    return connection.execute("DELETE FROM questions WHERE no = %s", (no,)).rowcount

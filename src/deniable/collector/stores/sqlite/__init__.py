@@ -1,0 +1,17 @@
+"""The store in one SQLite file, for one collector.
+
+WAL with ``synchronous=FULL``: a commit has returned from fsync before anybody is told. Deleted
+content is overwritten (``secure_delete``). After any error of the disk the connection is given up
+and opened anew, so that no half-finished state of it is trusted.
+"""
+
+from __future__ import annotations
+
+from deniable.collector.stores.sqlite.folding import Folding
+from deniable.collector.stores.sqlite.questions import Questions
+from deniable.collector.stores.sqlite.submissions import Submissions
+from deniable.collector.stores.sqlite.upkeep import Upkeep
+
+
+class SqliteStore(Submissions, Questions, Folding, Upkeep):
+    """A SQLite file; see ``Store`` for what it promises."""

@@ -1,0 +1,56 @@
+"""Opening a SQLite file so that a commit is on the disk, and naming what goes wrong with it."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from deniable.collector.stores.store import StoreBroken, StoreUnavailable
+from deniable.errors import DeniableError
+
+SETTINGS = {
+    "journal_mode": "wal",
+    "synchronous": 2,  # FULL: every commit is synchronised, not only every checkpoint
+    "secure_delete": 1,
+    "foreign_keys": 1,
+    "busy_timeout": 5000,
+    "cache_size": -32768,
+    "wal_autocheckpoint": 1000,
+    "journal_size_limit": 1 << 24,
+}
+_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a file in autocommit, with the settings on which durability rests."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    configure(connection)
+    return connection
+
+
+def configure(connection: sqlite3.Connection) -> None:
+    """Apply the settings, and refuse a file system that does not take them."""
+    for name, value in SETTINGS.items():
+        connection.execute(f"PRAGMA {name} = {value}").fetchall()
+    for name in ("journal_mode", "synchronous"):
+        (found,) = connection.execute(f"PRAGMA {name}").fetchone()
+        if found != SETTINGS[name]:
+            raise StoreUnavailable(
+                f"expected {name} = {SETTINGS[name]} for the store, got {found}; keep it on a "
+                "local disk, where SQLite can have a write-ahead log",
+                value=found,
+            )
+
+
+def describe(error: sqlite3.Error, path: Path) -> DeniableError:
+    """Return the error of the store that an error of SQLite means."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if isinstance(code, int) and code & 0xFF in _BROKEN:
+        return StoreBroken(
+            f"expected a sound SQLite file at {path}, got: {error}; stop, keep a copy, and restore "
+            "the last backup",
+            value=code,
+        )
+    return StoreUnavailable(
+        f"expected to write to {path}, got: {error}; check the disk and its free space", value=code
+    )

@@ -1,0 +1,130 @@
+"""Questions, and what was counted of them, in SQLite."""
+
+from __future__ import annotations
+
+from deniable.collector.stores.sqlite.file import SqliteFile
+from deniable.collector.stores.store import Asked, Outcome, Snapshot, Source, State, Total
+
+_COUNTED = (
+    "question = ? AND day BETWEEN ? AND ?"
+    " AND source NOT IN (SELECT source FROM exclusions WHERE question = ?)"
+)
+
+
+class Questions(SqliteFile):
+    """Questions and their counts."""
+
+    def ask(self, asked: Asked) -> bool:
+        """Store a question, unless it is there."""
+        with self._writing() as connection:
+            cursor = connection.execute(
+                "INSERT INTO questions (digest, document, state, terms) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO NOTHING",
+                (asked.digest, asked.document, asked.state.value, asked.terms),
+            )
+            return cursor.rowcount == 1
+
+    def asked(self, digest: str) -> Asked | None:
+        """Return a question."""
+        return next((asked for asked in self.all_asked(digest)), None)
+
+    def all_asked(self, digest: str | None = None) -> list[Asked]:
+        """Return all questions, or the one with a digest."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT digest, document, state, terms, edition FROM questions"
+                " WHERE state != 'deleted' AND (?1 IS NULL OR digest = ?1) ORDER BY no",
+                (digest,),
+            ).fetchall()
+        return [Asked(row[0], row[1], State(row[2]), row[3], row[4]) for row in rows]
+
+    def change(self, digest: str, *, state: State | None = None, terms: str | None = None) -> bool:
+        """Change the state or the terms of a question."""
+        with self._writing() as connection:
+            cursor = connection.execute(
+                "UPDATE questions SET state = coalesce(?, state), terms = coalesce(?, terms),"
+                " edition = edition + 1 WHERE digest = ? AND state != 'deleted'",
+                (state.value if state else None, terms, digest),
+            )
+            return cursor.rowcount == 1
+
+    def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
+        """Return the number of reports in a range of days, and the edition."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT no, edition FROM questions WHERE digest = ? AND state != 'deleted'",
+                (digest,),
+            ).fetchone()
+            if not found:
+                return 0, 0
+            place = (found[0], first, last, found[0])
+            (n,) = connection.execute(
+                "SELECT coalesce(sum(n), 0) FROM ("
+                f"SELECT n FROM tallies WHERE {_COUNTED} UNION ALL "
+                f"SELECT n FROM waiting WHERE {_COUNTED})",
+                place * 2,
+            ).fetchone()
+            return int(n), found[1]
+
+    def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
+        """Return tallies and waiting reports of one moment."""
+        with self._reading() as connection:
+            no = self._number(digest)
+            place = (no, first, last, no)
+            tallies = connection.execute(
+                f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
+            ).fetchall()
+            waiting = connection.execute(
+                f"SELECT day, source, n, reports FROM waiting WHERE {_COUNTED}", place
+            ).fetchall()
+        return Snapshot(
+            tuple(Total(*row) for row in tallies), tuple(Total(*row) for row in waiting)
+        )
+
+    def sources(self, digest: str) -> list[Source]:
+        """Return who contributed."""
+        with self._reading() as connection:
+            no = self._number(digest)
+            rows = connection.execute(
+                "SELECT source, sum(n), source IN (SELECT source FROM exclusions WHERE question ="
+                " ?1) FROM (SELECT source, n FROM tallies WHERE question = ?1 UNION ALL"
+                " SELECT source, n FROM waiting WHERE question = ?1)"
+                " GROUP BY source ORDER BY source",
+                (no,),
+            ).fetchall()
+        return [Source(row[0], row[1], bool(row[2])) for row in rows]
+
+    def exclude(self, digest: str, source: str, excluded: bool) -> bool:
+        """Leave a source out, or take it in again."""
+        if all(source != found.name for found in self.sources(digest)):
+            return False
+        with self._writing() as connection:
+            no = self._number(digest)
+            connection.execute(
+                "INSERT OR IGNORE INTO exclusions VALUES (?, ?)"
+                if excluded
+                else "DELETE FROM exclusions WHERE question = ? AND source = ?",
+                (no, source),
+            )
+            connection.execute("UPDATE questions SET edition = edition + 1 WHERE no = ?", (no,))
+        return True
+
+    def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
+        """Add a tally as a source of its own."""
+        with self._writing() as connection:
+            no = self._number(digest)
+            if no is None:
+                return Outcome.UNKNOWN
+            found = connection.execute(
+                "SELECT day, fingerprint FROM tallies WHERE question = ? AND source = ?",
+                (no, total.source),
+            ).fetchone()
+            if found:
+                same = found == (total.day, fingerprint)
+                return Outcome.REPEATED if same else Outcome.CONFLICT
+            connection.execute(
+                "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, ?, ?)",
+                (no, total.day, total.source, total.n, fingerprint, total.data),
+            )
+            connection.execute("UPDATE questions SET edition = edition + 1 WHERE no = ?", (no,))
+            return Outcome.STORED

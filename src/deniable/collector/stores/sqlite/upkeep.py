@@ -1,0 +1,121 @@
+"""Access keys, sweeping and checking in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from deniable.collector.stores.sqlite.file import SqliteFile
+from deniable.collector.stores.store import Key
+
+
+class Upkeep(SqliteFile):
+    """What keeps a store in order."""
+
+    def sweep(self, most: int, retention: int | None = None) -> int:
+        """Remove rows that nobody needs any more."""
+        with self._writing() as connection:
+            (sealed,) = connection.execute("SELECT sealed_through FROM horizon").fetchone()
+            for no, state in connection.execute("SELECT no, state FROM questions").fetchall():
+                removed = (
+                    _remove_question(connection, no, most)
+                    if state == "deleted"
+                    else _remove_ids(connection, no, most, sealed)
+                )
+                if removed:
+                    return removed
+            if retention is None:
+                return 0
+            return connection.execute(
+                "DELETE FROM tallies WHERE rowid IN (SELECT rowid FROM tallies WHERE day < ?"
+                " AND day <= ? AND source NOT LIKE 'upload:%' LIMIT ?)",
+                (self._today() - retention, sealed, most),
+            ).rowcount
+
+    def keep(self, key: Key) -> bool:
+        """Store an access key."""
+        with self._writing() as connection:
+            cursor = connection.execute(
+                "INSERT INTO keys VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (key.hash, key.kind, key.role, key.name, key.expires),
+            )
+            return cursor.rowcount == 1
+
+    def key(self, hash: bytes) -> Key | None:
+        """Return the key with this hash."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT * FROM keys WHERE hash = ?", (hash,)).fetchone()
+        return Key(*found) if found else None
+
+    def keys(self, kind: str) -> list[Key]:
+        """Return all keys of a kind."""
+        with self._reading() as connection:
+            rows = connection.execute("SELECT * FROM keys WHERE kind = ? ORDER BY name", (kind,))
+            return [Key(*row) for row in rows.fetchall()]
+
+    def drop(self, hash: bytes) -> Key | None:
+        """Remove a key and return it."""
+        with self._writing() as connection:
+            found = connection.execute(
+                "DELETE FROM keys WHERE hash = ? RETURNING *", (hash,)
+            ).fetchone()
+        return Key(*found) if found else None
+
+    def check(self) -> Iterator[str]:
+        """Yield a sentence for each thing that is wrong."""
+        with self._reading() as connection:
+            for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
+                if said != "ok":
+                    yield said
+            for table in ("arrivals", "waiting", "tallies", "exclusions"):
+                (count,) = connection.execute(
+                    f"SELECT count(*) FROM {table} WHERE question NOT IN (SELECT no FROM questions)"
+                ).fetchone()
+                if count:
+                    yield f"{count} rows of {table} belong to no question"
+            (count,) = connection.execute(
+                "SELECT count(*) FROM waiting WHERE n < 1 OR length(reports) < n / 8"
+            ).fetchone()
+            if count:
+                yield f"{count} groups of reports are shorter than their number says"
+
+
+def _remove_ids(connection: sqlite3.Connection, no: int, most: int, sealed: int) -> int:
+    """Remove ids of the question's oldest day, if it is sealed and all of it is folded."""
+    (day,) = connection.execute(
+        "SELECT min(day) FROM arrivals WHERE question = ?", (no,)
+    ).fetchone()
+    if day is None or day > sealed:
+        return 0
+    if connection.execute(
+        "SELECT 1 FROM waiting WHERE question = ? AND day = ? LIMIT 1", (no, day)
+    ).fetchone():
+        return 0
+    return connection.execute(
+        "DELETE FROM arrivals WHERE question = ?1 AND day = ?2 AND id IN"
+        " (SELECT id FROM arrivals WHERE question = ?1 AND day = ?2 LIMIT ?3)",
+        (no, day, most),
+    ).rowcount
+
+
+def _remove_question(connection: sqlite3.Connection, no: int, most: int) -> int:
+    """Remove some rows of a deleted question, and itself when nothing else is left."""
+    (day,) = connection.execute(
+        "SELECT min(day) FROM arrivals WHERE question = ?", (no,)
+    ).fetchone()
+    if day is not None:
+        return connection.execute(
+            "DELETE FROM arrivals WHERE question = ?1 AND day = ?2 AND id IN"
+            " (SELECT id FROM arrivals WHERE question = ?1 AND day = ?2 LIMIT ?3)",
+            (no, day, most),
+        ).rowcount
+    for table in ("waiting", "tallies"):
+        removed = connection.execute(
+            f"DELETE FROM {table} WHERE rowid IN"
+            f" (SELECT rowid FROM {table} WHERE question = ? LIMIT ?)",
+            (no, min(most, 100)),
+        ).rowcount
+        if removed:
+            return removed
+    connection.execute("DELETE FROM exclusions WHERE question = ?", (no,))
+    return connection.execute("DELETE FROM questions WHERE no = ?", (no,)).rowcount

@@ -1,0 +1,235 @@
+"""What a store promises: the verbs, and the records that they pass about.
+
+A store knows bytes and days and no mathematics: what a report is and how tallies add is told to it.
+Days are whole numbers, counted from 1970-01-01 in UTC. A store is used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from deniable.errors import DeniableError
+
+ANONYMOUS = "anonymous"
+"""The source of submissions that came without a token."""
+
+
+class StoreUnavailable(DeniableError):
+    """The store cannot be reached or written at the moment: nothing was acknowledged."""
+
+
+class StoreBroken(DeniableError):
+    """The store can no longer be trusted: the collector must stop."""
+
+
+class Outcome(Enum):
+    """What became of a submission."""
+
+    STORED = "stored"
+    REPEATED = "repeated"
+    CONFLICT = "conflict"
+    UNKNOWN = "unknown question"
+    CLOSED = "closed question"
+    SEALED = "sealed day"
+    NOT_YET = "day not yet open"
+
+
+class State(Enum):
+    """Whether a question takes reports; a deleted one vanishes as soon as its data are gone."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Reports under an id that the client drew: counted once, however often they come."""
+
+    question: str
+    day: int
+    id: bytes
+    reports: bytes
+    count: int = 1
+    source: str = ANONYMOUS
+
+    @property
+    def fingerprint(self) -> int:
+        """64 bits that tell the same bytes from others after the reports are folded away."""
+        head = sha256(self.id + self.reports).digest()[:8]
+        return int.from_bytes(head, "big", signed=True)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question as the store keeps it; ``edition`` grows with every change to what it counts."""
+
+    digest: str
+    document: str
+    state: State
+    terms: str
+    edition: int = 0
+
+
+@dataclass(frozen=True)
+class Total:
+    """A tally of one source on one day, or the reports of it that are not folded yet."""
+
+    day: int
+    source: str
+    n: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that was counted in a range of days at one moment, excluded sources left out."""
+
+    tallies: tuple[Total, ...]
+    waiting: tuple[Total, ...]
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return sum(total.n for total in (*self.tallies, *self.waiting))
+
+
+@dataclass(frozen=True)
+class Pile:
+    """Some waiting reports of one question, day and source, and the tally they belong to."""
+
+    question: str
+    day: int
+    source: str
+    rows: tuple[int, ...]
+    n: int
+    reports: bytes
+    tally: bytes | None
+    version: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """Who contributed to a question, how much, and whether it is left out."""
+
+    name: str
+    n: int
+    excluded: bool
+
+
+@dataclass(frozen=True)
+class Window:
+    """The days that take reports now; ``alarm`` says why no more days are sealed, if so."""
+
+    first: int
+    last: int
+    alarm: str | None = None
+
+
+@dataclass(frozen=True)
+class Key:
+    """A token, session or login link: only the hash of the secret, and what it may do."""
+
+    hash: bytes
+    kind: str
+    role: str
+    name: str
+    expires: int | None = None
+
+
+class Store(Protocol):
+    """Submissions by (question, day, id), tallies by (question, day, source), and access keys."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+    def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
+        """Store submissions in one transaction that is on the disk when this returns.
+
+        Each comes out as in ``Outcome``, in order. The same id with the same bytes is stored once,
+        with other bytes it is a conflict, within one call too. Whether question and day are open is
+        checked in the same transaction, which holds both against change until it ends.
+        """
+
+    def ask(self, asked: Asked) -> bool:
+        """Store a question; false if it is there already, whose state and terms then stay."""
+
+    def asked(self, digest: str) -> Asked | None:
+        """Return a question, unless it is unknown or deleted."""
+
+    def all_asked(self) -> list[Asked]:
+        """Return all questions that are not deleted, in the order in which they were stored."""
+
+    def change(self, digest: str, *, state: State | None = None, terms: str | None = None) -> bool:
+        """Open, close or delete a question, or replace its terms; false if it is unknown.
+
+        When this returns, no submission that the new state forbids will be acknowledged any more.
+        """
+
+    def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
+        """Return the number of reports counted in a range of days, and the question's edition."""
+
+    def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
+        """Return what was counted in a range of days, each acknowledged report exactly once."""
+
+    def sources(self, digest: str) -> list[Source]:
+        """Return who contributed to a question."""
+
+    def exclude(self, digest: str, source: str, excluded: bool) -> bool:
+        """Leave a source out of every count, or take it in again; false if there is none such."""
+
+    def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
+        """Add a tally that was collected elsewhere as a source of its own, once and for good."""
+
+    def pile(self, least: int, most: int) -> Pile | None:
+        """Return waiting reports to fold next, or None if nothing is worth it.
+
+        A pile holds at most ``most`` bytes, or one group. Days that are sealed come first, however
+        little waits; others only with at least ``least`` bytes waiting.
+        """
+
+    def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
+        """Replace a pile and its tally by the new tally of ``n`` reports, in one transaction.
+
+        False, and nothing changed, if anybody folded any of it in the meantime.
+        """
+
+    def seal(self, *, trust_clock: bool = False) -> Window:
+        """Seal the days that are older than the window, and return what is open then.
+
+        A sealed day never reopens. When the store's clock moved by more than two days since the
+        last call, nothing is sealed and the window carries an alarm, unless ``trust_clock``.
+        """
+
+    def window(self) -> Window:
+        """Return the days that take reports now."""
+
+    def sweep(self, most: int, retention: int | None = None) -> int:
+        """Remove up to ``most`` rows that nobody needs any more, and return how many.
+
+        Those are the ids of days that are sealed and folded, everything of deleted questions, and
+        tallies of days older than ``retention`` days.
+        """
+
+    def keep(self, key: Key) -> bool:
+        """Store an access key; false if its name is taken by another of its kind."""
+
+    def key(self, hash: bytes) -> Key | None:
+        """Return the key with this hash."""
+
+    def keys(self, kind: str) -> list[Key]:
+        """Return all keys of a kind."""
+
+    def drop(self, hash: bytes) -> Key | None:
+        """Remove a key and return it; of two who drop the same key one gets it."""
+
+    def check(self) -> Iterator[str]:
+        """Yield a sentence for each thing that is wrong with the store."""
+
+    def backup(self, target: Path) -> None:
+        """Write a consistent copy to a new file while the collector goes on."""
