@@ -1,0 +1,102 @@
+"""``deniable serve``: a collector that starts with nothing set up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import click
+
+from deniable.cli.group import Command
+from deniable.cli.inputs import read_question
+from deniable.cli.options import FILE
+from deniable.collector.settings import Settings, read_settings, variable
+from deniable.extras import load
+
+
+def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the options of some settings, or of all."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for setting in reversed(fields(Settings)):
+            if names and setting.name not in names:
+                continue
+            option = click.option(
+                f"--{setting.name.replace('_', '-')}",
+                setting.name,
+                type=str if isinstance(setting.default, str) else int,
+                metavar="TEXT" if isinstance(setting.default, str) else "NUMBER",
+                help=f"{setting.metadata['help']} [{variable(setting.name)}; default: "
+                f"{setting.default or 'none'}]",
+            )
+            command = option(command)
+        return click.option("--config", type=FILE, metavar="FILE", help="A TOML file of settings.")(
+            command
+        )
+
+    return decorate
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "deniable serve fruit.json",
+        "deniable serve --store postgresql://user@host/name --host 0.0.0.0 --port 8080",
+        "DENIABLE_STORE=/var/lib/deniable/store.db deniable serve",
+    ],
+)
+@click.argument("questions", nargs=-1, metavar="[QUESTION]...", type=FILE)
+@settings_options()
+def serve(questions: tuple[Path, ...], *, config: Path | None, **options: str | int | None) -> None:
+    """Collect reports on QUESTIONS over HTTP, and estimate from them.
+
+    Creates the store, prints the address and a login link that works once. SIGTERM lets requests
+    that run finish, writes what waits, and ends.
+    """
+    load("uvicorn", "server")
+    from deniable.collector.app import create_app  # noqa: PLC0415 - an extra
+    from deniable.collector.server import Server  # noqa: PLC0415 - the same
+
+    settings = read_settings(options, os.environ, config)
+    login = _prepare(settings, questions)
+
+    def announce(address: str) -> None:
+        click.echo(f"Collecting at {address} into {_shown(settings.store)}")
+        click.echo(f"Log in, once, within ten minutes: {address}/login?key={login}")
+
+    # uvicorn restores this handler and raises the signal again when it has ended in good order.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    server = Server(create_app(settings), settings, announce)
+    server.run()
+    if not server.started:
+        raise click.ClickException(
+            f"expected to listen on {settings.host}:{settings.port}, got a refusal; take another "
+            "--port"
+        )
+
+
+def _prepare(settings: Settings, files: tuple[Path, ...]) -> str:
+    """Create the store, ask the questions, and return the secret of a login link."""
+    from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create  # noqa: PLC0415
+    from deniable.collector.questions import Terms, write_terms  # noqa: PLC0415
+    from deniable.collector.stores import open_store  # noqa: PLC0415
+    from deniable.collector.stores.store import Asked, State  # noqa: PLC0415
+
+    store = open_store(settings.store, window=settings.window)
+    try:
+        for file in files:
+            question = read_question(file)
+            store.ask(Asked(question.digest, question.to_json(), State.OPEN, write_terms(Terms())))
+            click.echo(f"Asking {question.name!r}: {question.digest}")
+        return create(store, LOGIN, Role.ADMIN, seconds=LOGIN_SECONDS) or ""
+    finally:
+        store.close()
+
+
+def _shown(store: str) -> str:
+    """Return the address of a store without a password."""
+    head, at, tail = store.rpartition("@")
+    return f"{head.split('://')[0]}://…@{tail}" if at else store

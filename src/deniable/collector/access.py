@@ -1,0 +1,148 @@
+"""Who may what: roles, tokens, sessions, and login links that work once.
+
+A secret has 256 random bits and is shown once; the store has only its SHA-256. A login link opens a
+form, and only the form's POST uses it up, since previewers follow links.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import sha256
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+
+from deniable.collector.problems import Forbidden, Unauthorized
+from deniable.collector.readers import Readers
+from deniable.collector.stores.store import Key, Store
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+COOKIE = "deniable_session"
+TOKEN, SESSION, LOGIN = "token", "session", "login"
+LOGIN_SECONDS = 600
+SESSION_SECONDS = 7 * 86400
+_FRESH = 2.0
+_MOST = 1024
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Role(Enum):
+    """What a route demands, and what a token grants."""
+
+    PUBLIC = "public"
+    RELAY = "relay"
+    VIEWER = "viewer"
+    ADMIN = "admin"
+
+    def grants(self, demanded: Role) -> bool:
+        """Tell whether a token of this role may use a route that demands another."""
+        return self is Role.ADMIN or demanded in (self, Role.PUBLIC)
+
+
+TOKEN_ROLES = (Role.VIEWER, Role.RELAY, Role.ADMIN)
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who makes a request: the role and name of the token."""
+
+    role: Role
+    name: str
+
+
+def hashed(secret: str) -> bytes:
+    """Return what the store keeps of a secret."""
+    return sha256(secret.encode("utf-8", "replace")).digest()
+
+
+def create(
+    store: Store, kind: str, role: Role, *, name: str | None = None, seconds: int | None = None
+) -> str | None:
+    """Store a new key and return its secret; None if the name is taken."""
+    secret = f"dn_{secrets.token_urlsafe(32)}"
+    expires = None if seconds is None else int(time.time()) + seconds
+    key = Key(hashed(secret), kind, role.value, name or secrets.token_hex(8), expires)
+    return secret if store.keep(key) else None
+
+
+def use_login(store: Store, secret: str) -> str | None:
+    """Turn a login link into a session, once; None if it is used up or too old."""
+    for kind in (LOGIN, SESSION):
+        for key in store.keys(kind):
+            if _expired(key):
+                store.drop(key.hash)
+    found = store.key(hashed(secret))
+    if found is None or found.kind != LOGIN or store.drop(found.hash) is None:
+        return None
+    return create(store, SESSION, Role(found.role), seconds=SESSION_SECONDS)
+
+
+def _expired(key: Key) -> bool:
+    return key.expires is not None and key.expires < time.time()
+
+
+class Access:
+    """Finds who makes a request; what it found is remembered for a moment."""
+
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._known: dict[bytes, tuple[float, Key | None]] = {}
+
+    async def demand(self, connection: HTTPConnection, role: Role) -> Holder | None:
+        """Return who makes a request, or refuse it; a public route asks nobody."""
+        if role is Role.PUBLIC:
+            return None
+        holder = await self.bearer(connection.headers.get("authorization"))
+        if holder is None:
+            holder = await self._find(connection.cookies.get(COOKIE, ""), SESSION)
+            if holder is not None and connection.scope["method"] not in _SAFE:
+                check_origin(connection)
+        if holder is None:
+            raise Unauthorized("expected a token or a session, got none that is valid; log in")
+        if not holder.role.grants(role):
+            raise Forbidden(f"expected the role {role.value}, got {holder.role.value}")
+        return holder
+
+    async def bearer(self, header: str | None) -> Holder | None:
+        """Return the holder of the token in an Authorization header; None if there is no header."""
+        if header is None:
+            return None
+        scheme, _, secret = header.partition(" ")
+        holder = await self._find(secret.strip(), TOKEN) if scheme.lower() == "bearer" else None
+        if holder is None:
+            raise Unauthorized("expected a valid token after Bearer, got none; make a new one")
+        return holder
+
+    async def _find(self, secret: str, kind: str) -> Holder | None:
+        if not secret:
+            return None
+        hash, now = hashed(secret), time.monotonic()
+        at, key = self._known.get(hash, (-_FRESH, None))
+        if now - at >= _FRESH:
+            key = await self._readers.run(lambda store: store.key(hash))
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[hash] = now, key
+        if key is None or key.kind != kind or _expired(key) or not compare_digest(key.hash, hash):
+            return None
+        return Holder(Role(key.role), key.name)
+
+    def forget(self) -> None:
+        """Look everybody up again."""
+        self._known.clear()
+
+
+def check_origin(connection: HTTPConnection) -> None:
+    """Refuse a form that another site sent with the visitor's cookie."""
+    site = connection.headers.get("sec-fetch-site")
+    origin = connection.headers.get("origin")
+    if site is not None:
+        same = site in ("same-origin", "none")
+    else:
+        same = origin is not None and origin.partition("://")[2] == connection.headers.get("host")
+    if not same:
+        raise Forbidden("expected a form of this site, got one of another")

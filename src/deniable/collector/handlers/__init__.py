@@ -1,0 +1,1 @@
+"""Handlers: parse a request, call one noun, answer. No SQL and no mathematics."""

@@ -1,0 +1,140 @@
+"""Questions over HTTP: create, list, read, change, delete."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from starlette.responses import Response
+
+from deniable.collector import mathematics
+from deniable.collector.operations import Call, answer
+from deniable.collector.problems import Conflict, InvalidRequest, TooLarge, UnknownQuestion
+from deniable.collector.questions import Terms, read_terms, write_terms
+from deniable.collector.stores.store import Asked, State
+from deniable.question import Question
+
+_FOREVER = "public, max-age=31536000, immutable"
+_EVER = 1 << 40
+"""A day after all days."""
+
+
+class Change(msgspec.Struct, forbid_unknown_fields=True):
+    """What may be changed about a question; what is left out stays."""
+
+    state: Literal["open", "closed"] | None = None
+    origins: tuple[str, ...] | None = None
+    minimum: int | None = None
+
+
+async def create(call: Call) -> Response:
+    """Store a question; one that is there already stays as it is."""
+    settings = call.parts.settings
+    call.query()
+    document = await call.body(settings.question_limit)
+    question = Question.from_json(document)
+    size = question.protocol.report_dtype.itemsize
+    if size > settings.report_limit:
+        raise TooLarge(
+            f"expected reports of at most {settings.report_limit} bytes, got {size}; take another "
+            "protocol, or raise report_limit",
+            limit=settings.report_limit,
+        )
+    text = question.to_json()
+    tally = await call.parts.child.run(mathematics.empty_size, text)
+    if tally > settings.tally_limit:
+        raise TooLarge(
+            f"expected tallies of at most {settings.tally_limit} bytes, got {tally}; take another "
+            "protocol, or raise tally_limit",
+            limit=settings.tally_limit,
+        )
+    asked = Asked(question.digest, text, State.OPEN, write_terms(Terms()))
+    new = await call.parts.writer.run(lambda store: store.ask(asked))
+    if not new and await call.parts.readers.run(lambda store: store.asked(asked.digest)) is None:
+        raise Conflict("expected a new question, got one that is being deleted; try again later")
+    response = answer({"digest": question.digest, "name": question.name}, 201 if new else 200)
+    response.headers["location"] = f"/v1/questions/{question.digest}"
+    return response
+
+
+async def index(call: Call) -> Response:
+    """List the questions."""
+    call.query()
+    asked = await call.parts.readers.run(
+        lambda store: [
+            (found, *store.standing(found.digest, 0, _EVER)) for found in store.all_asked()
+        ]
+    )
+    return answer({"questions": [_status(found, n) for found, n, _ in asked]})
+
+
+async def read(call: Call) -> Response:
+    """Return the document of a question, which never changes."""
+    call.query()
+    known = await call.known()
+    tag = f'"{known.asked.digest}"'
+    headers = {"etag": tag, "cache-control": _FOREVER, "content-type": "application/json"}
+    if call.request.headers.get("if-none-match") in (tag, "*"):
+        return Response(status_code=304, headers=headers)
+    return Response(known.asked.document, headers=headers)
+
+
+async def status(call: Call) -> Response:
+    """Return the state and the settings of a question."""
+    call.query()
+    digest = (await call.known()).asked.digest
+
+    asked, (n, _) = await call.parts.readers.run(
+        lambda store: (store.asked(digest), store.standing(digest, 0, _EVER))
+    )
+    if asked is None:
+        raise UnknownQuestion("expected a question that is asked here, got one that is deleted")
+    return answer(_status(asked, n))
+
+
+async def change(call: Call) -> Response:
+    """Open or close a question, or change its settings."""
+    call.query()
+    digest = (await call.known()).asked.digest
+    try:
+        wanted = msgspec.json.decode(await call.body(1 << 16), type=Change)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidRequest(
+            f"expected a JSON object with state, origins or minimum, got: {error}"
+        ) from error
+    asked = await call.parts.readers.run(lambda store: store.asked(digest))
+    before = read_terms(asked.terms) if asked else Terms()
+    terms = Terms(
+        origins=before.origins if wanted.origins is None else wanted.origins,
+        minimum=before.minimum if wanted.minimum is None else wanted.minimum,
+    ).checked()
+    state = State(wanted.state) if wanted.state else None
+    found = await call.parts.writer.run(
+        lambda store: store.change(digest, state=state, terms=write_terms(terms))
+    )
+    call.parts.questions.forget(digest)
+    if not found:
+        raise UnknownQuestion("expected a question that is asked here, got one that is deleted")
+    return await status(call)
+
+
+async def delete(call: Call) -> Response:
+    """Delete a question with all its data; rows vanish within the next minutes."""
+    call.query()
+    digest = (await call.known()).asked.digest
+    await call.parts.writer.run(lambda store: store.change(digest, state=State.DELETED))
+    call.parts.questions.forget(digest)
+    return Response(status_code=204)
+
+
+def _status(asked: Asked, n: int) -> dict[str, object]:
+    document = msgspec.json.decode(asked.document, type=dict[str, object])
+    terms = read_terms(asked.terms)
+    return {
+        "digest": asked.digest,
+        "name": document["name"],
+        "state": asked.state.value,
+        "reports": n,
+        "origins": terms.origins,
+        "minimum": terms.minimum,
+    }

@@ -1,0 +1,150 @@
+"""The child process in which tallies are added and estimates are made.
+
+No compiler and no long NumPy call runs on the event loop. The functions below are pure: documents
+and bytes in, bytes out; the mathematics itself is the library's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from statistics import NormalDist
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from deniable.estimates import Estimates
+from deniable.protocol import Tally
+from deniable.question import Question
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
+_LEVEL = 0.95
+_TWO_SIDED = NormalDist().inv_cdf((1 + _LEVEL) / 2)
+
+
+@lru_cache(maxsize=32)
+def _question(document: str) -> Question:
+    return Question.from_json(document)
+
+
+def warm_up() -> None:
+    """Do nothing, so that the child is there before it is needed."""
+
+
+def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
+    """Add reports to a tally; return the new one and its number of reports."""
+    question = _question(document)
+    total = question.tally(question.parse(reports))
+    if tally is not None:
+        total += Tally.from_bytes(tally)
+    return total.to_bytes(), total.n
+
+
+def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bytes:
+    """Add up the tallies and the reports of a range of days."""
+    question = _question(document)
+    total = question.tally(question.parse(reports) for reports in waiting)
+    for tally in tallies:
+        total += Tally.from_bytes(tally)
+    return total.to_bytes()
+
+
+def check_upload(document: str, data: bytes) -> tuple[bytes, int]:
+    """Read a tally that was collected elsewhere, and return it with its number of reports."""
+    question, tally = _question(document), Tally.from_bytes(data)
+    question.estimate(tally, None if question.labels is not None else ["?"])
+    # Adding refuses a tally that names another question, or none.
+    total = question.tally(iter(())) + tally
+    return total.to_bytes(), total.n
+
+
+def empty_size(document: str) -> int:
+    """Return the size of the question's empty tally, the smallest that a day can have."""
+    return len(_question(document).tally(iter(())).to_bytes())
+
+
+def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:
+    """Estimate from a tally, and return the result in one of ``FORMATS``."""
+    return _render(_estimates(document, tally, candidates), form, _question(document).name)
+
+
+def _estimates(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
+    question = _question(document)
+    return question.estimate(Tally.from_bytes(tally), candidates)
+
+
+def _render(estimates: Estimates, form: str, title: str) -> bytes:
+    if form == "csv":
+        return estimates.to_csv().encode()
+    if form == "html":
+        return estimates.to_html(title=title).encode()
+    return estimates.to_json().encode()
+
+
+def compare(document: str, before: bytes, after: bytes, candidates: list[str] | None) -> bytes:
+    """Compare the shares of two tallies that have no report in common, answer by answer."""
+    first = _estimates(document, before, candidates)
+    second = _estimates(document, after, candidates)
+    change = second.frequencies - first.frequencies
+    error = np.hypot(first.std_errors / first.n, second.std_errors / second.n)
+    columns = {
+        "label": first.labels or range(len(first)),
+        "before": first.frequencies.tolist(),
+        "after": second.frequencies.tolist(),
+        "change": change.tolist(),
+        "std_error": error.tolist(),
+        "lower": (change - _TWO_SIDED * error).tolist(),
+        "upper": (change + _TWO_SIDED * error).tolist(),
+    }
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    head = {"n_before": first.n, "n_after": second.n, "level": _LEVEL}
+    return json.dumps({**head, "changes": rows}, ensure_ascii=False).encode()
+
+
+@dataclass
+class Mathematics:
+    """One child process; a new one is started when it ends unexpectedly."""
+
+    _pool: ProcessPoolExecutor | None = None
+
+    async def run(
+        self,
+        function: Callable[Parameters, Result],
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Result:
+        """Run one of the functions above in the child."""
+        for attempt in (1, 2):
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(
+                    1, mp_context=get_context("spawn"), initializer=_ignore_signals
+                )
+            try:
+                future = self._pool.submit(function, *args, **kwargs)
+                return await asyncio.wrap_future(future)
+            except BrokenProcessPool:
+                self._pool = None
+                if attempt == 2:
+                    raise
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """End the child."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _ignore_signals() -> None:
+    """Leave it to the parent to end this process: a terminal signals both."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)

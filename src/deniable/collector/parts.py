@@ -1,0 +1,69 @@
+"""The parts of a running collector, made once and handed to whoever needs them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from deniable.collector import mathematics
+from deniable.collector.access import Access
+from deniable.collector.counters import Counters
+from deniable.collector.housekeeping import Housekeeping
+from deniable.collector.mathematics import Mathematics
+from deniable.collector.publishing import Publisher
+from deniable.collector.questions import Questions
+from deniable.collector.readers import Readers
+from deniable.collector.settings import Settings
+from deniable.collector.stores.store import Store
+from deniable.collector.writer import Writer
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that handlers use."""
+
+    settings: Settings
+    writer: Writer
+    readers: Readers
+    questions: Questions
+    access: Access
+    counters: Counters
+    child: Mathematics
+    publisher: Publisher
+    housekeeping: Housekeeping
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Start what runs beside the requests; at the end write what waits and stop."""
+        await self.writer.start()
+        warm = asyncio.create_task(self.child.run(mathematics.warm_up))
+        keeper = asyncio.create_task(self.housekeeping.run())
+        try:
+            yield
+        finally:
+            for task in (keeper, warm):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+            await self.writer.close()
+            self.readers.close()
+            self.child.close()
+
+
+def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
+    """Make the parts; nothing runs yet."""
+    writer, readers = Writer(opener, most=settings.queue_limit), Readers(opener)
+    counters, child = Counters(), Mathematics()
+    return Parts(
+        settings=settings,
+        writer=writer,
+        readers=readers,
+        questions=Questions(readers),
+        access=Access(readers),
+        counters=counters,
+        child=child,
+        publisher=Publisher(settings, readers, child),
+        housekeeping=Housekeeping(settings, writer, readers, child, counters),
+    )

@@ -1,0 +1,169 @@
+"""Problems: the one table from errors to statuses, and their form (RFC 9457).
+
+Every answer that is no success has the media type ``application/problem+json`` and a type from this
+table; the framework's own refusals and a failure inside are no exception.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+
+from deniable.collector.stores.store import StoreBroken, StoreUnavailable
+from deniable.errors import (
+    DeniableError,
+    IncompatibleTally,
+    InvalidDocument,
+    InvalidParameter,
+    InvalidReport,
+    OutOfDomain,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Refusal(DeniableError):
+    """A request that cannot be granted; ``extra`` goes into the problem document."""
+
+    def __init__(self, message: str, *, value: object = None, **extra: str | int) -> None:
+        super().__init__(message, value=value)
+        self.extra = extra
+
+
+class InvalidRequest(Refusal):
+    """A request that is not understood."""
+
+
+class Unauthorized(Refusal):
+    """No token, or one that is not known."""
+
+
+class Forbidden(Refusal):
+    """A token of another role, or a form of another site."""
+
+
+class OriginRefused(Refusal):
+    """A page of a site that the question does not list."""
+
+
+class UnknownQuestion(Refusal):
+    """No question has this digest."""
+
+
+class NotFound(Refusal):
+    """Nothing is there."""
+
+
+class MethodRefused(Refusal):
+    """The resource has other methods."""
+
+
+class Conflict(Refusal):
+    """The same id with other bytes, or another state than the request supposes."""
+
+
+class TooFewReports(Refusal):
+    """Fewer reports than the question shows estimates for."""
+
+
+class Closed(Refusal):
+    """The question takes no reports any more."""
+
+
+class TooLarge(Refusal):
+    """More bytes than the limit."""
+
+
+class OutsideWindow(Refusal):
+    """The day is sealed, or has not come yet."""
+
+
+class TooCostly(Refusal):
+    """An estimate that is better made elsewhere."""
+
+
+class QueueFull(Refusal):
+    """More submissions than can be written at the moment."""
+
+
+class Stopping(Refusal):
+    """The collector is about to end."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The type, status and title of a problem."""
+
+    type: str
+    status: int
+    title: str
+    retry_after: int | None = None
+
+
+PROBLEMS: dict[type[Exception], Problem] = {
+    InvalidRequest: Problem("invalid-request", 400, "The request is not understood"),
+    InvalidParameter: Problem("invalid-request", 400, "The request is not understood"),
+    OutOfDomain: Problem("invalid-request", 400, "The request is not understood"),
+    InvalidReport: Problem("invalid-report", 400, "No client of this question can have sent this"),
+    InvalidDocument: Problem("invalid-document", 400, "The document is foreign or altered"),
+    IncompatibleTally: Problem("invalid-document", 400, "The document is foreign or altered"),
+    Unauthorized: Problem("unauthorized", 401, "A token is needed"),
+    Forbidden: Problem("forbidden", 403, "The token does not allow this"),
+    OriginRefused: Problem("origin-refused", 403, "The question does not list this site"),
+    UnknownQuestion: Problem("unknown-question", 404, "No such question"),
+    NotFound: Problem("not-found", 404, "Nothing is here"),
+    MethodRefused: Problem("method-refused", 405, "Not with this method"),
+    Conflict: Problem("conflict", 409, "Something else is there already"),
+    TooFewReports: Problem("too-few-reports", 409, "Too few reports to show estimates"),
+    Closed: Problem("question-closed", 410, "The question is closed"),
+    TooLarge: Problem("too-large", 413, "More bytes than the limit"),
+    OutsideWindow: Problem("outside-window", 422, "The day is not open"),
+    TooCostly: Problem("too-costly", 422, "The estimate is too costly for the collector"),
+    QueueFull: Problem("queue-full", 503, "Too many submissions at once", retry_after=1),
+    Stopping: Problem("stopping", 503, "The collector is about to end", retry_after=5),
+    StoreUnavailable: Problem("store-unavailable", 503, "The store does not answer", retry_after=2),
+    StoreBroken: Problem("store-unavailable", 503, "The store does not answer", retry_after=60),
+    Exception: Problem("internal", 500, "Something went wrong inside"),
+}
+
+_FRAMEWORK: dict[int, type[Refusal]] = {404: NotFound, 405: MethodRefused, 413: TooLarge}
+
+
+def find_problem(error: BaseException) -> Problem:
+    """Return the row of the table that an error belongs to, by its nearest class."""
+    return next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
+
+
+def own(error: Exception) -> Exception:
+    """Turn the framework's refusals into ours."""
+    if isinstance(error, HTTPException):
+        kind = _FRAMEWORK.get(error.status_code, InvalidRequest)
+        return kind(f"expected another request, got one refused as {error.detail!r}")
+    return error
+
+
+def render(error: Exception) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    """Return status, headers and body of a problem; one inside gives no detail away."""
+    found = find_problem(error)
+    document: dict[str, object] = {
+        "type": f"urn:deniable:{found.type}",
+        "title": found.title,
+        "status": found.status,
+    }
+    if found.status not in (500, 503):
+        document["detail"] = str(error)
+    if isinstance(error, Refusal):
+        document |= error.extra
+    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    headers = [
+        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    if found.retry_after is not None:
+        headers.append((b"retry-after", b"%d" % found.retry_after))
+    if found.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    return found.status, headers, body

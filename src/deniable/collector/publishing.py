@@ -1,0 +1,138 @@
+"""What readers see: sums of tallies, which move only when enough new reports have come.
+
+A published sum stays as it is until the question's minimum of new reports has arrived. That is for
+sense, and so that nobody watches single arrivals; it is not what makes reports private.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from deniable.collector import mathematics
+from deniable.collector.mathematics import Mathematics
+from deniable.collector.problems import TooCostly, TooFewReports
+from deniable.collector.questions import Known
+from deniable.collector.readers import Readers
+from deniable.collector.settings import MIB, Settings
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Published:
+    """The sum of a range of days as it was last shown."""
+
+    n: int
+    edition: int
+    tally: bytes
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range of days, both ends included."""
+
+    first: int
+    last: int
+
+
+class Recent(Generic[Key, Value]):
+    """The values used last, up to a number of bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        """Return a value if it is still there."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Keep a value, dropping the oldest where that is too much."""
+        _, before = self._kept.pop(key, (None, 0))
+        self._kept[key] = value, size
+        self._size += size - before
+        while self._size > self._most and len(self._kept) > 1:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self._size -= gone
+
+
+class Publisher:
+    """Sums and estimates, from memory where nothing has changed."""
+
+    def __init__(self, settings: Settings, readers: Readers, child: Mathematics) -> None:
+        self._settings, self._readers, self._child = settings, readers, child
+        self._sums: Recent[tuple[str, Range], Published] = Recent(64 * MIB)
+        self._results: Recent[tuple[object, ...], bytes] = Recent(32 * MIB)
+        self._turn = asyncio.Lock()
+
+    async def total(self, known: Known, days: Range) -> Published:
+        """Return the published sum of a range of days."""
+        digest, place = known.asked.digest, (known.asked.digest, days)
+        minimum = known.terms.minimum or self._settings.minimum
+        n, edition = await self._readers.run(
+            lambda store: store.standing(digest, days.first, days.last)
+        )
+        if n < minimum:
+            raise TooFewReports(
+                f"expected at least {minimum} reports before estimates are shown, got fewer",
+                minimum=minimum,
+            )
+        before = self._sums.get(place)
+        if before and before.edition == edition and 0 <= n - before.n < minimum:
+            return before
+        snapshot = await self._readers.run(
+            lambda store: store.snapshot(digest, days.first, days.last)
+        )
+        tally = await self._child.run(
+            mathematics.add_up,
+            known.asked.document,
+            [total.data for total in snapshot.tallies],
+            [total.data for total in snapshot.waiting],
+        )
+        found = Published(snapshot.n, edition, tally)
+        self._sums.put(place, found, len(tally))
+        return found
+
+    async def estimate(
+        self, known: Known, days: Range, candidates: tuple[str, ...] | None, form: str
+    ) -> bytes:
+        """Return the estimates of a range of days in one of the formats."""
+        async with self._turn:
+            published = await self.total(known, days)
+            self._check_cost(published.n, candidates)
+            place = (known.asked.digest, days, candidates, form, published.n, published.edition)
+            if found := self._results.get(place):
+                return found
+            asked = None if candidates is None else list(candidates)
+            result = await self._child.run(
+                mathematics.estimate, known.asked.document, published.tally, asked, form
+            )
+            self._results.put(place, result, len(result))
+            return result
+
+    async def compare(
+        self, known: Known, ranges: tuple[Range, Range], candidates: tuple[str, ...] | None
+    ) -> bytes:
+        """Compare two ranges of days that do not overlap."""
+        async with self._turn:
+            before, after = [await self.total(known, days) for days in ranges]
+            self._check_cost(before.n + after.n, candidates)
+            asked = None if candidates is None else list(candidates)
+            return await self._child.run(
+                mathematics.compare, known.asked.document, before.tally, after.tally, asked
+            )
+
+    def _check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
+        if candidates is not None and n * len(candidates) > self._settings.estimate_limit:
+            raise TooCostly(
+                f"expected at most {self._settings.estimate_limit} reports times candidates, got "
+                f"{n * len(candidates)}; fetch the tally with `deniable pull` and estimate there",
+                limit=self._settings.estimate_limit,
+            )

@@ -1,0 +1,117 @@
+"""The interface: every operation of the collector, in one list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+from starlette.routing import Route, Router
+
+from deniable.collector import openapi
+from deniable.collector.access import Role
+from deniable.collector.handlers import questions, reading, status
+from deniable.collector.operations import Call, Operation, Parameter, Resource
+from deniable.collector.pages import login
+from deniable.collector.parts import Parts
+from deniable.collector.submission import Submissions
+
+if TYPE_CHECKING:
+    from starlette.types import Lifespan
+
+_DAY = {"type": "string", "format": "date"}
+_TEXT = {"type": "string"}
+_JSON, _BYTES, _HTML = "application/json", "application/octet-stream", "text/html"
+
+DIGEST = Parameter(
+    "digest", "The SHA-256 of the question.", {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    where="path", required=True,
+)  # fmt: skip
+UPLOAD = Parameter(
+    "id", "16 random bytes in hexadecimal.", {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    where="path", required=True,
+)  # fmt: skip
+SOURCE = Parameter(
+    "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
+    required=True,
+)  # fmt: skip
+DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
+RANGE = (
+    Parameter("from", "The first day; all days by default.", _DAY),
+    Parameter("to", "The last day.", _DAY),
+)
+READING = (
+    *RANGE,
+    Parameter("compare_from", "The first day of a second range to compare with.", _DAY),
+    Parameter("compare_to", "The last day of the second range.", _DAY),
+    Parameter("format", "The form of the answer.", {"enum": ["json", "csv", "html"]}),
+    Parameter("candidate", "An answer to estimate; repeat it.",
+              {"type": "array", "items": _TEXT}),
+)  # fmt: skip
+_BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
+
+REPORTS = "/v1/questions/{digest}/reports"
+QUESTION = "/v1/questions/{digest}"
+
+
+async def _describe(call: Call) -> Response:
+    call.query()
+    return Response(openapi.render(OPERATIONS), headers={"content-type": _JSON})
+
+
+OPERATIONS = [
+    Operation("POST", REPORTS, Role.PUBLIC, None, "Submit a report.",
+              (DIGEST, DAY), {_BYTES: _BINARY}, {204: None}, application=Submissions),
+    Operation("GET", QUESTION, Role.PUBLIC, questions.read, "Read a question.",
+              (DIGEST,), answers={200: _JSON, 304: None}),
+    Operation("POST", "/v1/questions", Role.ADMIN, questions.create, "Ask a question.",
+              (), {_JSON: {"type": "object"}}, {200: _JSON, 201: _JSON}),
+    Operation("GET", "/v1/questions", Role.VIEWER, questions.index, "List the questions."),
+    Operation("PATCH", QUESTION, Role.ADMIN, questions.change,
+              "Open or close a question, or change its settings.",
+              (DIGEST,), {_JSON: openapi.CHANGE}),
+    Operation("DELETE", QUESTION, Role.ADMIN, questions.delete,
+              "Delete a question with all its data.", (DIGEST,), answers={204: None}),
+    Operation("GET", QUESTION + "/status", Role.VIEWER, questions.status,
+              "Read the state and the settings of a question.", (DIGEST,)),
+    Operation("GET", QUESTION + "/estimates", Role.VIEWER, reading.estimates,
+              "Estimate how many people gave each answer.", (DIGEST, *READING),
+              answers={200: openapi.ESTIMATES}),
+    Operation("POST", QUESTION + "/estimates", Role.VIEWER, reading.estimates_of,
+              "The same, with candidates in the body.", (DIGEST,), {_JSON: openapi.WANTED},
+              {200: openapi.ESTIMATES}),
+    Operation("GET", QUESTION + "/tally", Role.VIEWER, reading.tally,
+              "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
+    Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, reading.upload,
+              "Add a tally that was collected elsewhere.", (DIGEST, UPLOAD, DAY),
+              {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
+    Operation("GET", QUESTION + "/sources", Role.VIEWER, reading.sources,
+              "List who contributed.", (DIGEST,)),
+    Operation("PUT", QUESTION + "/sources/{source}", Role.ADMIN, reading.exclude,
+              "Leave a source out of every count, or take it in again.", (DIGEST, SOURCE),
+              {_JSON: openapi.EXCLUSION}),
+    Operation("GET", "/v1/counters", Role.VIEWER, status.counters,
+              "What was accepted, repeated and refused since the start."),
+    Operation("GET", "/healthz", Role.PUBLIC, status.healthz, "Whether the process answers."),
+    Operation("GET", "/readyz", Role.PUBLIC, status.readyz, "Whether submissions are stored."),
+    Operation("GET", "/metrics", Role.VIEWER, status.metrics, "The counters for Prometheus.",
+              answers={200: "text/plain"}),
+    Operation("GET", "/openapi.json", Role.PUBLIC, _describe, "This document."),
+    Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
+              (Parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
+    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (),
+              {"application/x-www-form-urlencoded": openapi.LOGIN}, {303: None}),
+    Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
+              answers={303: None}),
+    Operation("GET", "/", Role.VIEWER, login.home, "The questions.", answers={200: _HTML}),
+]  # fmt: skip
+
+
+def build_router(parts: Parts, lifespan: Lifespan[object] | None = None) -> Router:
+    """Return the router of all operations, one resource for each path."""
+    paths = dict.fromkeys(operation.path for operation in OPERATIONS)
+    routes = [
+        Route(path, Resource([found for found in OPERATIONS if found.path == path], parts))
+        for path in paths
+    ]
+    return Router(routes, lifespan=lifespan, redirect_slashes=False)

@@ -1,0 +1,114 @@
+"""Settings of the collector: one frozen dataclass, from which everything else derives.
+
+A field is a command-line option (``--body-limit``), an environment variable
+(``DENIABLE_BODY_LIMIT``), a key of the settings file (``body_limit``) and a row of the table in
+docs/collector.md. An option wins over the environment, the environment over the file.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import msgspec
+
+from deniable.errors import InvalidParameter
+
+PREFIX = "DENIABLE_"
+MIB = 1 << 20
+
+
+def _number(default: int, help: str, *, least: int = 0) -> int:
+    return field(default=default, metadata={"help": help, "least": least})
+
+
+def _text(default: str, help: str) -> str:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings, each with its default and one sentence of help."""
+
+    store: str = _text("deniable.db", "Where to keep everything: a file, or postgresql://….")
+    host: str = _text("127.0.0.1", "The address to listen on.")
+    port: int = _number(8000, "The port to listen on; 0 takes a free one.")
+    url: str = _text(
+        "", "The public address, if a proxy stands in front; https makes cookies secure."
+    )
+    minimum: int = _number(
+        100, "The fewest new reports before estimates appear or move, unless a question says.",
+        least=1,
+    )  # fmt: skip
+    window: int = _number(7, "For how many days back submissions are taken.", least=1)
+    retention: int = _number(0, "After how many days tallies are deleted; 0 keeps them.")
+    body_limit: int = _number(8 * MIB, "The largest submission of a relay, in bytes.", least=1024)
+    report_limit: int = _number(32 * 1024, "The largest report, in bytes.", least=1)
+    question_limit: int = _number(MIB, "The largest question document, in bytes.", least=1024)
+    tally_limit: int = _number(16 * MIB, "The largest tally, in bytes.", least=1024)
+    estimate_limit: int = _number(
+        4_000_000_000, "The most reports times candidates of one estimate.", least=1
+    )
+    queue_limit: int = _number(4096, "How many submissions may wait to be written.", least=1)
+    queue_bytes: int = _number(
+        32 * MIB, "How many bytes of bodies may be held at once.", least=1024
+    )
+    connection_limit: int = _number(4096, "How many connections may be open at once.", least=1)
+    header_seconds: int = _number(5, "How long a client may take to send the headers.", least=1)
+    body_seconds: int = _number(10, "How long a client may take to send the body.", least=1)
+    drain_seconds: int = _number(8, "How long requests may go on after SIGTERM.", least=1)
+
+
+def read_settings(
+    options: Mapping[str, object], environment: Mapping[str, str], file: Path | None = None
+) -> Settings:
+    """Put together the settings from options, environment and file, refusing unknown names."""
+    known = {field.name: field for field in fields(Settings)}
+    found: dict[str, object] = {}
+    if file is not None:
+        found |= _read_file(file)
+    if unknown := sorted(set(found) - set(known)):
+        raise InvalidParameter(
+            f"expected settings among {', '.join(known)}, got {', '.join(unknown)} in {file}",
+            value=unknown,
+        )
+    found |= {name: environment[variable(name)] for name in known if variable(name) in environment}
+    found |= {name: value for name, value in options.items() if value is not None}
+    checked = {name: _checked(name, value) for name, value in found.items()}
+    return msgspec.convert(checked, Settings)
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def _read_file(file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidParameter(
+            f"expected TOML in {file}, got: {error}; write for example port = 8000", value=str(file)
+        ) from error
+
+
+def _checked(name: str, value: object) -> int | str:
+    """Turn a value into the type of its field, refusing what is none."""
+    setting = next(field for field in fields(Settings) if field.name == name)
+    if isinstance(setting.default, str):
+        if not isinstance(value, str):
+            raise InvalidParameter(f"expected text for {name}, got {value!r}", value=value)
+        return value
+    least = setting.metadata["least"]
+    try:
+        number = int(value) if isinstance(value, int | str) and not isinstance(value, bool) else -1
+    except ValueError:
+        number = -1
+    if not least <= number < 1 << 62:
+        raise InvalidParameter(
+            f"expected a whole number of at least {least} for {name}, got {str(value)[:80]!r}",
+            value=value,
+        )
+    return number

@@ -1,0 +1,191 @@
+"""Submissions: the one hot path, as raw ASGI in the ordinary route table.
+
+The body is the id, 16 random bytes that the client drew, followed by the report. The answer is 204
+when it is on the disk, whether it is new or was there already. No cookie is read here and nothing
+about the sender is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from deniable.collector.access import Holder, Role
+from deniable.collector.days import read_day, write_day
+from deniable.collector.parts import Parts
+from deniable.collector.problems import (
+    Closed,
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    OriginRefused,
+    OutsideWindow,
+    QueueFull,
+    Refusal,
+    TooLarge,
+    UnknownQuestion,
+)
+from deniable.collector.questions import Known
+from deniable.collector.stores.store import ANONYMOUS, Outcome, Submission
+from deniable.errors import DeniableError, InvalidReport
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+ID_SIZE = 16
+_DONE = {"type": "http.response.start", "status": 204, "headers": []}
+_NO_BODY = {"type": "http.response.body", "body": b""}
+
+
+class Gone(Exception):
+    """The client went away before its body was here."""
+
+
+class Submissions:
+    """Takes submissions; an instance is an ASGI application."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._settings, self._writer, self._readers = parts.settings, parts.writer, parts.readers
+        self._questions, self._access, self._counters = (
+            parts.questions,
+            parts.access,
+            parts.counters,
+        )
+        self._held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Take one submission, and answer when it is on the disk."""
+        try:
+            await self._take(scope, receive)
+        except Gone:
+            return
+        except Exception as error:
+            self._counters.refuse(error)
+            raise
+        await send({**_DONE})
+        await send(_NO_BODY)
+
+    async def _take(self, scope: Scope, receive: Receive) -> None:
+        digest = scope["path_params"]["digest"]
+        known = self._questions.fresh(digest, monotonic()) or await self._questions.find(digest)
+        day = _day(scope["query_string"])
+        origin, authorization, length = _headers(scope)
+        if origin is not None and not known.terms.allows(origin):
+            raise OriginRefused(f"expected a page of {', '.join(known.terms.origins)}")
+        holder = await self._holder(authorization)
+        most = ID_SIZE + known.report_size if holder is None else self._settings.body_limit
+        if length is not None and length > most:
+            raise _too_large(known, most, length)
+        held = 0
+        try:
+            body = b""
+            async for part in _parts(receive):
+                held += len(part)
+                self._hold(len(part))
+                body = body + part if body else part
+                if len(body) > most:
+                    raise _too_large(known, most, len(body))
+            await self._store(_submission(known, day, body, holder))
+        finally:
+            self._held -= held
+
+    def _hold(self, size: int) -> None:
+        """Account for bytes that are in memory because of senders."""
+        self._held += size
+        if self._held > self._settings.queue_bytes:
+            raise QueueFull("expected fewer bytes at once; send it again later")
+
+    async def _holder(self, authorization: str | None) -> Holder | None:
+        if authorization is None:
+            return None
+        holder = await self._access.bearer(authorization)
+        if holder is not None and not holder.role.grants(Role.RELAY):
+            raise Forbidden(f"expected the role relay, got {holder.role.value}")
+        return holder
+
+    async def _store(self, submission: Submission) -> None:
+        outcome = await self._writer.submit(submission)
+        if outcome is Outcome.STORED:
+            self._counters.accepted += 1
+            self._counters.reports += submission.count
+        elif outcome is Outcome.REPEATED:
+            self._counters.repeated += 1
+        else:
+            self._questions.forget(submission.question)
+            raise await self._refusal(outcome, submission)
+
+    async def _refusal(self, outcome: Outcome, submission: Submission) -> Refusal:
+        if outcome is Outcome.CONFLICT:
+            return Conflict("expected the bytes that came with this id before, got others")
+        if outcome is Outcome.UNKNOWN:
+            return UnknownQuestion(
+                "expected a question that is asked here, got one that is deleted"
+            )
+        if outcome is Outcome.CLOSED:
+            return Closed("expected an open question, got a closed one; no more reports are taken")
+        window = await self._readers.run(lambda store: store.window())
+        first, last = write_day(window.first), write_day(window.last)
+        return OutsideWindow(
+            f"expected a day from {first} to {last}, got {write_day(submission.day)}; check the "
+            "clock",
+            first=first,
+            last=last,
+        )
+
+
+def _submission(known: Known, day: int, body: bytes, holder: Holder | None) -> Submission:
+    """Check the bytes of a submission: the one door for reports."""
+    if len(body) <= ID_SIZE:
+        raise InvalidReport(
+            f"expected an id of {ID_SIZE} bytes and a report, got {len(body)} bytes",
+            value=len(body),
+        )
+    reports = body[ID_SIZE:]
+    count = len(known.question.parse(reports))
+    if holder is None and count != 1:
+        raise InvalidReport(f"expected exactly one report, got {count}", value=count)
+    source = ANONYMOUS if holder is None else f"relay:{holder.name}"
+    return Submission(known.asked.digest, day, body[:ID_SIZE], reports, count, source)
+
+
+def _too_large(known: Known, most: int, length: int) -> DeniableError:
+    return TooLarge(
+        f"expected at most {most} bytes, {ID_SIZE} of the id and {known.report_size} of each "
+        f"report, got {length} or more",
+        value=length,
+        limit=most,
+    )
+
+
+@lru_cache(maxsize=256)
+def _day(query: bytes) -> int:
+    name, _, value = query.decode("ascii", "replace").partition("=")
+    if name != "day":
+        raise InvalidRequest("expected ?day=YYYY-MM-DD and nothing else after the address")
+    return read_day(value)
+
+
+def _headers(scope: Scope) -> tuple[str | None, str | None, int | None]:
+    """Return origin, authorization and content length, without looking at any other header."""
+    origin = authorization = length = None
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            length = int(value) if value.isdigit() and len(value) < 19 else None
+        elif name == b"origin":
+            origin = value.decode("latin-1")
+        elif name == b"authorization":
+            authorization = value.decode("latin-1")
+    return origin, authorization, length
+
+
+async def _parts(receive: Receive) -> AsyncIterator[bytes]:
+    """Yield the body as it comes."""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        yield message.get("body", b"")
+        more = message.get("more_body", False)

@@ -1,0 +1,158 @@
+"""The writer: one thread that stores submissions in groups, and all else that writes.
+
+While one transaction is on its way to the disk the next group gathers in the queue: the running
+commit is the window, with no delay of its own. A submission is answered only after its group's
+transaction is on the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import NamedTuple, TypeVar
+
+from deniable.collector.problems import QueueFull, Stopping
+from deniable.collector.stores.store import Outcome, Store, StoreBroken, Submission
+
+Result = TypeVar("Result")
+Answer = Callable[[], None]
+"""What the event loop is told after something was written."""
+Work = Callable[[Store], Answer]
+
+_LARGEST_GROUP = 1024
+_LARGEST_BYTES = 1 << 23
+
+
+class _Queued(NamedTuple):
+    submission: Submission
+    future: asyncio.Future[Outcome]
+
+
+class Writer:
+    """Group commit on a store that only this thread uses."""
+
+    def __init__(
+        self, opener: Callable[[], Store], *, most: int, on_broken: Callable[[], object] = int
+    ) -> None:
+        self._opener, self._most = opener, most
+        self.on_broken: Callable[[], object] = on_broken
+        """Called when the store can no longer be trusted."""
+        self._queue: SimpleQueue[_Queued | Work | None] = SimpleQueue()
+        self._thread = Thread(target=self._serve, name="writer", daemon=True)
+        self._closing = False
+        self.waiting = 0
+        """How many submissions are queued and not answered; only the event loop changes it."""
+
+    async def start(self) -> None:
+        """Open the store; what goes wrong there is raised here."""
+        self._loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._thread.start()
+        await self._opened
+
+    async def close(self) -> None:
+        """Write what waits, and end the thread."""
+        if not self._closing:
+            self._closing = True
+            self._queue.put(None)
+        if self._thread.ident is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    def submit(self, submission: Submission) -> asyncio.Future[Outcome]:
+        """Queue a submission; the future is done when it is on the disk."""
+        self._refuse_late()
+        if self.waiting >= self._most:
+            raise QueueFull("expected fewer submissions at once; send it again later")
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+        self.waiting += 1
+        self._queue.put(_Queued(submission, future))
+        return future
+
+    async def run(self, work: Callable[[Store], Result]) -> Result:
+        """Run something else that writes, between two groups."""
+        self._refuse_late()
+        future: asyncio.Future[Result] = self._loop.create_future()
+
+        def task(store: Store) -> Answer:
+            try:
+                result = work(store)
+            except Exception as error:
+                return partial(_fail, [future], error)
+            return partial(_succeed, [future], [result])
+
+        self._queue.put(task)
+        return await future
+
+    def _refuse_late(self) -> None:
+        if self._closing:
+            raise Stopping("expected a collector that runs, got one that ends; send it again later")
+
+    def _serve(self) -> None:
+        try:
+            store = self._opener()
+        except Exception as error:
+            self._loop.call_soon_threadsafe(_fail, [self._opened], error)
+            return
+        self._loop.call_soon_threadsafe(_succeed, [self._opened], [None])
+        try:
+            while self._turn(store):
+                pass
+        finally:
+            store.close()
+
+    def _turn(self, store: Store) -> bool:
+        """Take all that waits, store it, and answer; false after the sentinel."""
+        queued, works, going = self._take()
+        if queued:
+            self._loop.call_soon_threadsafe(self._store(store, queued))
+        for work in works:
+            self._loop.call_soon_threadsafe(work(store))
+        return going
+
+    def _take(self) -> tuple[list[_Queued], list[Work], bool]:
+        """Wait for something, and take with it whatever waits already."""
+        queued: list[_Queued] = []
+        works: list[Work] = []
+        item, size = self._queue.get(), 0
+        while item is not None:
+            if isinstance(item, _Queued):
+                queued.append(item)
+                size += len(item.submission.reports)
+                if len(queued) >= _LARGEST_GROUP or size >= _LARGEST_BYTES:
+                    return queued, works, True
+            else:
+                works.append(item)
+            try:
+                item = self._queue.get_nowait()
+            except Empty:
+                return queued, works, True
+        return queued, works, False
+
+    def _store(self, store: Store, queued: list[_Queued]) -> Answer:
+        futures = [item.future for item in queued]
+        try:
+            outcomes = store.add([item.submission for item in queued])
+        except Exception as error:
+            if isinstance(error, StoreBroken):
+                self._loop.call_soon_threadsafe(self.on_broken)
+            return partial(self._answer, futures, partial(_fail, futures, error))
+        return partial(self._answer, futures, partial(_succeed, futures, outcomes))
+
+    def _answer(self, futures: Sequence[asyncio.Future[Outcome]], answer: Answer) -> None:
+        self.waiting -= len(futures)
+        answer()
+
+
+def _succeed(futures: Sequence[asyncio.Future[Result]], results: Sequence[Result]) -> None:
+    for future, result in zip(futures, results, strict=True):
+        if not future.done():  # the client may have gone
+            future.set_result(result)
+
+
+def _fail(futures: Sequence[asyncio.Future[Result]], error: Exception) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
