@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -13,31 +11,13 @@ import click
 from deniable.cli.group import Command
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
-from deniable.collector.settings import Settings, read_settings, variable
+from deniable.cli.settings import settings_options
+from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create
+from deniable.collector.questions import Terms, write_terms
+from deniable.collector.settings import Settings, read_settings
+from deniable.collector.stores import open_store
+from deniable.collector.stores.store import Asked, State
 from deniable.extras import load
-
-
-def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the options of some settings, or of all."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        for setting in reversed(fields(Settings)):
-            if names and setting.name not in names:
-                continue
-            option = click.option(
-                f"--{setting.name.replace('_', '-')}",
-                setting.name,
-                type=str if isinstance(setting.default, str) else int,
-                metavar="TEXT" if isinstance(setting.default, str) else "NUMBER",
-                help=f"{setting.metadata['help']} [{variable(setting.name)}; default: "
-                f"{setting.default or 'none'}]",
-            )
-            command = option(command)
-        return click.option("--config", type=FILE, metavar="FILE", help="A TOML file of settings.")(
-            command
-        )
-
-    return decorate
 
 
 @click.command(
@@ -80,11 +60,6 @@ def serve(questions: tuple[Path, ...], *, config: Path | None, **options: str | 
 
 def _prepare(settings: Settings, files: tuple[Path, ...]) -> str:
     """Create the store, ask the questions, and return the secret of a login link."""
-    from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create  # noqa: PLC0415
-    from deniable.collector.questions import Terms, write_terms  # noqa: PLC0415
-    from deniable.collector.stores import open_store  # noqa: PLC0415
-    from deniable.collector.stores.store import Asked, State  # noqa: PLC0415
-
     store = open_store(settings.store, window=settings.window)
     try:
         for file in files:

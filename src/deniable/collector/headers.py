@@ -58,8 +58,7 @@ class Guard:
                 raise
             self.report(error)
             status, headers, body = problems.render(problems.own(error))
-            # The rest of a body that nobody reads must not be taken for the next request.
-            headers = [*headers, (b"connection", b"close"), *_allow(error)]
+            headers = [*headers, *_beside(error)]
             await guarded({"type": "http.response.start", "status": status, "headers": headers})
             await guarded({"type": "http.response.body", "body": body})
 
@@ -71,7 +70,8 @@ class Guard:
             _log.error("%s at %s:%s", type(error).__name__, place.name, place.lineno)
 
 
-def _allow(error: Exception) -> list[tuple[bytes, bytes]]:
-    """Name the methods that there are, beside a refusal of the one that came."""
-    allowed = error.value if isinstance(error, problems.MethodRefused) else None
-    return [(b"allow", str(allowed).encode())] if allowed else []
+def _beside(error: Exception) -> list[tuple[bytes, bytes]]:
+    """Name the methods that there are; do not wait for the rest of a body that is too large."""
+    if isinstance(error, problems.MethodRefused):
+        return [(b"allow", str(error.value).encode())]
+    return [(b"connection", b"close")] if isinstance(error, problems.TooLarge) else []

@@ -66,7 +66,7 @@ OPERATIONS = [
               (DIGEST,), answers={200: _JSON, 304: None}),
     Operation("POST", "/v1/questions", Role.ADMIN, questions.create, "Ask a question.",
               (), {_JSON: {"type": "object"}}, {200: _JSON, 201: _JSON}),
-    Operation("GET", "/v1/questions", Role.VIEWER, questions.index, "List the questions."),
+    Operation("GET", "/v1/questions", Role.PUBLIC, questions.index, "List the questions."),
     Operation("PATCH", QUESTION, Role.ADMIN, questions.change,
               "Open or close a question, or change its settings.",
               (DIGEST,), {_JSON: openapi.CHANGE}),

@@ -1,0 +1,110 @@
+"""HTTP as a client needs it: one request, and what is known about it afterwards."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from deniable.errors import InvalidParameter
+
+_LARGEST_ANSWER = 1 << 26
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a server answered; ``problem`` is the problem document, if it sent one."""
+
+    status: int
+    body: bytes = b""
+    retry_after: float | None = None
+    problem: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The type of the problem, without its prefix."""
+        return str(self.problem.get("type", "")).removeprefix("urn:deniable:")
+
+
+class Unsent(OSError):
+    """Nothing left this machine."""
+
+
+class Lost(OSError):
+    """The request left, and no answer came: the server may have acted on it."""
+
+
+class Transport:
+    """Requests to one server over one connection, which is opened again when it was closed."""
+
+    def __init__(self, address: str, *, token: str | None = None, timeout: float = 20.0) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidParameter(
+                f"expected an address such as https://example.org, got {address[:80]!r}",
+                value=address,
+            )
+        self.address = address.rstrip("/")
+        self._parts, self._timeout = parts, timeout
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._connection: http.client.HTTPConnection | None = None
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> Reply:
+        """Send a request; raise ``Unsent`` or ``Lost`` where no answer came."""
+        connection = self._open()
+        try:
+            # The path of the address stays in front, for a collector behind a proxy.
+            connection.request(
+                method, self._parts.path.rstrip("/") + path, body=body, headers=self._headers
+            )
+            answer = connection.getresponse()
+            data = answer.read(_LARGEST_ANSWER)
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            raise Lost(f"{self.address} did not answer: {error!r}") from error
+        if answer.will_close:
+            self.close()
+        return Reply(
+            answer.status,
+            data,
+            _seconds(answer.headers.get("Retry-After")),
+            _problem(answer.headers.get_content_type(), data),
+        )
+
+    def _open(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            host, port = self._parts.hostname or "", self._parts.port
+            if self._parts.scheme == "https":
+                self._connection = http.client.HTTPSConnection(
+                    host, port, timeout=self._timeout, context=ssl.create_default_context()
+                )
+            else:
+                self._connection = http.client.HTTPConnection(host, port, timeout=self._timeout)
+            try:
+                self._connection.connect()
+            except OSError as error:
+                self.close()
+                raise Unsent(f"{self.address} cannot be reached: {error}") from error
+        return self._connection
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _seconds(text: str | None) -> float | None:
+    return float(text) if text is not None and text.isdigit() and len(text) < 6 else None
+
+
+def _problem(kind: str, data: bytes) -> dict[str, object]:
+    if kind != "application/problem+json":
+        return {}
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
