@@ -5,23 +5,58 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterator
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import local
 
 import click
 
-from deniable.cli.display import Advance, counted, show_progress
+from deniable.cli.display import counted, show_progress
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import Source, values_of
 from deniable.cli.options import FILE, answers_argument, column_option, input_format_option
 from deniable.cli.outputs import STDIO
-from deniable.client import Courier, Outbox, Outcome, Parcel, Transport
+from deniable.client import Courier, Delivery, Outbox, Outcome, Parcel, Transport
 from deniable.client.person import CEILING, load_question
 from deniable.question import Question
 
 _RELAYED = 1000
 """How many reports go into one submission with a token."""
 _BATCH = 256
+
+
+@dataclass
+class Couriers:
+    """Couriers that work side by side, each with a connection of its own."""
+
+    address: str
+    token: str | None
+    digest: str
+    attempts: int
+    parallel: int
+
+    def __post_init__(self) -> None:
+        self._mine = local()
+
+    def today(self) -> str:
+        """Return the day of new submissions."""
+        return datetime.now(UTC).date().isoformat()
+
+    def deliver(self, box: Outbox, no: int, parcel: Parcel) -> Delivery:
+        """Deliver one parcel; only a change of its day needs to be noted meanwhile."""
+        if not hasattr(self._mine, "courier"):
+            transport = Transport(self.address, token=self.token)
+            self._mine.courier = Courier(transport, self.digest, self.attempts)
+        courier: Courier = self._mine.courier
+        day = parcel.day
+
+        def save(now: Parcel) -> None:
+            if now.day != day or not now.doubt:
+                box.save(no, now)
+
+        return courier.deliver(parcel, save)
 
 
 @click.command(
@@ -43,6 +78,8 @@ _BATCH = 256
 @click.option("--outbox", type=FILE, help="Where reports wait. [default: INPUT.outbox]")
 @click.option("--attempts", type=click.IntRange(1), default=8, show_default=True,
               help="How often to try each submission.")  # fmt: skip
+@click.option("--parallel", type=click.IntRange(1, 64), default=8, show_default=True,
+              help="How many submissions to send at once.")  # fmt: skip
 def send(
     address: str,
     answers: Path,
@@ -54,6 +91,7 @@ def send(
     ceiling: float,
     outbox: Path | None,
     attempts: int,
+    parallel: int,
 ) -> None:
     """Turn the answers in INPUT into reports, and send them to the collector at ADDRESS.
 
@@ -77,7 +115,9 @@ def send(
         source = Source(answers, column, input_format)
         parcels = _parcels(asked, source, _RELAYED if token else 1)
         box = Outbox.create(path, address=transport.address, question=asked.digest, parcels=parcels)
-    reasons = _deliver(box, Courier(transport, box.question, attempts))
+    transport.close()
+    couriers = Couriers(transport.address, token, box.question, attempts, parallel)
+    reasons = _deliver(box, couriers)
     _conclude(box, reasons)
 
 
@@ -111,30 +151,26 @@ def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[in
             yield len(reports) // width, Parcel(secrets.token_bytes(16), reports)
 
 
-def _deliver(box: Outbox, courier: Courier) -> set[str]:
+def _deliver(box: Outbox, couriers: Couriers) -> set[str]:
     """Send what is pending, and return why some of it still is."""
     reasons: set[str] = set()
     total = box.count()
     done = total - box.count(Outcome.PENDING)
-    with show_progress("Sending", total) as advance:
-        while not reasons:
-            batch = list(box.pending(_BATCH))
-            if not batch:
-                break
-            for no, count, parcel in batch:
-                delivery = courier.deliver(parcel, partial(box.save, no))
+    with show_progress("Sending", total) as advance, ThreadPoolExecutor(couriers.parallel) as pool:
+        while not reasons and (held := box.hold(_BATCH, couriers.today())):
+            deliveries = list(
+                pool.map(lambda entry: couriers.deliver(box, entry[0], entry[2]), held)
+            )
+            ends = []
+            for (no, count, _), delivery in zip(held, deliveries, strict=True):
                 if delivery.outcome.final:
-                    box.settle(no, delivery.outcome)
-                    done = _advance(advance, done + count)
+                    ends.append((no, delivery.outcome))
+                    done += count
                 else:
                     reasons.add(delivery.reason)
-                    break
+            box.settle(ends)
+            advance(done)
     return reasons
-
-
-def _advance(advance: Advance, done: int) -> int:
-    advance(done)
-    return done
 
 
 def _conclude(box: Outbox, reasons: set[str]) -> None:

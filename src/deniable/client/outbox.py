@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 
 from deniable.client.courier import Outcome, Parcel
 from deniable.errors import InvalidDocument
@@ -33,7 +34,8 @@ class Outbox:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._lock = Lock()
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.execute("PRAGMA secure_delete = ON")
         try:
@@ -89,25 +91,40 @@ class Outbox:
         ).fetchone()
         return int(found[0])
 
-    def pending(self, most: int) -> Iterator[tuple[int, int, Parcel]]:
-        """Return some parcels that are not delivered, with number and count."""
-        rows = self._connection.execute(
-            "SELECT no, count, id, reports, day, doubt FROM parcels WHERE outcome IS NULL LIMIT ?",
-            (most,),
-        ).fetchall()
-        for no, count, id, reports, day, doubt in rows:
-            yield no, count, Parcel(id, reports, day, bool(doubt))
+    def hold(self, most: int, day: str) -> list[tuple[int, int, Parcel]]:
+        """Take some parcels that are not delivered, each with number and count, to send them now.
+
+        Before this returns they are noted as doubtful, with ``day`` where they had none: a sender
+        that ends here does not know what became of them.
+        """
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT no, count, id, reports, coalesce(day, ?), doubt FROM parcels"
+                " WHERE outcome IS NULL ORDER BY no LIMIT ?",
+                (day, most),
+            ).fetchall()
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                "UPDATE parcels SET day = ?, doubt = 1 WHERE no = ?",
+                [(row[4], row[0]) for row in rows],
+            )
+            self._connection.execute("COMMIT")
+        return [(row[0], row[1], Parcel(row[2], row[3], row[4], bool(row[5]))) for row in rows]
 
     def save(self, no: int, parcel: Parcel) -> None:
         """Note the day of a parcel, and whether an attempt may have been counted."""
-        self._connection.execute(
-            "UPDATE parcels SET day = ?, doubt = ? WHERE no = ?", (parcel.day, parcel.doubt, no)
-        )
+        with self._lock:
+            self._connection.execute(
+                "UPDATE parcels SET day = ?, doubt = ? WHERE no = ?", (parcel.day, parcel.doubt, no)
+            )
 
-    def settle(self, no: int, outcome: Outcome) -> None:
-        """Forget everything about a parcel but how it ended."""
-        self._connection.execute(
-            "UPDATE parcels SET outcome = ?, id = NULL, day = NULL, reports = NULL, doubt = 0"
-            " WHERE no = ?",
-            (outcome.value, no),
-        )
+    def settle(self, ends: Iterable[tuple[int, Outcome]]) -> None:
+        """Forget everything about some parcels but how they ended."""
+        with self._lock:
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                "UPDATE parcels SET outcome = ?, id = NULL, day = NULL, reports = NULL, doubt = 0"
+                " WHERE no = ?",
+                [(outcome.value, no) for no, outcome in ends],
+            )
+            self._connection.execute("COMMIT")
