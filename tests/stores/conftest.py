@@ -47,9 +47,7 @@ class Place:
 
 def sqlite_place(directory: Path) -> Place:
     path = directory / f"store-{next(_names)}.db"
-    return Place(
-        lambda place: SqliteStore(path, today=lambda: place.today), lambda day: None
-    )
+    return Place(lambda place: SqliteStore(path, today=lambda: place.today), lambda day: None)
 
 
 def postgres_place(server: Server) -> Place:
@@ -71,7 +69,9 @@ def postgres_place(server: Server) -> Place:
     place = Place(lambda place: PostgresStore(server.url(name)), set_clock)
     set_clock(DAY)
     with psycopg.connect(server.url(name), autocommit=True) as connection:
-        connection.execute(f"UPDATE deniable.horizon SET sealed_through = {DAY - 8}, last_run = {DAY}")
+        connection.execute(
+            f"UPDATE deniable.horizon SET sealed_through = {DAY - 8}, last_run = {DAY}"
+        )
     return place
 
 

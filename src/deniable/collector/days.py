@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
+from re import compile
 
 from deniable.collector.problems import InvalidRequest
 
 _EPOCH = date(1970, 1, 1).toordinal()
-_FORM = len("YYYY-MM-DD")
+_FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def read_day(text: str, name: str = "day") -> int:
@@ -17,7 +18,7 @@ def read_day(text: str, name: str = "day") -> int:
     1
     """
     try:
-        if len(text) != _FORM or not text.isascii():
+        if not _FORM.fullmatch(text):
             raise ValueError(text)
         return date.fromisoformat(text).toordinal() - _EPOCH
     except ValueError:

@@ -71,7 +71,11 @@ class Guard:
 
 
 def _beside(error: Exception) -> list[tuple[bytes, bytes]]:
-    """Name the methods that there are; do not wait for the rest of a body that is too large."""
+    """Name the methods that there are.
+
+    The connection stays open even where a body is too large: its rest is read and dropped until
+    the time for bodies is over, so that the sender gets to see the answer.
+    """
     if isinstance(error, problems.MethodRefused):
         return [(b"allow", str(error.value).encode())]
-    return [(b"connection", b"close")] if isinstance(error, problems.TooLarge) else []
+    return []

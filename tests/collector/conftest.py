@@ -1,0 +1,160 @@
+"""A collector to test: a real server in a thread, with a SQLite store of its own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from threading import Event, Thread
+from urllib.parse import urlsplit
+
+import pytest
+
+from deniable import DE
+from deniable.collector.access import LOGIN, TOKEN, Role, create
+from deniable.collector.app import Application, create_app
+from deniable.collector.server import Server
+from deniable.collector.settings import Settings
+from deniable.collector.stores import open_store
+from deniable.question import Question
+
+_names = count()
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> dict:
+        return json.loads(self.body)
+
+    @property
+    def problem(self) -> str:
+        assert self.headers["content-type"] == "application/problem+json"
+        assert self.json["status"] == self.status
+        return self.json["type"].removeprefix("urn:deniable:")
+
+
+@dataclass
+class Collector:
+    """A running collector, and what a test does with it."""
+
+    app: Application
+    address: str
+    settings: Settings
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        role: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one request on a connection of its own, with the token of a role."""
+        sent = dict(headers or {})
+        if role is not None:
+            sent["Authorization"] = f"Bearer {self.tokens[role]}"
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=30)
+        try:
+            connection.request(method, path, body, sent)
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def ask(
+        self, protocol: object = None, labels: tuple[str, ...] | None = ("a", "b", "c")
+    ) -> Question:
+        """Create a question that no other test has."""
+        question = Question(f"question {next(_names)}", labels, protocol or DE(1.0, 3))
+        answer = self.request("POST", "/v1/questions", question.to_json().encode(), role="admin")
+        assert answer.status == 201, answer.body
+        return question
+
+    def submit(
+        self,
+        question: Question,
+        reports: bytes,
+        *,
+        id: bytes | None = None,
+        day: str | None = None,
+        role: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Send one submission."""
+        path = f"/v1/questions/{question.digest}/reports?day={day or today()}"
+        body = (secrets.token_bytes(16) if id is None else id) + reports
+        return self.request("POST", path, body, role=role, headers=headers)
+
+    def n(self, question: Question) -> int:
+        """Return how many reports are counted."""
+        path = f"/v1/questions/{question.digest}/status"
+        return self.request("GET", path, role="viewer").json["reports"]
+
+
+def today(later: int = 0) -> str:
+    return (datetime.now(UTC).date() + timedelta(days=later)).isoformat()
+
+
+def run_server(app: Application, settings: Settings) -> Iterator[str]:
+    """Run a server in a thread, and yield its address."""
+    started, found = Event(), []
+
+    def tell(address: str) -> None:
+        found.append(address)
+        started.set()
+
+    server = Server(app, settings, tell)
+    thread = Thread(target=server.run)
+    thread.start()
+    try:
+        assert started.wait(30)
+        yield found[0]
+    finally:
+        server.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def start(settings: Settings) -> Iterator[Collector]:
+    """Run a collector with a token for each role."""
+    store = open_store(settings.store)
+    tokens = {
+        role.value: create(store, TOKEN, role, name=role.value)
+        for role in (Role.VIEWER, Role.RELAY, Role.ADMIN)
+    }
+    store.close()
+    app = create_app(settings)
+    for address in run_server(app, settings):
+        yield Collector(app, address, settings, tokens)
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """One collector for the tests of a file, each of which asks questions of its own."""
+    path: Path = tmp_path_factory.mktemp("collector") / "store.db"
+    yield from start(Settings(store=str(path), port=0, minimum=10))
+
+
+@pytest.fixture
+def login_link(collector: Collector) -> str:
+    """The secret of a new login link."""
+    store = open_store(collector.settings.store)
+    try:
+        secret = create(store, LOGIN, Role.ADMIN, seconds=600)
+    finally:
+        store.close()
+    assert secret is not None
+    return secret

@@ -1,0 +1,56 @@
+"""Settings: one dataclass, from which options, environment, file and documentation derive."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from deniable.cli.serve import serve
+from deniable.collector.settings import Settings, read_settings, variable
+from deniable.errors import InvalidParameter
+
+DOCS = Path(__file__).parents[2] / "docs" / "collector.md"
+
+
+@pytest.mark.parametrize("setting", fields(Settings), ids=lambda found: found.name)
+def test_every_setting_is_an_option_and_documented(setting) -> None:
+    """Name, variable, default and help of each setting stand in the table of the documentation."""
+    options = {option for parameter in serve.params for option in parameter.opts}
+    assert f"--{setting.name.replace('_', '-')}" in options
+    row = f"| `{setting.name}` | `{setting.default}` | {setting.metadata['help']} |"
+    assert row in DOCS.read_text()
+
+
+def test_an_option_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    """Each place overrides the next; an option that was not given overrides nothing."""
+    file = tmp_path / "deniable.toml"
+    file.write_text('port = 1\nwindow = 2\nhost = "file"\n')
+    environment = {variable("window"): "3", variable("host"): "environment"}
+    found = read_settings({"host": "option", "port": None}, environment, file)
+    assert (found.port, found.window, found.host) == (1, 3, "option")
+    assert found.minimum == Settings().minimum
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "text"),
+    [
+        ({"port": -1}, {}, ""),
+        ({}, {"DENIABLE_PORT": "x"}, ""),
+        ({}, {"DENIABLE_MINIMUM": "0"}, ""),
+        ({}, {"DENIABLE_PORT": "9" * 5000}, ""),
+        ({}, {}, "prot = 1"),
+        ({}, {}, "port = true"),
+        ({}, {}, "host = 1"),
+        ({}, {}, "port ="),
+    ],
+)
+def test_wrong_settings_are_refused(
+    tmp_path: Path, options: dict[str, object], environment: dict[str, str], text: str
+) -> None:
+    """Unknown names and values out of range are errors, wherever they stand."""
+    file = tmp_path / "deniable.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidParameter, match="expected"):
+        read_settings(options, environment, file)
