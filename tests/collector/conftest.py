@@ -116,7 +116,7 @@ def run_server(app: Application, settings: Settings) -> Iterator[str]:
         found.append(address)
         started.set()
 
-    server = Server(app, settings, tell)
+    server = Server(app, settings, tell, warm=False)
     thread = Thread(target=server.run)
     thread.start()
     try:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from deniable.collector import mathematics
 from deniable.collector.access import Access
 from deniable.collector.counters import Counters
 from deniable.collector.housekeeping import Housekeeping
@@ -38,15 +37,13 @@ class Parts:
     async def running(self) -> AsyncIterator[None]:
         """Start what runs beside the requests; at the end write what waits and stop."""
         await self.writer.start()
-        warm = asyncio.create_task(self.child.run(mathematics.warm_up))
         keeper = asyncio.create_task(self.housekeeping.run())
         try:
             yield
         finally:
-            for task in (keeper, warm):
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+            keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await keeper
             await self.writer.close()
             self.readers.close()
             self.child.close()

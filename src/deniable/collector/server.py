@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from time import monotonic
 
 import uvicorn
 
+from deniable.collector import mathematics
 from deniable.collector.app import Application
 from deniable.collector.connections import Connection, limited
 from deniable.collector.settings import Settings
@@ -21,7 +23,12 @@ class Server(uvicorn.Server):
     """Serves one application until it is told to end."""
 
     def __init__(
-        self, app: Application, settings: Settings, on_started: Callable[[str], object] = len
+        self,
+        app: Application,
+        settings: Settings,
+        on_started: Callable[[str], object] = len,
+        *,
+        warm: bool = True,
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -37,7 +44,8 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=settings.drain_seconds,
             )
         )
-        self._settings, self._on_started = settings, on_started
+        self._settings, self._on_started, self._warm = settings, on_started, warm
+        self._parts = app.parts
         app.parts.writer.on_broken = self.stop
 
     def stop(self) -> None:
@@ -50,6 +58,8 @@ class Server(uvicorn.Server):
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
+            if self._warm:
+                self._warming = asyncio.create_task(self._parts.child.run(mathematics.warm_up))
             self._on_started(self._settings.url.rstrip("/") or f"http://{shown}:{port}")
 
     async def on_tick(self, counter: int) -> bool:

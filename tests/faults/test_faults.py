@@ -1,0 +1,55 @@
+"""Nothing acknowledged is lost and nothing counts twice, whatever happens to the processes.
+
+These are the short forms; ``python -m tests.faults`` runs the long ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.faults.check import check
+from tests.faults.fault import Process, free_port, kept
+from tests.faults.scenario import Scenario, kills, perform
+from tests.stores.server import binaries, running
+
+SEED = 20_260
+
+
+def judge(scenario: Scenario, processes: list[Process]) -> None:
+    """Run a scenario and judge it; a failure prints the seed."""
+    try:
+        for process in processes:
+            process.start()
+        history = asyncio.run(perform(scenario, processes, SEED))
+        assert [process.stop() for process in processes] == [0] * len(processes)
+    finally:
+        for process in processes:
+            if process.process is not None:
+                process.kill()
+    wrong = check(history, kept(processes[0].store))
+    assert wrong == [], f"seed {SEED}: {wrong[:5]}"
+    assert history.acknowledgements > 100
+
+
+def test_kills_lose_nothing(tmp_path: Path) -> None:
+    """Three kill -9 of a collector on SQLite under load."""
+    process = Process(tmp_path, str(tmp_path / "store.db"), free_port())
+    judge(Scenario("killed", kills(3)), [process])
+
+
+@pytest.mark.skipif(binaries() is None, reason="PostgreSQL's binaries are not installed")
+def test_kills_and_a_crash_of_postgresql_lose_nothing(tmp_path: Path) -> None:
+    """Two collectors on one PostgreSQL, killed by turns, while PostgreSQL itself crashes once."""
+    with running() as server:
+
+        async def crash(processes: list[Process], chance) -> None:
+            await kills(2)(processes, chance)
+            await asyncio.to_thread(server.stop, signal.SIGQUIT)
+            await asyncio.to_thread(server.start)
+
+        processes = [Process(tmp_path, server.url(), free_port()) for _ in range(2)]
+        judge(Scenario("killed and crashed", crash), processes)
