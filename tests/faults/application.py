@@ -35,9 +35,7 @@ async def post(app: Application, path: str, body: bytes, query: str = "") -> int
 async def submit(app: Application, id: bytes, reports: bytes, day: str | None = None) -> int:
     """Send one submission of today and return the status of the answer."""
     found = day or datetime.now(UTC).date().isoformat()
-    return await post(
-        app, f"/v1/questions/{QUESTION.digest}/reports", id + reports, f"day={found}"
-    )
+    return await post(app, f"/v1/questions/{QUESTION.digest}/reports", id + reports, f"day={found}")
 
 
 async def ask(app: Application) -> None:

@@ -17,10 +17,23 @@ from tests.faults.scenario import Scenario, kills, perform
 from tests.stores.server import binaries, running
 
 SEED = 20_260
+EARLY = """
+from deniable.collector.stores.sqlite import SqliteStore
+from deniable.collector.stores.store import Outcome
+add, late = SqliteStore.add, []
+def acknowledge_first(self, submissions):
+    late.append(submissions)
+    if len(late) > 3:
+        add(self, late.pop(0))
+    return [Outcome.STORED] * len(submissions)
+SqliteStore.add = acknowledge_first
+from deniable.cli import main
+main()
+"""
 
 
-def judge(scenario: Scenario, processes: list[Process]) -> None:
-    """Run a scenario and judge it; a failure prints the seed."""
+def judge(scenario: Scenario, processes: list[Process]) -> list[str]:
+    """Run a scenario and return what is wrong with what is left."""
     try:
         for process in processes:
             process.start()
@@ -30,15 +43,21 @@ def judge(scenario: Scenario, processes: list[Process]) -> None:
         for process in processes:
             if process.process is not None:
                 process.kill()
-    wrong = check(history, kept(processes[0].store))
-    assert wrong == [], f"seed {SEED}: {wrong[:5]}"
     assert history.acknowledgements > 100
+    return check(history, kept(processes[0].store))
 
 
 def test_kills_lose_nothing(tmp_path: Path) -> None:
     """Three kill -9 of a collector on SQLite under load."""
     process = Process(tmp_path, str(tmp_path / "store.db"), free_port())
-    judge(Scenario("killed", kills(3)), [process])
+    assert judge(Scenario("killed", kills(3)), [process]) == [], f"seed {SEED}"
+
+
+def test_a_writer_that_acknowledges_first_is_caught(tmp_path: Path) -> None:
+    """The same scenario finds the losses of a collector that answers before it commits."""
+    process = Process(tmp_path, str(tmp_path / "store.db"), free_port(), code=EARLY)
+    wrong = judge(Scenario("killed", kills(2)), [process])
+    assert any("acknowledged and is lost" in said for said in wrong)
 
 
 @pytest.mark.skipif(binaries() is None, reason="PostgreSQL's binaries are not installed")
@@ -52,4 +71,4 @@ def test_kills_and_a_crash_of_postgresql_lose_nothing(tmp_path: Path) -> None:
             await asyncio.to_thread(server.start)
 
         processes = [Process(tmp_path, server.url(), free_port()) for _ in range(2)]
-        judge(Scenario("killed and crashed", crash), processes)
+        assert judge(Scenario("killed and crashed", crash), processes) == [], f"seed {SEED}"

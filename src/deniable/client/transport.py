@@ -39,6 +39,8 @@ class Lost(OSError):
 class Transport:
     """Requests to one server over one connection, which is opened again when it was closed."""
 
+    _connection: http.client.HTTPConnection | None = None
+
     def __init__(self, address: str, *, token: str | None = None, timeout: float = 20.0) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -49,7 +51,6 @@ class Transport:
         self.address = address.rstrip("/")
         self._parts, self._timeout = parts, timeout
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        self._connection: http.client.HTTPConnection | None = None
 
     def request(self, method: str, path: str, body: bytes | None = None) -> Reply:
         """Send a request; raise ``Unsent`` or ``Lost`` where no answer came."""
@@ -94,6 +95,9 @@ class Transport:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def _seconds(text: str | None) -> float | None:

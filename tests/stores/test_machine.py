@@ -1,0 +1,138 @@
+"""A store against a dictionary: any order of adding, repeating, days passing, folding, reopening."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from deniable.collector.stores.store import Outcome, State, Submission
+from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_place
+from tests.stores.server import Server
+
+Q = QUESTION.digest
+IDS = st.integers(0, 12)
+REPORTS = st.sampled_from([b"one", b"two"])
+DAYS = st.integers(-9, 3)
+RUNS = 25
+
+
+class Machine(RuleBasedStateMachine):
+    """The model: stored submissions by (day, id), what is sealed, and whether it is open."""
+
+    open_place: Callable[[], Place]
+
+    @initialize()
+    def begin(self) -> None:
+        self.place = type(self).open_place()
+        self.store = self.place.open()
+        self.store.ask(QUESTION)
+        self.stored: dict[tuple[int, int], bytes] = {}
+        self.sealed, self.last_run, self.state = DAY - 8, DAY, State.OPEN
+        self.swept: set[int] = set()
+
+    def expected(self, id: int, day: int, reports: bytes) -> Outcome:
+        """Say what becomes of a submission, by the model alone."""
+        if day <= self.sealed:
+            return Outcome.SEALED
+        found = self.stored.get((day, id))
+        if found is not None:
+            return Outcome.REPEATED if found == reports else Outcome.CONFLICT
+        if day > self.place.today + 1:
+            return Outcome.NOT_YET
+        if self.state is State.CLOSED:
+            return Outcome.CLOSED
+        self.stored[day, id] = reports
+        return Outcome.STORED
+
+    @rule(group=st.lists(st.tuples(IDS, DAYS, REPORTS), min_size=1, max_size=6))
+    def add(self, group: list[tuple[int, int, bytes]]) -> None:
+        chosen = [(id, self.place.today + later, reports) for id, later, reports in group]
+        found = self.store.add(
+            [Submission(Q, day, id.to_bytes(16, "big"), reports) for id, day, reports in chosen]
+        )
+        assert found == [self.expected(*entry) for entry in chosen]
+
+    @rule(days=st.integers(-35, 35))
+    def pass_days(self, days: int) -> None:
+        self.place.pass_to(max(DAY - 100, self.place.today + days))
+
+    @rule(trust=st.booleans())
+    def seal(self, trust: bool) -> None:
+        window = self.store.seal(trust_clock=trust)
+        if abs(self.place.today - self.last_run) > 2 and not trust:
+            assert window.alarm
+            return
+        self.sealed = max(self.sealed, self.place.today - 8)
+        self.last_run = self.place.today
+        assert (window.first, window.alarm) == (self.sealed + 1, None)
+
+    @rule(least=st.integers(1, 30), most=st.integers(1, 60))
+    def fold(self, least: int, most: int) -> None:
+        if pile := self.store.pile(least, most):
+            n = int((pile.tally or b"0").split(b"|")[0]) + pile.n
+            assert self.store.fold(pile, b"%d|" % n, n)
+
+    @rule()
+    def outrun(self) -> None:
+        """Two fold the same pile: the second changes nothing."""
+        if pile := self.store.pile(1, 1000):
+            n = int((pile.tally or b"0").split(b"|")[0]) + pile.n
+            assert self.store.fold(pile, b"%d|" % n, n)
+            assert not self.store.fold(pile, b"%d|" % n, n)
+
+    @rule(most=st.integers(1, 20))
+    def sweep(self, most: int) -> None:
+        self.store.sweep(most)
+
+    @rule(state=st.sampled_from([State.OPEN, State.CLOSED]))
+    def change(self, state: State) -> None:
+        assert self.store.change(Q, state=state)
+        self.state = state
+
+    @precondition(lambda self: len(self.place.opened) < 8)
+    @rule(closing=st.booleans())
+    def reopen(self, closing: bool) -> None:
+        if closing:
+            self.store.close()
+        self.store = self.place.open()
+
+    @invariant()
+    def counts(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        snapshot = self.store.snapshot(Q, 0, 1 << 30)
+        assert snapshot.n == len(self.stored)
+        assert self.store.standing(Q, 0, 1 << 30)[0] == len(self.stored)
+        days = {day for day, _ in self.stored}
+        assert {total.day for total in (*snapshot.tallies, *snapshot.waiting)} == days
+
+    def teardown(self) -> None:
+        if hasattr(self, "place"):
+            self.place.close()
+
+
+def run(open_place: Callable[[], Place], runs: int) -> None:
+    """Run the machine on stores of one kind."""
+    from hypothesis.stateful import run_state_machine_as_test  # noqa: PLC0415 - only here
+
+    kind = type("StoreMachine", (Machine,), {"open_place": staticmethod(open_place)})
+    run_state_machine_as_test(kind, settings=settings(max_examples=runs, stateful_step_count=30))
+
+
+def test_sqlite_is_a_dictionary() -> None:
+    """SQLite does what the model does."""
+    memory = Path("/dev/shm")  # what is tested here is not the disk
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        run(lambda: sqlite_place(Path(folder)), RUNS)
+
+
+@pytest.mark.usefixtures("postgres_server")
+def test_postgresql_is_a_dictionary(postgres_server: Server) -> None:
+    """PostgreSQL does what the model does."""
+    run(lambda: postgres_place(postgres_server), RUNS // 2)
