@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable import OLH, OpenLH
-from deniable.protocol import Tally
+from deniable.tally import Tally
 from deniable.question import Question
 from tests.collector.conftest import Collector, today
 

@@ -12,7 +12,7 @@ from deniable.cli.group import Command, InputError
 from deniable.cli.options import output_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.client import Transport
-from deniable.protocol import Tally
+from deniable.tally import Tally
 
 
 @click.command(

@@ -20,9 +20,10 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
+from deniable.errors import InvalidDocument
 from deniable.estimates import Estimates
-from deniable.protocol import Tally
 from deniable.question import Question
+from deniable.tally import Tally
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -42,34 +43,39 @@ def warm_up() -> None:
 
 def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
     """Add reports to a tally; return the new one and its number of reports."""
-    question = _question(document)
-    total = question.tally(question.parse(reports))
-    if tally is not None:
-        total += Tally.from_bytes(tally)
+    total = _sum(document, [] if tally is None else [tally], [reports])
     return total.to_bytes(), total.n
 
 
 def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bytes:
     """Add up the tallies and the reports of a range of days."""
+    return _sum(document, tallies, waiting).to_bytes()
+
+
+def _sum(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
     question = _question(document)
-    total = question.tally(question.parse(reports) for reports in waiting)
+    total = question.accumulator()
+    for reports in waiting:
+        total.add(question.parse(reports, None))
     for tally in tallies:
-        total += Tally.from_bytes(tally)
-    return total.to_bytes()
+        total.merge(Tally.from_bytes(tally))
+    return total.tally()
 
 
 def check_upload(document: str, data: bytes) -> tuple[bytes, int]:
-    """Read a tally that was collected elsewhere, and return it with its number of reports."""
-    question, tally = _question(document), Tally.from_bytes(data)
-    question.estimate(tally, None if question.labels is not None else ["?"])
-    # Adding refuses a tally that names another question, or none.
-    total = question.tally(iter(())) + tally
+    """Read a tally that was collected elsewhere, and return it with its number of reports.
+
+    Merging refuses a tally that names another question, or none.
+    """
+    total = _sum(document, [data], [])
+    if total.n == 0:
+        raise InvalidDocument("expected a tally of at least one report, got an empty one", value=0)
     return total.to_bytes(), total.n
 
 
 def empty_size(document: str) -> int:
     """Return the size of the question's empty tally, the smallest that a day can have."""
-    return len(_question(document).tally(iter(())).to_bytes())
+    return len(_sum(document, [], []).to_bytes())
 
 
 def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:
