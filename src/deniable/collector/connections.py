@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LARGEST_HEAD = 64 * 1024
 _ANSWER_SECONDS = 120
-_IDLE_SECONDS = 15
+_IDLE_SECONDS = 8
 
 
 class Connection(HttpToolsProtocol):

@@ -39,7 +39,7 @@ class Server(uvicorn.Server):
                 ws="none",
                 lifespan="on",
                 access_log=False,
-                log_level=logging.WARNING,
+                log_level=logging.ERROR,
                 server_header=False,
                 timeout_graceful_shutdown=settings.drain_seconds,
             )

@@ -1,0 +1,69 @@
+"""Requests that nobody would write: no failure inside, whatever comes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from deniable.collector import openapi
+from deniable.collector.routes import OPERATIONS
+from tests.collector.conftest import Collector, today
+from tests.faults.mutation import bombard
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 8
+
+
+SCHEMA = schemathesis.openapi.from_dict(json.loads(openapi.render(OPERATIONS)))
+DESCRIBED = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
+
+
+def explore(collector: Collector, label: str, examples: int) -> None:
+    """Send generated requests, right and wrong, for one operation."""
+    question = collector.ask()
+    headers = {"Authorization": f"Bearer {collector.tokens['admin']}"}
+
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=DESCRIBED[label].as_strategy(), known=st.booleans())
+    def run(case: schemathesis.Case, known: bool) -> None:
+        if "digest" in case.path_parameters and known and case.method != "DELETE":
+            case.path_parameters["digest"] = question.digest
+        case.call_and_validate(base_url=collector.address, headers=headers, checks=CHECKS)
+
+    run()
+
+
+@pytest.mark.parametrize("label", DESCRIBED)
+def test_the_interface_is_as_described(collector: Collector, label: str) -> None:
+    """Generated requests get only answers that the document names, and none of 5xx."""
+    explore(collector, label, EXAMPLES)
+
+
+def test_mutated_submissions_break_nothing(collector: Collector) -> None:
+    """Two thousand requests that are almost right: none fails inside, and the right one counts."""
+    question = collector.ask()
+    path = f"/v1/questions/{question.digest}/reports?day={today()}"
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n".encode()
+    before = collector.request("GET", "/v1/counters", role="viewer").json["failures"]
+    found = asyncio.run(bombard(collector.address, head + b"i" * 16 + b"\1", 2000, seed=7))
+    assert [status for status in found if status.startswith("5")] == []
+    assert sum(found.values()) == 2000
+    assert found["204"] > 0
+    after = collector.request("GET", "/v1/counters", role="viewer").json["failures"]
+    assert after == before
