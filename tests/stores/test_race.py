@@ -1,0 +1,93 @@
+"""Submitting, retrying, folding, sealing, sweeping and closing all at once, on several handles."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from deniable.collector.stores.store import Outcome, State, Store, Submission
+from tests.stores.conftest import DAY, QUESTION, Place
+
+Q = QUESTION.digest
+COUNTED = (Outcome.STORED, Outcome.REPEATED)
+
+
+def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[int, int]:
+    """Let two collectors work on one store while the clock goes through ``days``.
+
+    Returns how many submissions were acknowledged, each counted once, and how many are counted.
+    """
+    first = place.open()
+    first.ask(QUESTION)
+    acknowledged: set[tuple[int, bytes]] = set()
+    lock, over, errors = Lock(), Event(), []
+
+    def submit(store: Store, chance: random.Random) -> None:
+        sent: list[Submission] = []
+        for _ in range(groups):
+            day = place.today + chance.randint(-8, 2)
+            new = [
+                Submission(Q, day, chance.randbytes(16), chance.randbytes(8))
+                for _ in range(chance.randint(1, 8))
+            ]
+            group = new + chance.sample(sent, min(3, len(sent)))
+            outcomes = store.add(group)
+            with lock:
+                acknowledged.update(
+                    (one.day, one.id)
+                    for one, outcome in zip(group, outcomes, strict=True)
+                    if outcome in COUNTED
+                )
+            sent = (sent + new)[-200:]
+
+    def fold(store: Store, chance: random.Random) -> None:
+        while not over.is_set():
+            if pile := store.pile(1, 400):
+                n = int((pile.tally or b"0").split(b"|")[0]) + pile.n
+                store.fold(pile, b"%d|" % n, n)
+
+    def disturb(store: Store, chance: random.Random) -> None:
+        for day in days:
+            place.pass_to(day)
+            for _ in range(5):
+                store.seal()
+                store.sweep(50)
+                store.change(Q, state=chance.choice([State.CLOSED, State.OPEN]))
+                store.change(Q, state=State.OPEN)
+
+    def start(work: Callable[[Store, random.Random], None], number: int) -> Thread:
+        def run() -> None:
+            try:
+                work(place.open(), random.Random(seed * 100 + number))
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+        thread = Thread(target=run)
+        thread.start()
+        return thread
+
+    busy = [start(work, i) for i, work in enumerate((submit, submit, submit, disturb))]
+    folding = [start(fold, 10 + i) for i in range(2)]
+    for thread in busy:
+        thread.join()
+    over.set()
+    for thread in folding:
+        thread.join()
+    assert errors == []
+    assert [said for said in first.check() if "fsync" not in said] == []
+    return len(acknowledged), first.snapshot(Q, 0, 1 << 30).n
+
+
+def test_days_pass_while_everything_happens(place: Place) -> None:
+    """What was acknowledged is counted, and nothing else, while days are sealed under way."""
+    acknowledged, counted = race(place, groups=60, days=list(range(DAY, DAY + 12)))
+    assert acknowledged == counted > 100
+
+
+def test_a_clock_that_jumps_and_comes_back_loses_nothing(place: Place) -> None:
+    """Thirty days ahead and back, twice, in the middle of it all."""
+    days = [DAY, DAY + 30, DAY, DAY + 1, DAY + 31, DAY + 1]
+    acknowledged, counted = race(place, groups=40, days=days)
+    assert acknowledged == counted > 100
