@@ -13,11 +13,12 @@ from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.settings import settings_options
 from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create
+from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, write_terms
+from deniable.collector.server import Server
 from deniable.collector.settings import Settings, read_settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.store import Asked, State
-from deniable.extras import load
 
 
 @click.command(
@@ -36,10 +37,6 @@ def serve(questions: tuple[Path, ...], *, config: Path | None, **options: str | 
     Creates the store, prints the address and a login link that works once. SIGTERM lets requests
     that run finish, writes what waits, and ends.
     """
-    load("uvicorn", "server")
-    from deniable.collector.app import create_app  # noqa: PLC0415 - an extra
-    from deniable.collector.server import Server  # noqa: PLC0415 - the same
-
     settings = read_settings(options, os.environ, config)
     login = _prepare(settings, questions)
 

@@ -1,18 +1,24 @@
-"""The collector's settings as options, made from the fields of the one dataclass."""
+"""The collector's settings as options, and the store that they name, for several commands."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import fields
+from functools import wraps
+from pathlib import Path
 
 import click
 
+from deniable.cli.group import InputError
 from deniable.cli.options import FILE
 from deniable.extras import load
 
-load("msgspec", "server")
+for _name in ("msgspec", "starlette", "uvicorn"):  # before the import of any of them fails
+    load(_name, "server")
 
-from deniable.collector.settings import Settings, variable  # noqa: E402 - an extra
+from deniable.collector.settings import Settings, read_settings, variable  # noqa: E402
+from deniable.collector.stores import open_store  # noqa: E402
 
 
 def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -36,3 +42,28 @@ def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..
         return file(command)
 
     return decorate
+
+
+def with_store(command: Callable[..., None]) -> Callable[..., None]:
+    """Open the store that the settings name, and hand both to the command."""
+
+    @settings_options("store", "url", "host", "port", "window")
+    @wraps(command)
+    def opened(
+        *args: str, config: Path | None, store: str | None, url: str | None, host: str | None,
+        port: int | None, window: int | None, **rest: str,
+    ) -> None:  # fmt: skip
+        options = {"store": store, "url": url, "host": host, "port": port, "window": window}
+        settings = read_settings(options, os.environ, config)
+        if "://" not in settings.store and not Path(settings.store).exists():
+            raise InputError(
+                f"{settings.store}: expected a store, got none; name it with --store, or create it "
+                "with deniable serve"
+            )
+        found = open_store(settings.store, window=settings.window)
+        try:
+            command(found, settings, *args, **rest)
+        finally:
+            found.close()
+
+    return opened

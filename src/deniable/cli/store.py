@@ -7,21 +7,29 @@ from pathlib import Path
 import click
 
 from deniable.cli.display import counted
-from deniable.cli.group import Command, InputError
+from deniable.cli.group import Command, InputError, Lazy, LazyGroup
 from deniable.cli.options import FILE
-from deniable.cli.token import with_store
+from deniable.cli.settings import with_store
 from deniable.collector import mathematics
 from deniable.collector.days import write_day
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores import Store
 
 
-@click.group()
+@click.group(
+    cls=LazyGroup,
+    lazy={
+        "backup": Lazy("store", "Write a consistent copy."),
+        "check": Lazy("store", "Look for anything wrong."),
+        "fold": Lazy("store", "Seal old days and add up what waits."),
+    },
+    examples=["deniable store backup copy.db", "deniable store check"],
+)
 def store() -> None:
     """Back up, check or fold a collector's store; the collector may run meanwhile."""
 
 
-@store.command(cls=Command, examples=["deniable store backup copy.db --store deniable.db"])
+@click.command(cls=Command, examples=["deniable store backup copy.db --store deniable.db"])
 @click.argument("target", type=FILE)
 @with_store
 def backup(store: Store, settings: Settings, target: Path) -> None:
@@ -31,7 +39,7 @@ def backup(store: Store, settings: Settings, target: Path) -> None:
     click.echo(f"{target}: {target.stat().st_size:,} bytes", err=True)
 
 
-@store.command(cls=Command, examples=["deniable store check --store deniable.db"])
+@click.command(cls=Command, examples=["deniable store check --store deniable.db"])
 @with_store
 def check(store: Store, settings: Settings) -> None:
     """Look for anything wrong with the store, and say what is open."""
@@ -49,7 +57,7 @@ def check(store: Store, settings: Settings) -> None:
         raise InputError(f"{settings.store}: {counted(len(wrong), 'thing')} wrong; see above")
 
 
-@store.command(cls=Command, examples=["deniable store fold --store deniable.db"])
+@click.command(cls=Command, examples=["deniable store fold --store deniable.db"])
 @click.option("--trust-clock", is_flag=True, help="Seal days although the clock has jumped.")
 @with_store
 def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
