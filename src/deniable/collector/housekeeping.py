@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from time import monotonic
 
 from deniable.collector import mathematics
+from deniable.collector.child import Child
 from deniable.collector.counters import Counters
-from deniable.collector.mathematics import Mathematics
 from deniable.collector.readers import Readers
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.store import Pile, StoreBroken, StoreUnavailable
+from deniable.collector.stores.store import Pile, StoreBroken
 from deniable.collector.writer import Writer
 
 _log = logging.getLogger("deniable.collector")
@@ -35,7 +35,7 @@ class Housekeeping:
     settings: Settings
     writer: Writer
     readers: Readers
-    child: Mathematics
+    child: Child
     counters: Counters
     alarm: str | None = None
 
@@ -52,10 +52,11 @@ class Housekeeping:
                 if due:
                     await self.sweep()
                     last_round = monotonic()
-            except StoreUnavailable as error:
-                _log.warning("housekeeping waits for the store: %s", type(error).__name__)
             except StoreBroken:
                 return
+            except Exception as error:
+                # Whatever it was, the next turn may succeed; submissions do not depend on it.
+                _log.warning("housekeeping tries again: %s", type(error).__name__)
             await asyncio.sleep(_PAUSE)
 
     async def fold(self, least: int) -> bool:

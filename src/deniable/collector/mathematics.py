@@ -1,22 +1,14 @@
-"""The child process in which tallies are added and estimates are made.
+"""What the child process is asked to do: add tallies, make estimates, compare them.
 
-No compiler and no long NumPy call runs on the event loop. The functions below are pure: documents
-and bytes in, bytes out; the mathematics itself is the library's.
+The functions are pure, documents and bytes in, bytes out; the mathematics itself is the library's.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
-from multiprocessing import get_context
 from statistics import NormalDist
-from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -25,8 +17,6 @@ from deniable.estimates import Estimates
 from deniable.question import Question
 from deniable.tally import Tally
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
 _LEVEL = 0.95
 _TWO_SIDED = NormalDist().inv_cdf((1 + _LEVEL) / 2)
@@ -114,43 +104,3 @@ def compare(document: str, before: bytes, after: bytes, candidates: list[str] | 
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     head = {"n_before": first.n, "n_after": second.n, "level": _LEVEL}
     return json.dumps({**head, "changes": rows}, ensure_ascii=False).encode()
-
-
-@dataclass
-class Mathematics:
-    """One child process; a new one is started when it ends unexpectedly."""
-
-    _pool: ProcessPoolExecutor | None = None
-
-    async def run(
-        self,
-        function: Callable[Parameters, Result],
-        *args: Parameters.args,
-        **kwargs: Parameters.kwargs,
-    ) -> Result:
-        """Run one of the functions above in the child."""
-        for attempt in (1, 2):
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(
-                    1, mp_context=get_context("spawn"), initializer=_ignore_signals
-                )
-            try:
-                future = self._pool.submit(function, *args, **kwargs)
-                return await asyncio.wrap_future(future)
-            except BrokenProcessPool:
-                self._pool = None
-                if attempt == 2:
-                    raise
-        raise AssertionError("unreachable")
-
-    def close(self) -> None:
-        """End the child."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
-
-
-def _ignore_signals() -> None:
-    """Leave it to the parent to end this process: a terminal signals both."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from deniable.collector.access import Access
+from deniable.collector.child import Child
 from deniable.collector.counters import Counters
 from deniable.collector.housekeeping import Housekeeping
-from deniable.collector.mathematics import Mathematics
 from deniable.collector.publishing import Publisher
 from deniable.collector.questions import Questions
 from deniable.collector.readers import Readers
@@ -29,7 +29,7 @@ class Parts:
     questions: Questions
     access: Access
     counters: Counters
-    child: Mathematics
+    child: Child
     publisher: Publisher
     housekeeping: Housekeeping
 
@@ -52,7 +52,7 @@ class Parts:
 def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
     """Make the parts; nothing runs yet."""
     writer, readers = Writer(opener, most=settings.queue_limit), Readers(opener)
-    counters, child = Counters(), Mathematics()
+    counters, child = Counters(), Child()
     return Parts(
         settings=settings,
         writer=writer,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from deniable.collector import mathematics
-from deniable.collector.mathematics import Mathematics
+from deniable.collector.child import Child
 from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
@@ -66,7 +66,7 @@ class Recent(Generic[Key, Value]):
 class Publisher:
     """Sums and estimates, from memory where nothing has changed."""
 
-    def __init__(self, settings: Settings, readers: Readers, child: Mathematics) -> None:
+    def __init__(self, settings: Settings, readers: Readers, child: Child) -> None:
         self._settings, self._readers, self._child = settings, readers, child
         self._sums: Recent[tuple[str, Range], Published] = Recent(64 * MIB)
         self._results: Recent[tuple[object, ...], bytes] = Recent(32 * MIB)

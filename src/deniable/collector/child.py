@@ -1,0 +1,111 @@
+"""The child process in which all mathematics runs.
+
+No compiler and no long NumPy call runs on the event loop, or holds its lock. Calls and results are
+pickled over pipes between these two processes alone; run as a module, this file is the child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import IO, ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class ChildEnded(Exception):
+    """The child ended twice during one call, perhaps for lack of memory."""
+
+
+class Child:
+    """One child process, started when it is first needed and again when it ended."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="child")
+
+    async def run(
+        self,
+        function: Callable[Parameters, Result],
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Result:
+        """Call a function of a module in the child; its errors are raised here."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._thread, self._call, partial(function, *args, **kwargs)
+        )
+
+    def _call(self, call: Callable[[], Result]) -> Result:
+        order = pickle.dumps(call)
+        for _ in range(2):
+            try:
+                done, result = pickle.load(self._send(order))
+            except (EOFError, OSError):
+                self._end()
+                continue
+            if done:
+                found: Result = result
+                return found
+            raise result
+        raise ChildEnded
+
+    def _send(self, order: bytes) -> IO[bytes]:
+        """Hand an order to the child, and return where its answer comes from."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        stdin.write(order)
+        stdin.flush()
+        return stdout
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def close(self) -> None:
+        """End the child, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+        self._thread.submit(self._end).result()
+        self._thread.shutdown(cancel_futures=True)
+
+
+def serve() -> None:
+    """Answer calls until the parent is gone; a terminal's interrupt is the parent's business."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    # What the library might print must not get between the answers.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    while True:
+        try:
+            call = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer = True, call()
+        except Exception as error:
+            answer = False, error
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve()
