@@ -1,0 +1,213 @@
+"""``python -m tests.faults SECTION…``: the long fault tests, whose figures go into the docs.
+
+Each section adds its figures to tests/faults/results.json; docs/reliability.md is written from it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from re import search
+
+from tests.collector.conftest import start as start_collector
+from tests.faults import failing, hostile, power
+from tests.faults.check import check
+from tests.faults.fault import QUESTION, Process, free_port, kept
+from tests.faults.mutation import bombard
+from tests.faults.page import render
+from tests.faults.scenario import Scenario, kills, perform
+from tests.stores.server import running
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+PAGE = HERE.parents[1] / "docs" / "reliability.md"
+Figures = dict[str, object]
+
+
+def run_scenario(scenario: Scenario, processes: list[Process], seed: int) -> Figures:
+    """Perform a scenario and judge it."""
+    for process in processes:
+        process.start()
+    history = asyncio.run(perform(scenario, processes, seed))
+    codes = [process.stop() for process in processes]
+    wrong = check(history, kept(processes[0].store))
+    return {
+        "acknowledgements": history.acknowledgements,
+        "distinct ids": len(history.seen),
+        "lost or counted twice": len(wrong),
+        "seed": seed,
+        "passed": wrong == [] and codes == [0] * len(processes),
+    }
+
+
+def kill(folder: Path, args: argparse.Namespace) -> Figures:
+    """Kill a collector on SQLite under load, again and again."""
+    process = Process(folder, str(folder / "store.db"), free_port())
+    scenario = Scenario("killed", kills(args.count, args.longest), connections=64)
+    return {"kills": args.count, **run_scenario(scenario, [process], args.seed)}
+
+
+def kill_postgres(folder: Path, args: argparse.Namespace) -> Figures:
+    """Kill two collectors on PostgreSQL by turns, and crash PostgreSQL itself in between."""
+    with running() as server:
+
+        async def fault(processes: list[Process], chance) -> None:
+            await kills(args.count // 2)(processes, chance)
+            await asyncio.to_thread(server.stop, signal.SIGQUIT)
+            await asyncio.to_thread(server.start)
+            await kills(args.count - args.count // 2)(processes, chance)
+
+        late = "import time; now = time.time; time.time = lambda: now() + 86400\n"
+        serve = "from deniable.cli import main; main()"
+        processes = [
+            Process(folder, server.url(), free_port(), code=serve),
+            Process(folder, server.url(), free_port(), code=late + serve),
+        ]
+        scenario = Scenario("killed", fault, connections=32)
+        found = run_scenario(scenario, processes, args.seed)
+    return {"kills": args.count, "collectors": 2, "crashes of PostgreSQL": 1, **found}
+
+
+def power_cuts(folder: Path, args: argparse.Namespace) -> Figures:
+    """Cut the power, and see that the harness would notice a loss."""
+    wrong, lost = 0, 0
+    for seed in range(args.seed, args.seed + args.count):
+        wrong += bool(power.cut_once(folder, seed))
+        shutil.rmtree(folder / f"{seed}-after")
+    for seed in range(args.seed, args.seed + max(20, args.count // 10)):
+        lost += bool(power.cut_once(folder / "normal", seed, "NORMAL"))
+        shutil.rmtree(folder / "normal" / f"{seed}-after")
+    return {
+        "cuts": args.count,
+        "lost or corrupt": wrong,
+        "cuts with synchronous=NORMAL": max(20, args.count // 10),
+        "of these, losses found": lost,
+        "passed": wrong == 0 and lost > 0,
+    }
+
+
+def disk(folder: Path, args: argparse.Namespace) -> Figures:
+    """Fail each of the first writes and syncs, in three ways."""
+    wrong = []
+    for place in range(args.seed, args.seed + args.count):
+        for kind in failing.KINDS:
+            wrong += failing.fail_once(folder, kind, place)
+            for file in folder.glob("failing-*"):
+                file.unlink()
+    return {
+        "places": args.count,
+        "kinds of failure": ", ".join(failing.KINDS),
+        "wrong": len(wrong),
+        "passed": wrong == [],
+    }
+
+
+def mutate(folder: Path, args: argparse.Namespace) -> Figures:
+    """Send mutated submissions."""
+    process = Process(folder, str(folder / "store.db"), free_port())
+    process.start()
+    head = f"POST {hostile.submission_path()} HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n"
+    request = head.encode() + b"i" * 16 + b"\1"
+    found: Counter[str] = asyncio.run(bombard(process.address, request, args.count, args.seed))
+    process.stop()
+    log = process.log.read_text()
+    failed = sum(n for status, n in found.items() if status.startswith("5"))
+    return {
+        "requests": args.count,
+        "answers by status": dict(sorted(found.items())),
+        "of 5xx": failed,
+        "passed": failed == 0 and not search(r"Traceback|\w+ at \w+:\d+", log),
+    }
+
+
+def explore(folder: Path, args: argparse.Namespace) -> Figures:
+    """Send generated requests for every operation of the OpenAPI document."""
+    from tests.collector import test_fuzz  # noqa: PLC0415 - loads schemathesis
+
+    labels = list(test_fuzz.DESCRIBED)
+    from deniable.collector.settings import Settings  # noqa: PLC0415 - the same
+
+    for collector in start_collector(Settings(store=str(folder / "store.db"), port=0)):
+        for label in labels:
+            test_fuzz.explore(collector, label, args.count // len(labels) + 1)
+        failures = collector.request("GET", "/v1/counters", role="viewer").json["failures"]
+    cases = (args.count // len(labels) + 1) * len(labels)
+    return {"cases at most": cases, "failures inside": failures, "passed": failures == 0}
+
+
+def model(folder: Path, args: argparse.Namespace) -> Figures:
+    """Run the stores against a dictionary."""
+    from tests.stores import test_machine  # noqa: PLC0415 - loads Hypothesis
+    from tests.stores.conftest import sqlite_place  # noqa: PLC0415 - the same
+
+    test_machine.run(lambda: sqlite_place(folder), args.count)
+    return {"runs": args.count, "differences": 0, "passed": True}
+
+
+def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
+    """Run something asynchronous on a collector of its own."""
+
+    def section(folder: Path, args: argparse.Namespace) -> Figures:
+        process = Process(folder, str(folder / "store.db"), free_port())
+        process.start()
+        try:
+            return asyncio.run(work(process))  # type: ignore[arg-type]
+        finally:
+            if process.process is not None:
+                process.kill()
+
+    return section
+
+
+SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] = {
+    "kill": (kill, 200),
+    "kill-postgres": (kill_postgres, 20),
+    "power": (power_cuts, 1000),
+    "disk": (disk, 500),
+    "mutate": (mutate, 100_000),
+    "explore": (explore, 10_000),
+    "model": (model, 1000),
+    "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
+    "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
+    "overload": (with_collector(lambda process: hostile.overload(process, 60)), 60),
+    "terminate": (with_collector(hostile.terminate), 1),
+}
+
+
+def main() -> None:
+    """Run sections, save their figures, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, "page", []], default=[])
+    parser.add_argument("--count", type=int, help="how often, instead of the section's number")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--longest", type=float, default=3.0, help="seconds between two kills")
+    args = parser.parse_args()
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    count, passed = args.count, True
+    for name in args.sections or SECTIONS:
+        if name == "page":
+            continue
+        section, args.count = SECTIONS[name][0], count or SECTIONS[name][1]
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="dn-faults-") as folder:
+            (Path(folder) / "normal").mkdir()
+            figures = section(Path(folder), args)
+        results[name] = {**figures, "took, s": round(time.monotonic() - began)}
+        passed = passed and bool(figures["passed"])
+        print(name, json.dumps(results[name]), flush=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    PAGE.write_text(render(results))
+    sys.exit(0 if passed else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""``docs/reliability.md``, written from the saved figures."""
+
+from __future__ import annotations
+
+_HEAD = """# Reliability
+
+How the promises of the [collector](collector.md) were tested, and with what result. Written by
+`python -m tests.faults` (`make torture`), which takes about an hour; short forms of all these tests
+are part of `make test`.
+
+The method: clients only record what they saw, each submission as acknowledged, refused or unknown.
+Afterwards a judge, which has tests of its own, compares the recording with what the store has:
+acknowledged must be there once with the same bytes, refused must not be there, unknown may be
+either and is there once after it was sent again. The same harness finds the losses of a collector
+that acknowledges before it commits, and of SQLite with `synchronous=NORMAL`.
+"""
+
+_TEXTS = {
+    "kill": ("Kills", "A collector on SQLite is ended by `kill -9` at random moments while 64 "
+             "connections submit, three in ten submissions being repeats."),
+    "kill-postgres": ("Kills on PostgreSQL", "Two collectors on one PostgreSQL, whose clocks "
+                      "differ by a day, are killed by turns; PostgreSQL itself crashes once."),
+    "power": ("Power cuts", "A layer below SQLite knows what was synced; when the power goes, each "
+              "write that was not may be there, missing, or there in part."),
+    "disk": ("Failing disks", "Each of the first writes and syncs fails (no space, an error, a "
+             "short write), and so do all after it until the disk is mended: the answers are 204 "
+             "or 503, nothing acknowledged is lost, service is back within five seconds."),
+    "mutate": ("Mutated submissions", "Requests that are almost right, as raw bytes. *silent*: the "
+               "collector was waiting for the rest; *closed*: it closed the connection."),
+    "explore": ("Generated requests", "For every operation of the OpenAPI document: no answer of "
+                "5xx, and only answers that the document names."),
+    "model": ("A model", "Adding, repeating, days passing, folding, sealing, closing and reopening "
+              "in any order, beside a Python dictionary."),
+    "trickle": ("Slow senders", "Connections that send one byte a second, half of them headers and "
+                "half of them bodies, while an honest client submits."),
+    "endless": ("Endless uploads", "Uploads in parallel that never end."),
+    "overload": ("Overload", "Three generators with 192 connections each on one collector."),
+    "terminate": ("SIGTERM under load", "From the signal to the end of the process."),
+}  # fmt: skip
+
+
+def render(results: dict[str, dict[str, object]]) -> str:
+    """Return the page with a section for each result that there is."""
+    parts = [_HEAD]
+    for name, (title, text) in _TEXTS.items():
+        if name in results:
+            rows = [
+                f"| {key} | {_shown(value)} |"
+                for key, value in results[name].items()
+                if key != "passed"
+            ]
+            verdict = "Passed." if results[name]["passed"] else "**Not passed.**"
+            table = "\n".join(["| | |", "| --- | --- |", *rows])
+            parts.append(f"## {title}\n\n{text} {verdict}\n\n{table}\n")
+    return "\n".join(parts)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {count:,}" for key, count in value.items())
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
