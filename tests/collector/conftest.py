@@ -105,6 +105,7 @@ class Collector:
 
 
 def today(later: int = 0) -> str:
+    """Return today in UTC, or a later day."""
     return (datetime.now(UTC).date() + timedelta(days=later)).isoformat()
 
 

@@ -23,6 +23,7 @@ GUARDED = [found for found in OPERATIONS if (found.method, found.path) not in PU
 
 
 def address(operation: Operation) -> str:
+    """Return a path of an operation, with something in place of its parameters."""
     return (
         operation.path.replace("{digest}", "f" * 64)
         .replace("{id}", "0" * 32)
@@ -56,10 +57,11 @@ def test_the_public_routes_are_the_ones_we_know() -> None:
 def test_a_route_without_a_role_does_not_start() -> None:
     """A role is not optional."""
     with pytest.raises(TypeError, match="role"):
-        Operation("GET", "/secret", None, None, "A route of nobody.")  # type: ignore[arg-type]
+        Operation("GET", "/secret", None, None, "A route of nobody.")
 
 
 def login(collector: Collector, key: str, **headers: str) -> object:
+    """Send the form that a login link opens."""
     sent = {"Origin": collector.address, **{k.replace("_", "-"): v for k, v in headers.items()}}
     return collector.request("POST", "/login", f"key={key}".encode(), headers=sent)
 

@@ -94,7 +94,7 @@ def test_what_is_pending_remembers_its_doubt() -> None:
 
 
 def test_a_question_is_answered_once(collector: Collector, tmp_path: Path) -> None:
-    """A second answer, by another client with the same ledger, sends nothing and changes nothing."""
+    """A second answer, also by another client with the same ledger, sends nothing."""
     question = collector.ask()
     client = Client(collector.address, tmp_path / "ledger.db")
     assert client.answer(question.digest, "a") is Outcome.ANSWERED
@@ -168,9 +168,8 @@ def test_another_question_than_the_named_one_is_refused(
     question, other = collector.ask(), collector.ask(DE(3.0, 3))
     transport = Transport(collector.address)
     real = transport.request
-    monkeypatch.setattr(
-        transport, "request", lambda method, path, body=None: real(method, f"/v1/questions/{other.digest}")
-    )  # fmt: skip
+    path = f"/v1/questions/{other.digest}"
+    monkeypatch.setattr(transport, "request", lambda method, _, body=None: real(method, path))
     client = Client(collector.address, ":memory:")
     client.transport = transport
     with pytest.raises(InvalidDocument, match="not to be trusted"):

@@ -45,6 +45,17 @@ def ends(connection: socket.socket) -> bytes:
     return said
 
 
+def cut(connection: socket.socket, data: bytes, pause: float = 0.0) -> bool:
+    """Send the same bytes again and again; true when the other side has had enough."""
+    try:
+        for _ in range(1_000_000):
+            connection.sendall(data)
+            Event().wait(pause)
+    except ConnectionError:
+        return True
+    return False
+
+
 @pytest.mark.parametrize(
     "start",
     [
@@ -52,7 +63,7 @@ def ends(connection: socket.socket) -> bytes:
         b"\r\n",
         b"POST /v1/questions HTTP/1.1\r\n",
         b"POST /v1/questions HTTP/1.1\r\nX-Slow: yes\r\n",
-        b"POST /v1/questions/%b/reports?day=2025-01-01 HTTP/1.1\r\nContent-Length: 17\r\n\r\nabc" % (b"f" * 64),
+        b"POST /v1/questions HTTP/1.1\r\nContent-Length: 17\r\n\r\nabc",
         b"POST /nowhere HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
         b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nX-",
     ],
@@ -69,19 +80,14 @@ def test_a_trickle_does_not_help(hurried: Collector) -> None:
     """Sending a byte now and then does not prolong the time for headers."""
     with connect(hurried) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\n")
-        with pytest.raises(OSError, match="reset|Broken|closed"):
-            for _ in range(10_000):
-                connection.sendall(b"X: y\r\n")
-                Event().wait(0.01)
+        assert cut(connection, b"X: y\r\n", pause=0.01)
 
 
 def test_endless_headers_are_cut(hurried: Collector) -> None:
     """Headers may not go on for ever, however fast they come."""
     with connect(hurried) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
-        with pytest.raises(OSError, match="reset|Broken|closed"):
-            for _ in range(100_000):
-                connection.sendall(b"y" * 65536)
+        assert cut(connection, b"y" * 65536)
 
 
 def test_endless_bodies_are_refused_and_cut(hurried: Collector) -> None:
@@ -92,9 +98,7 @@ def test_endless_bodies_are_refused_and_cut(hurried: Collector) -> None:
         connection.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
         connection.sendall(b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1 413")
-        with pytest.raises(OSError, match="reset|Broken|closed"):
-            for _ in range(1_000_000):
-                connection.sendall(b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
+        assert cut(connection, b"1000\r\n" + b"x" * 0x1000 + b"\r\n")
     assert hurried.n(question) == 0
 
 

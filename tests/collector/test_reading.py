@@ -8,19 +8,21 @@ import numpy as np
 import pytest
 
 from deniable import OLH, OpenLH
-from deniable.tally import Tally
 from deniable.question import Question
+from deniable.tally import Tally
 from tests.collector.conftest import Collector, today
 
 
 def relay(
     collector: Collector, question: Question, answers: list[str], day: str | None = None
 ) -> None:
+    """Send answers as a relay does."""
     reports = question.privatize(answers).tobytes()
     assert collector.submit(question, reports, role="relay", day=day).status == 204
 
 
 def estimates(collector: Collector, question: Question, query: str = "") -> object:
+    """Ask for estimates."""
     return collector.request(
         "GET", f"/v1/questions/{question.digest}/estimates{query}", role="viewer"
     )

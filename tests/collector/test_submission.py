@@ -80,8 +80,11 @@ def test_bytes_that_are_no_report_are_refused(
     assert collector.n(question) == 0
 
 
-@pytest.mark.parametrize("query", ["", "?", "?day=", "?day=2025-13-01", "?day=20250101", "?id=1",
-                                   "?day=2025-01-01&day=2025-01-01", "?day=%FF", "?day=2025-W01-1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "query",
+    ["", "?", "?day=", "?day=2025-13-01", "?day=20250101", "?id=1", "?day=%FF", "?day=2025-W01-1",
+     "?day=2025-01-01&day=2025-01-01"],
+)  # fmt: skip
 def test_a_day_is_demanded(collector: Collector, query: str) -> None:
     """The query is one day and nothing else."""
     question = collector.ask()
@@ -104,7 +107,7 @@ def test_a_relay_sends_many_reports(collector: Collector) -> None:
 
 
 def test_a_wrong_token_is_not_anonymous(collector: Collector) -> None:
-    """A token that is not known is refused, so that a relay's mistake is not counted as a person."""
+    """An unknown token is refused: a relay's mistake must not count as a person."""
     question = collector.ask()
     for header in ("Bearer nonsense", "Bearer", "Basic eDp5", ""):
         answer = collector.submit(question, b"\1", headers={"Authorization": header})
@@ -155,8 +158,8 @@ def test_a_body_in_chunks_is_a_body(collector: Collector) -> None:
     report = question.privatize(["a"]).tobytes()
     path = f"/v1/questions/{question.digest}/reports?day={today()}"
     body = iter([b"i" * 8, b"i" * 8, report])
-    assert collector.request("POST", path, body).status == 204  # type: ignore[arg-type]
-    assert collector.request("POST", path, iter([b"i" * 50] * 9)).status == 413  # type: ignore[arg-type]
+    assert collector.request("POST", path, body).status == 204
+    assert collector.request("POST", path, iter([b"i" * 50] * 9)).status == 413
     assert collector.n(question) == 1
 
 

@@ -21,7 +21,7 @@ from re import search
 from tests.collector.conftest import start as start_collector
 from tests.faults import failing, hostile, power
 from tests.faults.check import check
-from tests.faults.fault import QUESTION, Process, free_port, kept
+from tests.faults.fault import Process, free_port, kept
 from tests.faults.mutation import bombard
 from tests.faults.page import render
 from tests.faults.scenario import Scenario, kills, perform
@@ -160,7 +160,7 @@ def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
         process = Process(folder, str(folder / "store.db"), free_port())
         process.start()
         try:
-            return asyncio.run(work(process))  # type: ignore[arg-type]
+            return asyncio.run(work(process))
         finally:
             if process.process is not None:
                 process.kill()
@@ -183,11 +183,30 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
 }
 
 
+def _added(before: Figures | None, now: Figures) -> Figures:
+    """Return the sum of the figures of two runs of a section."""
+    if before is None:
+        return now
+    found = dict(now)
+    for key, value in before.items():
+        other = now.get(key)
+        if key in ("seed", "collectors"):
+            found[key] = value
+        elif key == "passed":
+            found[key] = bool(value) and bool(other)
+        elif isinstance(value, int) and isinstance(other, int):
+            found[key] = value + other
+        elif isinstance(value, dict) and isinstance(other, dict):
+            found[key] = dict(sorted((Counter(value) + Counter(other)).items()))
+    return found
+
+
 def main() -> None:
     """Run sections, save their figures, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, "page", []], default=[])
     parser.add_argument("--count", type=int, help="how often, instead of the section's number")
+    parser.add_argument("--add", action="store_true", help="add to the figures that are saved")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--longest", type=float, default=3.0, help="seconds between two kills")
     args = parser.parse_args()
@@ -201,7 +220,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="dn-faults-") as folder:
             (Path(folder) / "normal").mkdir()
             figures = section(Path(folder), args)
-        results[name] = {**figures, "took, s": round(time.monotonic() - began)}
+        figures["took, s"] = round(time.monotonic() - began)
+        results[name] = _added(results.get(name), figures) if args.add else figures
         passed = passed and bool(figures["passed"])
         print(name, json.dumps(results[name]), flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")

@@ -28,7 +28,7 @@ async def post(app: Application, path: str, body: bytes, query: str = "") -> int
         "query_string": query.encode(),
         "headers": [(b"content-length", b"%d" % len(body))],
     }
-    await app(scope, receive, send)  # type: ignore[arg-type]
+    await app(scope, receive, send)
     return statuses[0]
 
 

@@ -46,8 +46,9 @@ class File:
             if fate < 0.6 and not isinstance(write, int):
                 offset, data = write
                 keep = SECTOR * chance.randrange(len(data) // SECTOR + 1)
-                write = offset, data[:keep]
-            _apply(content, write)
+                _apply(content, (offset, data[:keep]))
+            else:
+                _apply(content, write)
         return bytes(content)
 
 
@@ -173,7 +174,7 @@ class Connection:
 
     def __init__(self, path: Path, layer: str, synchronous: str | None = None) -> None:
         self._connection = apsw.Connection(str(path), vfs=layer)
-        configure(self)  # type: ignore[arg-type]
+        configure(self)
         if synchronous is not None:
             self.execute(f"PRAGMA synchronous = {synchronous}")
 

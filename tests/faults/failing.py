@@ -42,7 +42,7 @@ async def _drive(path: Path, layer: str, disk: Disk, place: int) -> tuple[list[s
     chance, history, wrong = random.Random(place), History(), []
     app = create_app(
         Settings(store=str(path)),
-        lambda: SqliteStore(path, connect=lambda found: Connection(found, layer)),  # type: ignore[arg-type, return-value]
+        lambda: SqliteStore(path, connect=lambda found: Connection(found, layer)),
     )
 
     async def group() -> set[int]:

@@ -10,6 +10,17 @@ from urllib.parse import urlsplit
 _PATIENCE = 0.5
 """Seconds to wait for an answer to what may be half a request."""
 
+HEADERS = [
+    b"Content-Length: 99",
+    b"Content-Length: -1",
+    b"Transfer-Encoding: chunked",
+    b"Expect: 100-continue",
+    b"Authorization: Bearer x",
+    b"Origin: null",
+    b"Upgrade: websocket\r\nConnection: upgrade",
+    b"Cookie: \xff\x00=;",
+]
+
 
 def mutate(request: bytes, chance: random.Random) -> bytes:
     """Change a request in one of the ways that programs and people do."""
@@ -28,10 +39,7 @@ def mutate(request: bytes, chance: random.Random) -> bytes:
         elif kind == 4:
             data = data[:place]
         else:
-            header = chance.choice([b"Content-Length: 99", b"Transfer-Encoding: chunked",
-                                    b"Expect: 100-continue", b"Authorization: Bearer x",
-                                    b"Origin: null", b"Upgrade: websocket\r\nConnection: upgrade",
-                                    b"Content-Length: -1", b"Cookie: " + chance.randbytes(9)])  # fmt: skip
+            header = chance.choice(HEADERS)
             end = data.find(b"\r\n") + 2
             data[end:end] = header + b"\r\n"
         if not data:

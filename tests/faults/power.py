@@ -63,7 +63,7 @@ def cut_once(directory: Path, seed: int, synchronous: str | None = None) -> list
     store = SqliteStore(
         path,
         today=lambda: DAY,
-        connect=lambda found: Connection(found, f"power-{seed}", synchronous),  # type: ignore[arg-type, return-value]
+        connect=lambda found: Connection(found, f"power-{seed}", synchronous),
     )
     store.ask(QUESTION)
     disk.cut_at = disk.operations + chance.randint(1, 150)

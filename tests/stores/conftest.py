@@ -46,11 +46,13 @@ class Place:
 
 
 def sqlite_place(directory: Path) -> Place:
+    """Return a place for a new SQLite file."""
     path = directory / f"store-{next(_names)}.db"
     return Place(lambda place: SqliteStore(path, today=lambda: place.today), lambda day: None)
 
 
 def postgres_place(server: Server) -> Place:
+    """Return a place in a new database, cloned from the template."""
     import psycopg  # noqa: PLC0415 - an extra
 
     from deniable.collector.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra

@@ -1,4 +1,4 @@
-"""A store against a dictionary: any order of adding, repeating, days passing, folding, reopening."""
+"""A store beside a dictionary: adding, repeating, days passing, folding in any order."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_a_change_waits_for_submissions_under_way(place: Place, change: str) -> 
         work = {
             "close": lambda: other.change(Q, state=State.CLOSED),
             "delete": lambda: other.change(Q, state=State.DELETED),
-            "seal": lambda: other.seal(),
+            "seal": other.seal,
         }[change]
         thread = Thread(target=work)
         thread.start()

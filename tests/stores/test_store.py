@@ -15,10 +15,12 @@ OTHER = Asked("b" * 64, '{"other": 1}', State.OPEN, "{}")
 
 
 def submission(number: int, reports: bytes = b"report", **fields: object) -> Submission:
+    """Return a submission with a number for its id."""
     return replace(Submission(Q, DAY, number.to_bytes(16, "big"), reports), **fields)
 
 
 def counted(store: Store, day: int = DAY) -> int:
+    """Return how many reports of a day are counted."""
     return store.snapshot(Q, day, day).n
 
 
