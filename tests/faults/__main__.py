@@ -201,6 +201,11 @@ def _added(before: Figures | None, now: Figures) -> Figures:
     return found
 
 
+def saved() -> dict[str, Figures]:
+    """Return the figures that were saved before."""
+    return dict(json.loads(RESULTS.read_text())) if RESULTS.exists() else {}
+
+
 def main() -> None:
     """Run sections, save their figures, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
@@ -210,7 +215,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--longest", type=float, default=3.0, help="seconds between two kills")
     args = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     count, passed = args.count, True
     for name in args.sections or SECTIONS:
         if name == "page":
@@ -220,12 +224,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="dn-faults-") as folder:
             (Path(folder) / "normal").mkdir()
             figures = section(Path(folder), args)
+        results = saved()  # after the run: another one may have been saved meanwhile
         figures["took, s"] = round(time.monotonic() - began)
         results[name] = _added(results.get(name), figures) if args.add else figures
         passed = passed and bool(figures["passed"])
         print(name, json.dumps(results[name]), flush=True)
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(render(results))
+    PAGE.write_text(render(saved()))
     sys.exit(0 if passed else 1)
 
 

@@ -24,7 +24,7 @@ _PAUSE = 1.0
 _ROUND = 60.0
 _WORTH_IT = 64 * 1024
 """Bytes of waiting reports that are folded at once; less is folded once a round."""
-_SLICE = 2 * MIB
+_SLICE = MIB // 2
 _SWEEP = 2000
 
 

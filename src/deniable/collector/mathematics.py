@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -63,9 +64,23 @@ def check_upload(document: str, data: bytes) -> tuple[bytes, int]:
     return total.to_bytes(), total.n
 
 
-def empty_size(document: str) -> int:
-    """Return the size of the question's empty tally, the smallest that a day can have."""
-    return len(_sum(document, [], []).to_bytes())
+@dataclass(frozen=True)
+class Reading:
+    """A question document that was read, and what collecting it will cost."""
+
+    digest: str
+    name: str
+    document: str
+    report_size: int
+    tally_size: int
+
+
+def read_question(document: bytes) -> Reading:
+    """Read a question that somebody sent; its empty tally is the smallest that a day can have."""
+    question = Question.from_json(document)
+    text = question.to_json()
+    size = question.protocol.report_dtype.itemsize
+    return Reading(question.digest, question.name, text, size, len(_sum(text, [], []).to_bytes()))
 
 
 def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:

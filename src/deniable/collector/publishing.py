@@ -70,7 +70,7 @@ class Publisher:
         self._settings, self._readers, self._child = settings, readers, child
         self._sums: Recent[tuple[str, Range], Published] = Recent(64 * MIB)
         self._results: Recent[tuple[object, ...], bytes] = Recent(32 * MIB)
-        self._turn = asyncio.Lock()
+        self._turn = asyncio.Lock()  # so that many who ask for the same sum do not all make it
 
     async def total(self, known: Known, days: Range) -> Published:
         """Return the published sum of a range of days."""
@@ -87,6 +87,11 @@ class Publisher:
         before = self._sums.get(place)
         if before and before.edition == edition and 0 <= n - before.n < minimum:
             return before
+        async with self._turn:
+            return await self._add_up(known, days, edition)
+
+    async def _add_up(self, known: Known, days: Range, edition: int) -> Published:
+        digest = known.asked.digest
         snapshot = await self._readers.run(
             lambda store: store.snapshot(digest, days.first, days.last)
         )
@@ -97,37 +102,35 @@ class Publisher:
             [total.data for total in snapshot.waiting],
         )
         found = Published(snapshot.n, edition, tally)
-        self._sums.put(place, found, len(tally))
+        self._sums.put((digest, days), found, len(tally))
         return found
 
     async def estimate(
         self, known: Known, days: Range, candidates: tuple[str, ...] | None, form: str
     ) -> bytes:
         """Return the estimates of a range of days in one of the formats."""
-        async with self._turn:
-            published = await self.total(known, days)
-            self._check_cost(published.n, candidates)
-            place = (known.asked.digest, days, candidates, form, published.n, published.edition)
-            if found := self._results.get(place):
-                return found
-            asked = None if candidates is None else list(candidates)
-            result = await self._child.run(
-                mathematics.estimate, known.asked.document, published.tally, asked, form
-            )
-            self._results.put(place, result, len(result))
-            return result
+        published = await self.total(known, days)
+        self._check_cost(published.n, candidates)
+        place = (known.asked.digest, days, candidates, form, published.n, published.edition)
+        if found := self._results.get(place):
+            return found
+        asked = None if candidates is None else list(candidates)
+        result = await self._child.run(
+            mathematics.estimate, known.asked.document, published.tally, asked, form
+        )
+        self._results.put(place, result, len(result))
+        return result
 
     async def compare(
         self, known: Known, ranges: tuple[Range, Range], candidates: tuple[str, ...] | None
     ) -> bytes:
         """Compare two ranges of days that do not overlap."""
-        async with self._turn:
-            before, after = [await self.total(known, days) for days in ranges]
-            self._check_cost(before.n + after.n, candidates)
-            asked = None if candidates is None else list(candidates)
-            return await self._child.run(
-                mathematics.compare, known.asked.document, before.tally, after.tally, asked
-            )
+        before, after = [await self.total(known, days) for days in ranges]
+        self._check_cost(before.n + after.n, candidates)
+        asked = None if candidates is None else list(candidates)
+        return await self._child.run(
+            mathematics.compare, known.asked.document, before.tally, after.tally, asked
+        )
 
     def _check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
         if candidates is not None and n * len(candidates) > self._settings.estimate_limit:

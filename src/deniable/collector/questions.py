@@ -14,7 +14,7 @@ import msgspec
 
 from deniable.collector.problems import InvalidRequest, UnknownQuestion
 from deniable.collector.readers import Readers
-from deniable.collector.stores.store import Asked
+from deniable.collector.stores.store import Asked, Store
 from deniable.question import Question
 
 _FRESH = 2.0
@@ -62,6 +62,15 @@ class Known:
         return self.question.protocol.report_dtype.itemsize
 
 
+class _Named(msgspec.Struct):
+    name: str
+
+
+def read_name(document: str) -> str:
+    """Return the name in the document of a question, without reading the rest."""
+    return msgspec.json.decode(document, type=_Named).name
+
+
 def read_terms(text: str) -> Terms:
     """Read the terms of a question as they are stored."""
     return msgspec.json.decode(text, type=Terms)
@@ -78,6 +87,24 @@ class Questions:
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._known: dict[str, Known] = {}
+        self._listed: tuple[float, list[dict[str, str]]] = -_FRESH, []
+
+    async def listed(self) -> list[dict[str, str]]:
+        """Return digest, name and state of all questions, as they were a moment ago."""
+        at, found = self._listed
+        if monotonic() - at >= _FRESH:
+            found = await self._readers.run(
+                lambda store: [
+                    {
+                        "digest": asked.digest,
+                        "name": read_name(asked.document),
+                        "state": asked.state.value,
+                    }
+                    for asked in store.all_asked()
+                ]
+            )
+            self._listed = monotonic(), found
+        return found
 
     def fresh(self, digest: str, now: float) -> Known | None:
         """Return a question that was looked up a moment ago."""
@@ -91,13 +118,13 @@ class Questions:
             return known
         if len(digest) != 64 or not digest.isascii():
             raise UnknownQuestion("expected a digest of 64 hexadecimal digits; check the address")
-        asked = await self._readers.run(lambda store: store.asked(digest))
-        if asked is None:
-            self._known.pop(digest, None)
+        before = self._known.get(digest)
+        known = await self._readers.run(
+            lambda store: _look_up(store, digest, before.question if before else None, now)
+        )
+        self._known.pop(digest, None)
+        if known is None:
             raise UnknownQuestion(f"expected a question that is asked here, got {digest}")
-        before = self._known.pop(digest, None)
-        question = before.question if before else Question.from_json(asked.document)
-        known = Known(asked, question, read_terms(asked.terms), now)
         while len(self._known) >= _MOST:
             self._known.pop(next(iter(self._known)))
         self._known[digest] = known
@@ -106,3 +133,13 @@ class Questions:
     def forget(self, digest: str) -> None:
         """Look a question up again next time."""
         self._known.pop(digest, None)
+        self._listed = -_FRESH, []
+
+
+def _look_up(store: Store, digest: str, question: Question | None, now: float) -> Known | None:
+    """Find a question in the store, and read its document unless it was read before."""
+    asked = store.asked(digest)
+    if asked is None:
+        return None
+    found = question or Question.from_json(asked.document)
+    return Known(asked, found, read_terms(asked.terms), now)

@@ -41,6 +41,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 log_level=logging.ERROR,
                 server_header=False,
+                proxy_headers=False,  # they tell addresses, which nobody here wants to know
                 timeout_graceful_shutdown=settings.drain_seconds,
             )
         )

@@ -10,9 +10,8 @@ from starlette.responses import Response
 from deniable.collector import mathematics
 from deniable.collector.operations import Call, answer
 from deniable.collector.problems import Conflict, InvalidRequest, TooLarge, UnknownQuestion
-from deniable.collector.questions import Terms, read_terms, write_terms
+from deniable.collector.questions import Terms, read_name, read_terms, write_terms
 from deniable.collector.stores.store import Asked, State
-from deniable.question import Question
 
 _FOREVER = "public, max-age=31536000, immutable"
 _EVER = 1 << 40
@@ -32,37 +31,32 @@ async def create(call: Call) -> Response:
     settings = call.parts.settings
     call.query()
     document = await call.body(settings.question_limit)
-    question = Question.from_json(document)
-    size = question.protocol.report_dtype.itemsize
-    if size > settings.report_limit:
-        raise TooLarge(
-            f"expected reports of at most {settings.report_limit} bytes, got {size}; take another "
-            "protocol, or raise report_limit",
-            limit=settings.report_limit,
-        )
-    text = question.to_json()
-    tally = await call.parts.child.run(mathematics.empty_size, text)
-    if tally > settings.tally_limit:
-        raise TooLarge(
-            f"expected tallies of at most {settings.tally_limit} bytes, got {tally}; take another "
-            "protocol, or raise tally_limit",
-            limit=settings.tally_limit,
-        )
-    asked = Asked(question.digest, text, State.OPEN, write_terms(Terms()))
+    found = await call.parts.child.run(mathematics.read_question, document)
+    _check_size("reports", found.report_size, settings.report_limit)
+    _check_size("tallies", found.tally_size, settings.tally_limit)
+    asked = Asked(found.digest, found.document, State.OPEN, write_terms(Terms()))
     new = await call.parts.writer.run(lambda store: store.ask(asked))
     if not new and await call.parts.readers.run(lambda store: store.asked(asked.digest)) is None:
         raise Conflict("expected a new question, got one that is being deleted; try again later")
-    response = answer({"digest": question.digest, "name": question.name}, 201 if new else 200)
-    response.headers["location"] = f"/v1/questions/{question.digest}"
+    call.parts.questions.forget(found.digest)
+    response = answer({"digest": found.digest, "name": found.name}, 201 if new else 200)
+    response.headers["location"] = f"/v1/questions/{found.digest}"
     return response
+
+
+def _check_size(what: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise TooLarge(
+            f"expected {what} of at most {limit} bytes, got {size}; take another protocol, or "
+            "raise the collector's limit",
+            limit=limit,
+        )
 
 
 async def index(call: Call) -> Response:
     """List the questions that are asked: what anybody may read anyway, and no counts."""
     call.query()
-    asked = await call.parts.readers.run(lambda store: store.all_asked())
-    shown = ("digest", "name", "state")
-    return answer({"questions": [{k: _status(found, 0)[k] for k in shown} for found in asked]})
+    return answer({"questions": await call.parts.questions.listed()})
 
 
 async def read(call: Call) -> Response:
@@ -125,11 +119,10 @@ async def delete(call: Call) -> Response:
 
 
 def _status(asked: Asked, n: int) -> dict[str, object]:
-    document = msgspec.json.decode(asked.document, type=dict[str, object])
     terms = read_terms(asked.terms)
     return {
         "digest": asked.digest,
-        "name": document["name"],
+        "name": read_name(asked.document),
         "state": asked.state.value,
         "reports": n,
         "origins": terms.origins,
