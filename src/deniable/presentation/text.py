@@ -50,7 +50,7 @@ def headline(estimates: Estimates) -> str:
 
 def notes(estimates: Estimates, level: float, alpha: float) -> list[str]:
     """Return what a reader has to know about intervals and stars, in one line each."""
-    own = "" if estimates.variance_slope is not None else " and as far by its own error"
+    own = "" if estimates.law is not None else " and as far by its own error"
     said = [
         f"* significant: above {estimates.least_significant(alpha):,.0f}{own} "
         f"(alpha = {alpha:g}, {estimates.total:,} answers)"
