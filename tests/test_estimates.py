@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain
+from deniable.law import NormalLaw, Variance, upper_normal
 from deniable.presentation.text import columns_of, one_line
 
 NASTY = (
@@ -56,7 +57,7 @@ def test_levels_that_are_none_are_refused(bad: float) -> None:
 
 
 def test_plain_interval() -> None:
-    """Without a variance slope the interval is z standard errors on both sides."""
+    """Without a law the interval is z standard errors on both sides."""
     lower, upper = _estimates().interval(0.95)
     assert np.allclose((upper - lower) / 2, 1.959964 * 30)
     assert np.allclose((upper + lower) / 2, _estimates().counts)
@@ -73,7 +74,8 @@ def test_score_interval_holds_what_fits(
 ) -> None:
     """A true count is in the score interval just when the estimate is within z of its errors."""
     n = 1000
-    found = Estimates(np.array([count]), np.ones(1), n, null, variance_slope=slope)
+    law = NormalLaw(Variance(n, null**2, slope))
+    found = Estimates(np.array([count]), np.ones(1), n, null, law=law)
     lower, upper = (float(end[0]) for end in found.interval(level))
     half = float(Estimates(np.zeros(1), np.ones(1), n, null).interval(level)[1][0])
     assert lower <= count <= upper
@@ -251,7 +253,8 @@ def test_plot_has_axes_units_and_legend() -> None:
 def test_the_legend_stands_below_the_bars() -> None:
     """No bar is under the legend, and faded bars are those that it calls not significant."""
     counts = np.array([100.0, 99.0, 98.0, 2.0])
-    figure = Estimates(counts, np.ones(4), 300, 1.0, variance_slope=0.0).plot()
+    law = NormalLaw(Variance(300, 1.0, 0.0))
+    figure = Estimates(counts, np.ones(4), 300, 1.0, law=law).plot()
     figure.savefig(io.BytesIO(), format="png")
     axes, (legend,) = figure.axes[0], figure.legends
     assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
@@ -346,17 +349,20 @@ def test_few_chance_supports_do_not_pass_for_significant(protocol, n: int) -> No
     by_threshold = by_law = 0
     for _ in range(runs):
         found = protocol.estimate(protocol.tally(protocol.privatize(people, rng)))
-        by_threshold += bool(np.any(found.counts[10:] > found.threshold()))
+        normal = upper_normal(0.05 / len(found)) * found.null_std_error
+        by_threshold += bool(np.any(found.counts[10:] > normal))
         by_law += bool(found.significant()[10:].any())
     assert by_threshold > 0.1 * runs
     assert by_law <= 0.05 * runs + 4 * (0.05 * 0.95 * runs) ** 0.5
 
 
-def test_least_significant_nears_the_threshold() -> None:
-    """With many reports the exact limit and T_s differ by a few people, and never the other way."""
+def test_the_threshold_nears_the_papers() -> None:
+    """With many reports the exact limit and T_s differ by a few people; it has two names."""
     for n, few in ((10**6, 10), (10**9, 10)):
         found = OLH(4.0, 41_270)._estimate(np.zeros(41_270, dtype=np.int64), n)
-        assert found.threshold() < found.least_significant() < found.threshold() + few
+        normal = upper_normal(0.05 / 41_270) * found.null_std_error
+        assert normal < found.threshold() < normal + few
+        assert found.least_significant() == found.threshold()
 
 
 def test_the_arrays_of_the_caller_stay_writable() -> None:
