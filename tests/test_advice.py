@@ -223,7 +223,7 @@ def _power(protocol: Protocol, users: int, held: int) -> float:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 6.0, 10.0])
 def test_promised_frequencies_are_significant(epsilon: float) -> None:
-    """An answer of the promised share is accepted in 95 % of cases, exactly; one person less is not.
+    """An answer of the promised share is accepted in 95 % of cases; one person less is not.
 
     Twenty plans for each epsilon, 2 to 1000 answers and 50 to 100,000 people.
     """

@@ -89,7 +89,7 @@ def _with_normal_supports() -> list[tuple[Protocol, int]]:
 
 @pytest.mark.parametrize(("protocol", "n"), _with_normal_supports(), ids=str)
 def test_intervals_are_hardly_wider_than_the_score_interval(protocol: Protocol, n: int) -> None:
-    """With variances above 100 exactness costs at most 3 % of the width, and no coverage is lost."""
+    """With variances above 100 exactness costs at most 3 % of the width."""
     p, q = protocol.parameters.p, protocol.parameters.q
     assert n * min(p * (1 - p), q * (1 - q)) > 100
     supports = np.unique(np.rint(np.linspace(0, n, 2000)))
