@@ -1,5 +1,6 @@
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from deniable import DE, OUE, InvalidParameter, Protocol
 from deniable.advice import guideline, meaning, plan, ranking, recommend
 from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS
-from tests.exact_law import estimates_of, support_law
+from tests.naive.law import estimates_of, support_law
 
 EPSILONS = st.floats(0.05, 8)
 SIZES = st.integers(2, 100_000)
@@ -47,10 +48,10 @@ def test_foreign_signatures_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
         seed: int
 
     @dataclass(frozen=True)
-    class _Impure(OUE):
-        pure = False
+    class _Settings(OUE):
+        usual_settings: ClassVar = {"bits": 8}
 
-    kinds = {"DE": DE, "More": _More, "Other": _Other, "Impure": _Impure}
+    kinds = {"DE": DE, "More": _More, "Other": _Other, "Settings": _Settings}
     monkeypatch.setattr(ranking, "discover", lambda: kinds)
     assert [option.name for option in recommend(1.0, 10).options] == ["DE"]
 

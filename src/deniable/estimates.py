@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable import presentation
-from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
-from deniable.validation import brief
+from deniable.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where estimates come from: the protocol, the question if there is one, and the version."""
+
+    protocol: str
+    epsilon: float
+    question: str | None = None
+    digest: str | None = None
+    version: str = __version__
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +65,7 @@ class Estimates:
     adjusted: str | None = None
     unbiased: npt.NDArray[np.float64] | None = None
     law: Law | None = None
+    provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
