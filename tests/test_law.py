@@ -213,7 +213,7 @@ def test_false_alarms_of_random_matrices(n: int) -> None:
 @pytest.mark.parametrize("n", [1, 5, 10, 100, 10**4, 10**6])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_false_alarms_of_filters(n: int, epsilon: float) -> None:
-    """RAPPOR with its usual cohorts and every held answer a candidate: at most 5 %, three errors."""
+    """RAPPOR with all held answers as candidates: at most 5 % within three errors."""
     protocol, rng, runs = RAPPOR(epsilon=epsilon), np.random.default_rng(17), 120
     shares, alarms = 1 / np.arange(1, 11), 0
     for _ in range(runs):
