@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels import vectors
 from deniable.kernels.costs import folded_size, level_start
 from deniable.kernels.fields import LARGEST_POWER, Field
-from deniable.kernels.parallel import run_chunks
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
 Levels = npt.NDArray[np.uint8]
 
-_CHUNK = 1 << 16
 _STEP = 1 << 13
-"""How many reports are folded at once: all arrays in between stay in a core's cache."""
+"""How many reports are folded at once: all arrays in between stay in a core's cache.
+
+Steps so short leave nothing to a second thread, which would wait for the GIL most of the time.
+"""
 _PART = 1 << 20
 """How many entries of a table are moved at once."""
 
@@ -24,13 +27,9 @@ _PART = 1 << 20
 def find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
     """Return the level of each report and its cell there; at level t, cell 1 stands for y != 0."""
     levels, cells = np.empty(len(codes), np.uint8), np.empty(len(codes), np.uint64)
-
-    def find(start: int, stop: int) -> None:
-        for first in range(start, stop, _STEP):
-            part = slice(first, min(first + _STEP, stop))
-            levels[part], cells[part] = _find_cells(codes[part], field, t)
-
-    run_chunks(find, len(codes), _CHUNK)
+    for start in range(0, len(codes), _STEP):
+        part = slice(start, start + _STEP)
+        levels[part], cells[part] = _find_cells(codes[part], field, t)
     return levels, cells
 
 
@@ -55,9 +54,12 @@ def _find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
 
 
 def _invert(field: Field, a: Codes) -> Codes:
-    if field.order > LARGEST_POWER:
-        return field.inverse(a)
-    return field.inverse(np.arange(field.order))[a]
+    return field.inverse(a) if field.order > LARGEST_POWER else _reciprocals(field)[a]
+
+
+@lru_cache(maxsize=16)
+def _reciprocals(field: Field) -> Codes:
+    return field.inverse(np.arange(field.order))
 
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:

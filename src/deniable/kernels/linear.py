@@ -25,12 +25,10 @@ import numpy.typing as npt
 from deniable.kernels import costs, folding, shearing, solving, vectors
 from deniable.kernels.compilation import pays
 from deniable.kernels.fields import Field
-from deniable.kernels.parallel import run_chunks
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
 
-_CHUNK = 1 << 17
 _STEP = 1 << 13
 """How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
 
@@ -56,15 +54,12 @@ def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of 
     codes = np.empty(len(values), np.uint64)
     g, p, q = np.uint64(field.order), np.uint64(p_weight), np.uint64(q_weight)
 
-    def fill(start: int, stop: int) -> None:
-        for first in range(start, stop, _STEP):
-            part = slice(first, min(first + _STEP, stop))
-            u, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
-            y = vectors.dot(field, u, values[part].astype(np.uint64), t)
-            y += (r >= p) * ((r - p) // q + np.uint64(1))
-            codes[part] = u * g + (y - g * (y >= g))
-
-    run_chunks(fill, len(values), _CHUNK)
+    for start in range(0, len(values), _STEP):
+        part = slice(start, start + _STEP)
+        u, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
+        y = vectors.dot(field, u, values[part].astype(np.uint64), t)
+        y += (r >= p) * ((r - p) // q + np.uint64(1))
+        codes[part] = u * g + (y - g * (y >= g))
     return codes
 
 
