@@ -13,7 +13,6 @@ from deniable.kernels.fields import LARGEST_POWER, Field
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
-Levels = npt.NDArray[np.uint8]
 
 _STEP = 1 << 13
 """How many reports are folded at once: all arrays in between stay in a core's cache.
@@ -24,16 +23,17 @@ _PART = 1 << 20
 """How many entries of a table are moved at once."""
 
 
-def find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
-    """Return the level of each report and its cell there; at level t, cell 1 stands for y != 0."""
-    levels, cells = np.empty(len(codes), np.uint8), np.empty(len(codes), np.uint64)
+def fold_each(codes: Codes, field: Field, t: int) -> Codes:
+    """Return the cell of each report, numbered through all levels."""
+    cells = np.empty(len(codes), np.uint64)
+    starts = np.array([level_start(field.order, t, j) for j in range(t + 1)], np.uint64)
     for start in range(0, len(codes), _STEP):
         part = slice(start, start + _STEP)
-        levels[part], cells[part] = _find_cells(codes[part], field, t)
-    return levels, cells
+        cells[part] = _fold_some(codes[part], field, starts)
+    return cells
 
 
-def _find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
+def _fold_some(codes: Codes, field: Field, starts: Codes) -> Codes:
     g = field.order
     u, y = vectors.divide(codes, g)
     levels, zero = np.zeros(len(codes), np.uint8), np.flatnonzero(u == 0)
@@ -45,12 +45,13 @@ def _find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
         low = low[first[low] == 0]
     scale = _invert(field, first)
     cells, place = vectors.multiply(field, scale, y), g
-    for _ in range(t - 1):
+    for _ in range(len(starts) - 2):
         rest, digit = vectors.divide(rest, g)
         cells += vectors.multiply(field, scale, digit) * np.uint64(place)
         place *= g
-    levels[zero], cells[zero] = t, y[zero] > 0
-    return levels, cells
+    cells += starts[levels]
+    cells[zero] = starts[-1] + (y[zero] > 0)
+    return cells
 
 
 def _invert(field: Field, a: Codes) -> Codes:
@@ -64,11 +65,10 @@ def _reciprocals(field: Field) -> Codes:
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
     """Count the reports of each cell; the levels 0 .. t follow each other."""
-    g, folded = field.order, np.zeros(folded_size(field.order, t), np.int64)
-    starts = np.array([level_start(g, t, j) for j in range(t + 1)], np.uint64)
+    folded = np.zeros(folded_size(field.order, t), np.int64)
     for start in range(0, len(codes), _PART):
-        levels, cells = find_cells(codes[start : start + _PART], field, t)
-        np.add.at(folded, (cells + starts[levels]).view(np.int64), counts[start : start + _PART])
+        cells = fold_each(codes[start : start + _PART], field, t)
+        np.add.at(folded, cells.view(np.int64), counts[start : start + _PART])
     return folded
 
 

@@ -81,13 +81,22 @@ def fold_table(table: Counts, field: Field, t: int) -> Counts:
     return folding.fold_table(table, field, t)
 
 
-def find_cells(codes: Codes, field: Field, t: int) -> tuple[npt.NDArray[np.uint8], Codes]:
-    """Return the level of each report and its cell there; at level t, cell 1 stands for y != 0."""
-    if pays("find cells", costs.FOLD_CODE * len(codes)):
+def fold_each(codes: Codes, field: Field, t: int) -> Codes:
+    """Return the cell of each report, numbered through all levels as `fold_codes` counts them."""
+    if pays("fold each", costs.FOLD_CODE * len(codes)):
         from deniable.kernels.compiled import folding as compiled  # noqa: PLC0415 - imports Numba
 
-        return compiled.find_cells(codes, field, t)
-    return folding.find_cells(codes, field, t)
+        return compiled.fold_each(codes, field, t)
+    return folding.fold_each(codes, field, t)
+
+
+def decode_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
+    """Count the supports of each value from the counts of some cells, in the cheapest way."""
+    if costs.choose(field, t, d, len(cells)) == "solve":
+        return _solve(cells, counts, field, t, d)
+    folded = np.zeros(costs.folded_size(field.order, t), np.int64)
+    np.add.at(folded, cells.astype(np.int64), counts)
+    return decode_folded(folded, field, t, d)
 
 
 def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
@@ -111,21 +120,25 @@ def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
 
 def decode_codes(codes: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value by solving for them, report by report, without a table."""
-    g = field.order
-    kinds, cells = find_cells(codes, field, t)
-    solve = solving.solve_level
-    if pays("solve", costs.solving(field, t, d, len(codes))):
+    return _solve(fold_each(codes, field, t), counts, field, t, d)
+
+
+def _solve(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
+    g, solve = field.order, solving.solve_level
+    if pays("solve", costs.solving(field, t, d, len(cells))):
         from deniable.kernels.compiled import solving as compiled  # noqa: PLC0415 - imports Numba
 
         solve = compiled.solve_level
+    starts = np.array([costs.level_start(g, t, j) for j in range(t + 1)], np.uint64)
+    kinds = np.searchsorted(starts, cells, side="right") - 1
     levels = []
     for j in range(t):
         here = np.flatnonzero(kinds == j)
         supports = np.zeros(-(-d // g**j), np.int64)
         if len(here):
-            solve(cells[here], counts[here], field, supports)
+            solve(cells[here] - starts[j], counts[here], field, supports)
         levels.append(supports)
-    return _add_levels(levels, int(counts[(kinds == t) & (cells == 0)].sum()), g)
+    return _add_levels(levels, int(counts[cells == starts[t]].sum()), g)
 
 
 def _add_levels(levels: list[Counts], everywhere: int, g: int) -> Counts:
