@@ -29,6 +29,20 @@ def test_scalar_products_are_those_of_the_twin(g, t, data):
     assert result.tolist() == [[naive.dot(x, y, t, f) for y in v] for x in u]
 
 
+@given(st.sampled_from(ORDERS), st.integers(0, 6), st.data())
+def test_multiples_are_those_of_the_twin(g, t, data):
+    """Each digit is multiplied by the factor, in blocks or alone; no digits stay none."""
+    t, f = min(t, int(60 / np.log2(g))), field(g)
+    pair = st.tuples(st.integers(0, g - 1), st.integers(0, g**t - 1))
+    pairs = data.draw(st.lists(pair, min_size=1, max_size=4))
+    factors, vectors_ = np.array(pairs, np.uint64).T
+    expected = [
+        naive.number([naive.multiply(c, x, f.characteristic, f.modulus) for x in digits], g)
+        for c, digits in ((c, naive.digits(u, g, t)) for c, u in pairs)
+    ]
+    assert vectors.scale(f, factors, vectors_, t).tolist() == expected
+
+
 @pytest.mark.parametrize("g", [2, 3, 8, 9, 101])
 def test_sums_and_products_are_those_of_the_field(g):
     """All sums and products of a small field are those that its own functions give."""

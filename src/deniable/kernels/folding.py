@@ -44,11 +44,8 @@ def _fold_some(codes: Codes, field: Field, starts: Codes) -> Codes:
         rest[low], first[low] = vectors.divide(rest[low], g)
         low = low[first[low] == 0]
     scale = _invert(field, first)
-    cells, place = vectors.multiply(field, scale, y), g
-    for _ in range(len(starts) - 2):
-        rest, digit = vectors.divide(rest, g)
-        cells += vectors.multiply(field, scale, digit) * np.uint64(place)
-        place *= g
+    cells = vectors.scale(field, scale, rest, len(starts) - 2) * np.uint64(g)
+    cells += vectors.multiply(field, scale, y)
     cells += starts[levels]
     cells[zero] = starts[-1] + (y[zero] > 0)
     return cells

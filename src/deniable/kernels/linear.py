@@ -83,10 +83,6 @@ def fold_table(table: Counts, field: Field, t: int) -> Counts:
 
 def fold_each(codes: Codes, field: Field, t: int) -> Codes:
     """Return the cell of each report, numbered through all levels as `fold_codes` counts them."""
-    if pays("fold each", costs.FOLD_CODE * len(codes)):
-        from deniable.kernels.compiled import folding as compiled  # noqa: PLC0415 - imports Numba
-
-        return compiled.fold_each(codes, field, t)
     return folding.fold_each(codes, field, t)
 
 
@@ -103,8 +99,7 @@ def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value from folded reports, for g up to 1024."""
     g = field.order
     # Half the bytes where no sum can overflow; the caller gets 64 bits back.
-    small = int(folded.sum()) < 2**31
-    cells = folded.astype(np.int32) if small else folded
+    cells: shearing.Cells = folded.astype(np.int32 if folded.sum() < 2**31 else np.int64)
     shear = shearing.shear_level
     if pays(f"shear {cells.dtype}", costs.shearing(field, t, d)):
         from deniable.kernels.compiled import shearing as compiled  # noqa: PLC0415 - imports Numba

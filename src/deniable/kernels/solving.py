@@ -23,7 +23,7 @@ def solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) ->
         t, reach = t + 1, reach * g
     a, y = vectors.divide(cells, g)
     # -a, so that <-a, w> is added: -1 is the element p - 1.
-    minus = _negate(field, a, t)
+    minus = vectors.scale(field, np.full(1, field.characteristic - 1, np.uint64), a, t)
     width = max(1, _PAIRS // max(1, len(cells)))
     for first in range(0, rows, width):
         w = np.arange(first, min(first + width, rows), dtype=np.uint64)[:, None]
@@ -37,14 +37,3 @@ def solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) ->
                 inside = np.flatnonzero(v < len(supports))
                 v, times = v[inside], times[inside]
             np.add.at(supports, v, times)
-
-
-def _negate(field: Field, a: Codes, t: int) -> Codes:
-    """Return -a, digit by digit."""
-    g, one = field.order, np.uint64(field.characteristic - 1)
-    result, place = np.zeros(len(a), np.uint64), 1
-    for _ in range(t):
-        a, digit = vectors.divide(a, g)
-        result += vectors.multiply(field, digit, np.full(1, one)) * np.uint64(place)
-        place *= g
-    return result

@@ -25,21 +25,8 @@ from deniable.kernels.parallel import run_chunks, threads
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
 
-_CHUNK = 1 << 17
 _SERIAL = 1 << 20
 """Less work than this, some milliseconds of it, is not worth starting threads for."""
-
-
-def fold_each(codes: Codes, field: Field, t: int) -> Codes:
-    """Return the cell of each report, numbered through all levels."""
-    (numbers, table), starts = arithmetic(field), _starts(field, t)
-    cells = np.empty(len(codes), np.uint64)
-
-    def fold(start: int, stop: int) -> None:
-        _fold_each(frozen(codes[start:stop]), numbers, table, starts, cells[start:stop])
-
-    run_chunks(fold, len(codes), _CHUNK)
-    return cells
 
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
@@ -101,17 +88,6 @@ def _normalise(u: Word, f: Numbers, table: Table) -> tuple[int, Word, Word]:
         base += times(scale, digit, f, table) * place
         place *= f[0]
     return level, base, scale
-
-
-@kernel
-def _fold_each(codes: Codes, f: Numbers, table: Table, starts: Codes, cells: Codes) -> None:
-    for i in range(len(codes)):
-        u, y = divide(codes[i], f)
-        if u:
-            level, base, scale = _normalise(u, f, table)
-            cells[i] = starts[level] + base + times(scale, y, f, table)
-        else:
-            cells[i] = starts[len(starts) - 1] + np.uint64(1 if y else 0)
 
 
 @kernel
