@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from deniable.cli.group import InputError
+from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import OpenLH
-
-if TYPE_CHECKING:
-    from deniable.protocol import Protocol
 
 AUTO = "auto"
 OPEN = OpenLH.__name__

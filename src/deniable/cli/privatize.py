@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -20,13 +21,8 @@ from deniable.cli.options import (
 )
 from deniable.cli.outputs import STDIO, open_output, refuse_terminal
 from deniable.cli.reports import write_reports
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from deniable.mechanism import Reports
-    from deniable.question import Question
+from deniable.mechanism import Reports
+from deniable.question import Question
 
 
 @click.command(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 from rich.text import Text
@@ -15,14 +16,9 @@ from deniable.cli.inputs import check_stdin, read_labels, read_question
 from deniable.cli.options import FILE, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.text import one_line
+from deniable.protocol import Protocol
 from deniable.pure import Pure
 from deniable.question import Question
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from deniable.protocol import Protocol
 
 _SHOWN = 8
 

@@ -10,18 +10,15 @@ without them was not written to its end.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 from zlib import crc32
 
 from deniable.documents import canonical_json, parse_json
 from deniable.errors import InvalidDocument, InvalidReport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from deniable.mechanism import Reports
-    from deniable.question import Question
+from deniable.mechanism import Reports
+from deniable.question import Question
 
 MAGIC = b"dnbrprts"
 VERSION = 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
@@ -30,17 +32,12 @@ from deniable.cli.options import (
     input_format_option,
     plot_option,
 )
+from deniable.estimates import Estimates
 from deniable.extras import load
+from deniable.mechanism import Reports
+from deniable.protocol import Protocol
 from deniable.protocols.hashing import OpenLH, fingerprints
 from deniable.pure import Open
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from deniable.estimates import Estimates
-    from deniable.mechanism import Reports
-    from deniable.protocol import Protocol
 
 _CHUNK_WORDS = 1 << 23
 _MOST_WORDS = 1 << 31

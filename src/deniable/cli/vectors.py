@@ -8,10 +8,10 @@ SHA-256, so that the same version always writes the same files.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate, cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
 from deniable.errors import InvalidReport
+from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint
@@ -26,11 +27,6 @@ from deniable.protocols.histogram import SHE, THE, laplace_weights
 from deniable.protocols.rappor import RAPPOR
 from deniable.protocols.unary import OUE, SUE, UE
 from deniable.randomness import WORD, Replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from deniable.protocol import Protocol
 
 FORMAT = "deniable-vectors"
 VERSION = 1

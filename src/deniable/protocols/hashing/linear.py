@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from deniable.kernels import bits, fields, linear
 from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size
 from deniable.kernels.parallel import run_chunks
+from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.ranges import digits
 from deniable.randomness import Direct, Source, Uniform, Words
@@ -34,9 +34,6 @@ from deniable.statistic import DENSE_LIMIT, Statistic, Table, of_form
 from deniable.sums import TableSum
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
-
-if TYPE_CHECKING:
-    from deniable.mechanism import Reports
 
 _SMALL_BATCH = 1 << 14
 _RAW_LIMIT = 1 << 23
