@@ -6,8 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from deniable.cli.answers import SUFFIXES, Source, as_text
+from deniable.cli.answers import SUFFIXES, read_answers
 from deniable.cli.group import InputError
+from deniable.cli.records import as_text
+from deniable.cli.source import Source
 from deniable.cli.streams import check_stdin, name_of, open_input, shorten, suffix_of, warn
 from deniable.documents import fault
 from deniable.errors import DeniableError
@@ -61,7 +63,7 @@ def read_labels(
     else:
         numbered = [
             (line, label)
-            for batch in source.batches()
+            for batch in read_answers(source)
             for line, label in zip(batch.lines, batch.answers, strict=True)
         ]
     plain = column is None and suffix_of(path) not in {*SUFFIXES, ".json"}

@@ -11,8 +11,8 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cli.answers import Batch, Source
 from deniable.cli.group import InputError
+from deniable.cli.source import Batch, Source
 from deniable.cli.streams import shorten
 
 _REMEMBERED = 1 << 16

@@ -10,7 +10,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cli.answers import Batch, Source
+from deniable.cli.answers import read_answers
 from deniable.cli.display import Advance, counted, show_progress
 from deniable.cli.group import Command
 from deniable.cli.inputs import check_stdin, read_question, shorten
@@ -28,6 +28,7 @@ from deniable.cli.options import (
     summary_option,
 )
 from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
+from deniable.cli.source import Batch, Source
 from deniable.files import write_reports
 from deniable.protocol import Reports
 from deniable.protocols.hashing import fingerprints
@@ -103,7 +104,7 @@ def privatize(
 def _values(
     question: Question, source: Source, matcher: Matcher, advance: Advance
 ) -> Iterator[npt.NDArray[np.uint64]]:
-    for batch in source.batches(advance):
+    for batch in read_answers(source, advance):
         if question.labels is None:
             yield _fingerprints(batch, matcher.form)
         else:

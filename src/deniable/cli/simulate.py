@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from deniable.advice.ranking import find_protocols
-from deniable.cli.answers import Source
+from deniable.cli.answers import read_answers
 from deniable.cli.choice import AUTO, choose_protocol, complete_protocols, find_protocol, takes
 from deniable.cli.display import show_progress
 from deniable.cli.group import Command, InputError
@@ -29,6 +29,7 @@ from deniable.cli.options import (
     strip_option,
 )
 from deniable.cli.outputs import check_plot, write_plot
+from deniable.cli.source import Source
 from deniable.cli.trials import as_document, draw, print_trials
 from deniable.protocol import Protocol
 from deniable.protocols.hashing import OpenLH
@@ -147,7 +148,7 @@ def simulate(
 
 
 def _read(source: Source, matcher: Matcher) -> Population:
-    held = [matcher.values(batch, source) for batch in source.batches()]
+    held = [matcher.values(batch, source) for batch in read_answers(source)]
     if len(matcher.labels) < 2:
         raise InputError(
             f"{source.name}: expected at least two different answers, got {len(matcher.labels)}; "
