@@ -20,7 +20,7 @@ CREATE = ["question", "create", "q", "--label", "a", "--label", "b"]
         ["question", "create", "q", "--open", "--epsilon", 9],
         ["recommend", "--epsilon", 9, "--domain-size", 10],
         ["plan", "--epsilon", 9, "--domain-size", 10, "--users", 100],
-        ["plan", "--domain-size", 10, "--users", 200, "--error", 0.02],
+        ["plan", "--domain-size", 10, "--users", 200, "--error", 0.005],
     ],
     ids=lambda args: " ".join(map(str, args)),
 )
