@@ -147,6 +147,14 @@ def test_simulations_show_chance_for_what_it_is(fruit):
     assert "±" not in fruit(*args, "--runs", 1).text
 
 
+def test_simulations_fit_eighty_columns(shell, monkeypatch):
+    """The usual protocols on a usual number of people need no more than a terminal has."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shell.write("a.txt", "".join(f"answer {i % 8}\n" for i in range(20_000)))
+    text = shell("simulate", "a.txt", "--epsilon", 1, "--seed", 1).text
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_long_simulations_are_run_once(fruit, monkeypatch):
     """Where five runs would take long there are fewer, unless they are asked for."""
     monkeypatch.setattr("deniable.cli.simulate._SOON", 500 * 2)

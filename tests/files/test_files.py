@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import random
 import tracemalloc
 import zlib
 from hashlib import sha256
@@ -21,6 +22,7 @@ from deniable.files import (
     write_reports,
     write_tally,
 )
+from tests.fuzz import mutate
 
 FRUIT = Question("fruit", ("kiwi", "fig", "plum"), DE(1.0, 3))
 OTHER = Question("fruit", ("kiwi", "fig", "plum"), DE(2.0, 3))
@@ -243,3 +245,22 @@ def test_a_gzip_bomb_takes_no_memory():
         tracemalloc.stop()
     assert count == 100 << 20
     assert peak < 16 << 20
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_are_refused_or_whole(seed):
+    """Whatever becomes of a file, compressed or not: no other error, and no other reports."""
+    draw, whole = random.Random(seed), privatized().tobytes()
+    tally = FRUIT.tally(privatized()).to_bytes()
+    for data in (file_of(), gzip.compress(file_of()), tally):
+        for _ in range(500):
+            altered = mutate(data, draw)
+            try:
+                found = read_any(decompressed(io.BytesIO(altered)), FRUIT)
+                found = found if isinstance(found, Tally) else list(found)
+            except DeniableError:
+                continue
+            if isinstance(found, Tally):
+                assert found.to_bytes() == tally
+            else:
+                assert b"".join(batch.tobytes() for batch in found) == whole
