@@ -8,12 +8,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import click
+import numpy as np
 
 from deniable.cli.display import Advance, counted, show_progress
 from deniable.cli.streams import name_of, open_input, open_raw, warn
 from deniable.files import Readable, read_any, read_raw_reports
+from deniable.mechanism import Reports
 from deniable.question import Question
 from deniable.tally import Accumulator, Tally
+
+_GATHERED_BYTES = 1 << 23
 
 
 def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> Tally:
@@ -41,16 +45,28 @@ def _add(total: Accumulator, stream: Readable, question: Question, name: str) ->
     if isinstance(contents, Tally):
         total.merge(contents)
     else:
-        for batch in contents:
+        for batch in _gathered(contents):
             total.add(batch)
 
 
 def _add_raw(total: Accumulator, stream: Readable, question: Question, name: str) -> None:
     before = total.n
-    for batch in read_raw_reports(stream, question, name=name):
+    for batch in _gathered(read_raw_reports(stream, question, name=name)):
         total.add(batch)
     size = counted(question.protocol.report_dtype.itemsize, "byte")
     click.echo(f"{name}: {counted(total.n - before, 'report')} of {size}", err=True)
+
+
+def _gathered(batches: Iterator[Reports]) -> Iterator[Reports]:
+    """Yield larger batches: what one costs beside its reports grows with the size of a tally."""
+    waiting: list[Reports] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.nbytes for each in waiting) >= _GATHERED_BYTES:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 class _Watched:
