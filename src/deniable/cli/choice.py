@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, fields
-
-import click
+from typing import TYPE_CHECKING
 
 from deniable.cli.group import InputError
 from deniable.cli.streams import warn
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import OpenLH
+
+if TYPE_CHECKING:
+    import click
 
 AUTO = "auto"
 OPEN = OpenLH.__name__

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from deniable.cli.display import new_table, open_console, print_estimates, print_table
 from deniable.extras import load
 from deniable.simulation import Population, Trial
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _DRAWN = 5
 
