@@ -1,0 +1,45 @@
+/**
+ * The client as a tag, configured by its data attributes:
+ *
+ *     <script type="module" src="deniable.js" data-collector="https://collector.example"
+ *       data-question="DIGEST" data-form="#survey"></script>
+ *
+ * `data-form` answers with the field `answer` of a form when a person submits it; `data-answer` is an
+ * answer that the page knows by itself. `data-document` is another address of the question,
+ * `data-debug` shows on the console what leaves. The tag gets an event `deniable` with the outcome.
+ */
+import { connect } from "./client.ts";
+import { DeniableError } from "./errors.ts";
+
+const run = (tag: HTMLScriptElement): void => {
+  const { answer, budget, ceiling, collector = "", debug, document: url, form, question = "" } = tag.dataset;
+  const client = connect(collector, {
+    budget: budget ? +budget : undefined,
+    ceiling: ceiling ? +ceiling : undefined,
+    inspect: debug != null && console.log,
+  });
+  const load = () => client.load(question, url);
+  const give = async (label: string, explicit: boolean): Promise<void> => {
+    let detail;
+    try {
+      detail = await client.answer(await load(), label, explicit);
+    } catch (error) {
+      // The network failed before anything was drawn: the page still knows the answer.
+      if (!(error instanceof DeniableError)) addEventListener("online", () => give(label, explicit), { once: true });
+      detail = error;
+    }
+    tag.dispatchEvent(new CustomEvent("deniable", { detail }));
+  };
+  if (answer != null) void give(answer, false);
+  else {
+    void client.resume(question);
+    load().catch(() => {}); // so that the browser has it, should it be offline at the answer
+  }
+  document.querySelector<HTMLFormElement>(form || "_")?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void give(`${new FormData(event.target as HTMLFormElement).get("answer")}`, event.isTrusted);
+  });
+};
+
+/** Run every tag of the page; there is none where the client is imported. */
+export const attach = (): void => globalThis.document?.querySelectorAll<HTMLScriptElement>("script[data-question]").forEach(run);
