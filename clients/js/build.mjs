@@ -14,7 +14,8 @@ export const bundle = async (plugins = []) => {
     bundle: true,
     format: "esm",
     minify: true,
-    mangleProps: /^_/,
+    // Names of our own that cross only from module to module.
+    mangleProps: /^(dot|limits?|perturb|place|plus|ratio|vectors)$/,
     plugins,
     target: "es2022",
     write: false,

@@ -5,8 +5,8 @@ import { expect } from "./errors.ts";
 export const canonical = (item: unknown): string => {
   if (Array.isArray(item)) return `[${item.map(canonical)}]`;
   if (item && typeof item === "object") {
-    const pairs = Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1));
-    return `{${pairs.map(([key, value]) => `${canonical(key)}:${canonical(value)}`)}}`;
+    const keys = Object.keys(item).sort() as (keyof typeof item)[];
+    return `{${keys.map((key) => `${canonical(key)}:${canonical(item[key])}`)}}`;
   }
   expect(!/\p{Cs}/u.test(item as string), "text");
   return JSON.stringify(item);

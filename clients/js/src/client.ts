@@ -22,8 +22,8 @@ export interface Leaving {
 }
 
 export interface Settings extends Limits {
-  /** The most epsilon that all questions of this site may spend together: 10 unless given. */
-  budget?: number | undefined;
+  /** The most epsilon that all questions of this site may spend together. */
+  budget?: number;
   /** Shown what leaves, just before it does. */
   inspect?: ((leaving: Leaving) => void) | false;
   platform?: Platform;
@@ -40,12 +40,15 @@ export interface Client {
   optOut(out?: boolean): void;
 }
 
+/** The epsilon that all questions of a site may spend together, unless told otherwise. */
+export const BUDGET = 10;
+
 /** Seconds that a page does not wait: the next one tries again. */
 const LONG = 100;
 const QUIET = { credentials: "omit", referrerPolicy: "no-referrer" } as const;
 
 export const connect = (collector: string, settings: Settings = {}): Client => {
-  const { budget = 10, inspect, platform = globalThis } = settings;
+  const { budget = BUDGET, inspect, platform = globalThis } = settings;
   const { crypto, fetch, navigator } = platform;
   const base = `${collector.replace(/\/$/, "")}/v1/questions/`;
   const retrying = new Set<string>();
@@ -149,12 +152,9 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
     resume: (digest) => alone(() => send(digest)),
     optOut(out = true) {
       remember(platform, "", true, (state) => {
-        state["out"] = [0, "opted-out"];
-        for (const digest in state) {
-          const [loss, , , body] = state[digest]!;
-          if (body && out) state[digest] = [loss, "opted-out"];
-        }
-        if (!out) delete state["out"];
+        for (const entry of Object.values(state)) if (out && entry[3]) entry.splice(1, 4, "opted-out");
+        delete state["out"];
+        if (out) state["out"] = [0, "opted-out"];
       });
     },
   };

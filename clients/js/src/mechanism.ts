@@ -7,7 +7,7 @@ import { WORD } from "./words.ts";
 export interface Specification {
   name: string;
   epsilon?: number;
-  domain_size?: number;
+  domain_size: number;
   size: number;
   g: number;
   digits: number;
@@ -26,9 +26,10 @@ export interface Mechanism {
 }
 
 /** A whole number from `least` to 2^31 - 1, as all sizes in a question are. */
-export const whole = (number: unknown, least = 2): bigint => {
-  expect(Number.isInteger(number) && (number as number) >= least && (number as number) < 2 ** 31, "a size", number);
-  return BigInt(number as number);
+export const whole = (number: number, least = 2): bigint => {
+  // As a signed integer of 32 bits it must still be itself.
+  expect((number | 0) === number && number >= least, "a size", number);
+  return BigInt(number);
 };
 
 /** The two weights of a specification, the larger first: whole numbers in decimal. */

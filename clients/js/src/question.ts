@@ -11,6 +11,9 @@ import type { Specification } from "./mechanism.ts";
 import { mechanism } from "./protocols/index.ts";
 import { draw, type Source, system, word } from "./words.ts";
 
+/** The epsilon that a question may spend, unless told otherwise. */
+export const CEILING = 5;
+
 export interface Question {
   digest: string;
   name: string;
@@ -23,8 +26,8 @@ export interface Question {
 }
 
 export interface Limits {
-  /** The most epsilon that one question may spend: 5 unless given. */
-  ceiling?: number | undefined;
+  /** The most epsilon that one question may spend. */
+  ceiling?: number;
   platform?: { crypto: Crypto };
 }
 
@@ -41,7 +44,7 @@ interface Document {
 export const parse = async (
   text: string,
   digest: string,
-  { ceiling = 5, platform: { crypto } = globalThis }: Limits = {},
+  { ceiling = CEILING, platform: { crypto } = globalThis }: Limits = {},
 ): Promise<Question> => {
   try {
     const { digest: claimed, ...document } = JSON.parse(text) as Document & { digest: string };
@@ -62,8 +65,8 @@ const check = (document: Document, digest: string, ceiling: number, crypto: Cryp
 
   // Where there are no labels the protocol has no size either: it is open.
   const index = labels && new Map(labels.map((label, i) => [label, i]));
-  const texts = labels?.every((label) => typeof label === "string") ?? true;
-  expect(texts && index?.size === protocol.domain_size && labels?.length === index?.size, "a label for each value");
+  expect(!labels?.some((label) => typeof label !== "string"), "labels", labels);
+  expect(index?.size === protocol.domain_size && labels?.length === index?.size, "a label for each value");
   expect(other === null || !!index?.has(other), "other among the labels", other);
 
   const { limits, perturb, ratio } = mechanism(protocol);

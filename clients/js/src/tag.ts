@@ -8,14 +8,15 @@
  * answer that the page knows by itself. `data-document` is another address of the question,
  * `data-debug` shows on the console what leaves. The tag gets an event `deniable` with the outcome.
  */
-import { connect } from "./client.ts";
+import { BUDGET, connect } from "./client.ts";
 import { DeniableError } from "./errors.ts";
+import { CEILING } from "./question.ts";
 
 const run = (tag: HTMLScriptElement): void => {
   const { answer, budget, ceiling, collector = "", debug, document: url, form, question = "" } = tag.dataset;
   const client = connect(collector, {
-    budget: budget ? +budget : undefined,
-    ceiling: ceiling ? +ceiling : undefined,
+    budget: +(budget ?? BUDGET),
+    ceiling: +(ceiling ?? CEILING),
     inspect: debug != null && console.log,
   });
   const load = () => client.load(question, url);
