@@ -1,12 +1,13 @@
 /** Build the one file that pages load: into the Python package, and for npm. */
 import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
-import { build } from "esbuild";
 
 const here = (path) => new URL(path, import.meta.url);
 export const PACKAGED = here("../../src/deniable/collector/pages/static/deniable.js");
 
 /** Return the text of the built file; `plugins` are for measuring parts of it. */
 export const bundle = async (plugins = []) => {
+  // Only here: whoever replays vectors or draws reports needs no tools.
+  const { build } = await import("esbuild");
   const { version } = JSON.parse(readFileSync(here("package.json"), "utf8"));
   const { outputFiles } = await build({
     entryPoints: [here("src/index.ts").pathname],
