@@ -43,6 +43,8 @@ export interface Client {
 /** The epsilon that all questions of a site may spend together, unless told otherwise. */
 export const BUDGET = 10;
 
+/** The milliseconds after which no collector takes reports of a day, and need not be asked. */
+const MONTH = 30 * 864e5;
 /** Seconds that a page does not wait: the next one tries again. */
 const LONG = 100;
 const QUIET = { credentials: "omit", referrerPolicy: "no-referrer" } as const;
@@ -83,7 +85,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
         method: "POST",
         body: bytes,
         keepalive: bytes.length < 32768,
-        signal: AbortSignal.timeout(3e4),
+        signal: AbortSignal.timeout?.(3e4),
       });
       return [status, Number(headers.get("Retry-After")) || 0];
     } catch {
@@ -104,9 +106,11 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
 
     if (navigator.onLine !== false) {
       // The day is that of the first attempt. Until the reply is here, this one may have arrived.
-      const first = day || new platform.Date().toISOString().slice(0, 10);
+      const today = new platform.Date().toISOString().slice(0, 10);
+      const first = day || today;
       if (!keep(loss, outcome, first, body, true)) return "no-storage";
-      const [status, after] = await post(`${base}${digest}/reports?day=${first}`, new Uint8Array(body!));
+      const late = Date.parse(today) - Date.parse(first) > MONTH;
+      const [status, after] = late ? [422, 0] : await post(`${base}${digest}/reports?day=${first}`, new Uint8Array(body!));
       const refused = status >= 400 && status < 500;
       const end =
         (status >= 200 && status < 300) || status === 409

@@ -6,6 +6,7 @@
  */
 import { expect } from "./errors.ts";
 import { type Specification, whole } from "./mechanism.ts";
+import { WORD } from "./words.ts";
 
 export interface Field {
   /** a + c b, for an integer c >= 0; c = p - 1 subtracts. */
@@ -27,9 +28,9 @@ export const field = ({ g: order, digits, field, domain_size }: Specification): 
   const places = Array.from({ length: Number(k) }, (_, j) => p ** BigInt(j));
   const top = g / p;
   const modulus = places.reduce((sum, place, j) => sum + place * BigInt(field.modulus[j] ?? 0), 0n);
-  expect(p ** k === g && vectors * g <= 1n << 64n && vectors >= whole(domain_size), "GF(g)", order);
-  // An element that is none would be hashed to no hash value, and stand out.
-  expect(0n <= modulus && modulus < g, "a modulus", field.modulus);
+  // With another modulus or order, some values would be hashed to no element, and stand out.
+  const exists = p ** k === g && 0n <= modulus && modulus < g;
+  expect(exists && whole(domain_size) <= vectors && vectors * g <= WORD, "a field", order);
 
   const plus = (a: bigint, b: bigint, c: bigint): bigint =>
     places.reduce((sum, place) => sum + ((a / place + c * (b / place)) % p) * place, 0n);

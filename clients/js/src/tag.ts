@@ -20,26 +20,25 @@ const run = (tag: HTMLScriptElement): void => {
     inspect: debug != null && console.log,
   });
   const load = () => client.load(question, url);
-  const give = async (label: string, explicit: boolean): Promise<void> => {
-    let detail;
-    try {
-      detail = await client.answer(await load(), label, explicit);
-    } catch (error) {
-      // The network failed before anything was drawn: the page still knows the answer.
-      if (!(error instanceof DeniableError)) addEventListener("online", () => give(label, explicit), { once: true });
-      detail = error;
-    }
-    tag.dispatchEvent(new CustomEvent("deniable", { detail }));
-  };
-  if (answer != null) void give(answer, false);
-  else {
-    void client.resume(question);
+  const give = (label: string, explicit: boolean): unknown =>
+    load()
+      .then((question) => client.answer(question, label, explicit))
+      .catch((error) => {
+        // The network failed before anything was drawn: the page still knows the answer.
+        if (!(error instanceof DeniableError)) addEventListener("online", () => give(label, explicit), { once: true });
+        return error;
+      })
+      .then((detail) => tag.dispatchEvent(new CustomEvent("deniable", { detail })));
+
+  if (form) {
     load().catch(() => {}); // so that the browser has it, should it be offline at the answer
+    document.querySelector<HTMLFormElement>(form)!.addEventListener("submit", (event) => {
+      event.preventDefault();
+      give(`${new FormData(event.target as HTMLFormElement).get("answer")}`, event.isTrusted);
+    });
   }
-  document.querySelector<HTMLFormElement>(form || "_")?.addEventListener("submit", (event) => {
-    event.preventDefault();
-    void give(`${new FormData(event.target as HTMLFormElement).get("answer")}`, event.isTrusted);
-  });
+  if (answer != null) give(answer, false);
+  else void client.resume(question);
 };
 
 /** Run every tag of the page; there is none where the client is imported. */

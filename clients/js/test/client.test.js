@@ -112,6 +112,18 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     assert.equal(browser.sent.length, 2);
   });
 
+  it("gives up by itself when nobody answers for a month", async () => {
+    const { browser, client, digest, question } = await begin();
+    browser.replies = ["lost", "lost"];
+    await client.answer(question, "=1");
+    browser.today = "2026-03-31";
+    assert.equal(await client.resume(digest), "waiting");
+    browser.today = "2026-04-01";
+    assert.equal(await client.resume(digest), "maybe");
+    assert.equal(browser.sent.length, 2);
+    assert.deepEqual(browser.state[digest], [question.loss, "maybe"]);
+  });
+
   it("takes another day when the first was refused for certain, with the same id and report", async () => {
     const { browser, client, digest, page, question } = await begin();
     browser.replies = [429, 422];

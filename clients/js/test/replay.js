@@ -67,6 +67,22 @@ export const replay = async (parse, name, { vectors }) => {
   return { cases, wrong };
 };
 
+/** Check that an open question takes the fingerprints of labels for their values. */
+export const replayFingerprints = async (parse, { vectors }, open) => {
+  const [{ protocol }] = open.vectors;
+  const { text, digest } = await ask(protocol);
+  const question = await parse(text, digest);
+  const wrong = [];
+  for (const { label, fingerprint } of vectors) {
+    // With a1 = 2^32 and no other term the upper half of h is the lower half of the value.
+    const words = new Uint8Array(new BigUint64Array([1n << 32n, 0n, 0n, 0n]).buffer);
+    const report = await question.privatize(label, () => words);
+    const hash = ((BigInt(fingerprint) & 0xffffffffn) * BigInt(protocol.g)) >> 32n;
+    if (report.at(-1) !== Number(hash)) wrong.push(label);
+  }
+  return { cases: vectors.length, wrong };
+};
+
 /** Draw reports of one value from the platform's own randomness, one after the other as bytes. */
 export const sample = async (parse, protocol, value, count) => {
   const question = await load(parse, protocol);

@@ -1,5 +1,5 @@
 /** The protocols that this client speaks, by the names that questions give them. */
-import { expect, fail } from "../errors.ts";
+import { fail } from "../errors.ts";
 import type { Mechanism, Specification } from "../mechanism.ts";
 import { direct } from "./direct.ts";
 import { linear } from "./linear.ts";
@@ -7,27 +7,27 @@ import { multiplyShift } from "./multiply_shift.ts";
 import { subset } from "./subset.ts";
 import { unary } from "./unary.ts";
 
-export const mechanism = (specification: Specification): Mechanism => {
-  const { family, name } = specification;
-  switch (name) {
-    case "DE":
-      return direct(specification);
-    case "UE":
-    case "SUE":
-    case "OUE":
-    case "THE":
-      return unary(specification);
-    case "LH":
-    case "BLH":
-    case "OLH":
-    case "OpenLH":
-      expect(family === "linear" || family === "multiply-shift", "a hash family", family);
-      return (family === "linear" ? linear : multiplyShift)(specification);
-    case "AffineSelection":
-      return linear(specification);
-    case "SubsetSelection":
-      return subset(specification);
-    default:
-      return fail("a protocol of this client", name);
-  }
+type Make = (specification: Specification) => Mechanism;
+
+/** What a table has under a name of its own; "constructor" and the like are none. */
+const find = (table: Record<string, Make>, name: string): Make =>
+  Object.hasOwn(table, name) ? table[name]! : fail("a protocol of this client", name);
+
+const FAMILIES = { linear, "multiply-shift": multiplyShift };
+const hashing: Make = (specification) => find(FAMILIES, specification.family)(specification);
+
+const PROTOCOLS = {
+  DE: direct,
+  UE: unary,
+  SUE: unary,
+  OUE: unary,
+  THE: unary,
+  LH: hashing,
+  BLH: hashing,
+  OLH: hashing,
+  OpenLH: hashing,
+  AffineSelection: linear,
+  SubsetSelection: subset,
 };
+
+export const mechanism: Make = (specification) => find(PROTOCOLS, specification.name)(specification);

@@ -10,18 +10,18 @@ import { type Mechanism, places, type Specification, whole } from "../mechanism.
 import { little, width, WORD } from "../words.ts";
 
 /** C(n, k). */
-const choose = (n: number, k: number): bigint => {
+const choose = (n: bigint, k: bigint): bigint => {
   let product = 1n;
-  for (let i = 0; i < k; i++) product = (product * BigInt(n - i)) / BigInt(i + 1);
+  for (let i = 0n; i < k; ) product = (product * (n - i)) / ++i;
   return product;
 };
 
 export const subset = (specification: Specification): Mechanism => {
-  const d = Number(whole(specification.domain_size));
-  const k = Number(whole(specification.size, 1));
-  const { limit, place, ratio } = places(specification, BigInt(d), BigInt(k));
+  const d = whole(specification.domain_size);
+  const k = whole(specification.size, 1);
+  const { limit, place, ratio } = places(specification, d, k);
   const sets = choose(d, k);
-  expect(sets <= WORD, "2^64 sets", k);
+  expect(sets <= WORD, "2^64 sets", sets);
   const share = WORD / sets;
   const length = width(sets);
   return {
@@ -29,17 +29,18 @@ export const subset = (specification: Specification): Mechanism => {
     ratio,
     perturb(value, [r, s]) {
       let rank = r! / share;
-      const parts: [number[], number[]] = [[], []];
+      const members: bigint[] = [];
+      const others: bigint[] = [];
       for (let c = d, j = k; c--; ) {
         const count = choose(c, j);
-        const is = rank >= count;
-        rank -= BigInt(is) * count;
-        j -= +is;
-        parts[+!is]!.unshift(c);
+        const is = BigInt(rank >= count);
+        rank -= is * count;
+        j -= is;
+        (is ? members : others).unshift(c);
       }
-      const distance = Number(value) - parts.flat()[Number(place(s!))]! + d;
-      const moved = parts[0].map((c) => (c + distance) % d).sort((a, b) => a - b);
-      return little(moved.reduce((sum, c, j) => sum + choose(c, j + 1), 0n), length);
+      const distance = d + value - [...members, ...others][Number(place(s!))]!;
+      const moved = members.map((c) => (c + distance) % d).sort((a, b) => Number(a - b));
+      return little(moved.reduce((rank, c, j) => rank + choose(c, BigInt(j + 1)), 0n), length);
     },
   };
 };
