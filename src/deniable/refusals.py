@@ -11,22 +11,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from hashlib import sha256
-from itertools import chain
 
 from deniable.documents import canonical_json
 from deniable.protocol import Protocol
+from deniable.protocols import discover
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import LH, OLH, OpenLH
-from deniable.protocols.histogram import THE
-from deniable.protocols.unary import OUE, SUE, UE
+from deniable.protocols.unary import UE
 from deniable.question import Question
 from deniable.randomness import WORD
 
 CEILING = 5.0
 """The epsilon that clients allow unless told otherwise."""
 
+SPOKEN = (
+    "AffineSelection", "BLH", "DE", "LH", "OLH", "OUE", "OpenLH", "SUE", "SubsetSelection", "THE",
+    "UE",
+)  # fmt: skip
+"""The protocols that all clients speak: in browsers neither SHE nor RAPPOR nor projections."""
+
 Document = dict[str, object]
 Case = dict[str, object]
+Move = Callable[[int, int], tuple[int, int]]
 
 _FRUIT = ("kiwi", "fig", "plum", "pear", "sloe")
 _UNUSUAL = (
@@ -35,7 +41,7 @@ _UNUSUAL = (
 
 
 def make_refusals() -> dict[str, object]:
-    """Return the contents of the file: cases with text, the digest that is named and the verdict."""
+    """Return the contents of the file: texts, the digests that are named, and the verdicts."""
     cases = [*_accepted(), *_foreign(), *_malformed(), *_overspent(), *_numbers()]
     return {"format": "deniable-vectors", "version": 1, "vectors": cases}
 
@@ -61,24 +67,21 @@ def _plain(
     return {"why": why, "accepted": accepted, "ceiling": ceiling, "named": digest, "text": text}
 
 
-def _sound() -> dict[str, Document]:
-    """Return a question of each kind of protocol that all clients speak."""
-    return {
-        "DE": _ask(DE(1.0, 5)),
-        "UE": _ask(UE(0.75, 0.25, 5)),
-        "SUE": _ask(SUE(1.0, 5)),
-        "OUE": _ask(OUE(2.0, 5)),
-        "THE": _ask(THE(1.0, 5)),
-        "OLH": _ask(OLH(1.0, 5)),
-        "OLH over a prime": _ask(LH(1.0, 5, 7)),
-        "LH by multiply-shift": _ask(LH(1.0, 5, 6)),
-        "OpenLH": _ask(OpenLH(2.0), None),
-    }
+def _examples() -> Iterator[Protocol]:
+    """Yield small instances of the protocols that all clients speak."""
+    for name, kind in discover().items():
+        if name in SPOKEN:
+            yield from kind.examples()
+
+
+def _labels(protocol: Protocol) -> tuple[str, ...] | None:
+    size = protocol.specification().get("domain_size")
+    return tuple(f"answer {i}" for i in range(size)) if isinstance(size, int) else None
 
 
 def _accepted() -> Iterator[Case]:
-    for name, document in _sound().items():
-        yield _case(f"a sound question with {name}", document, accepted=True)
+    for protocol in _examples():
+        yield _case(f"a sound {protocol}", _ask(protocol, _labels(protocol)), accepted=True)
     unusual = _ask(DE(2.0, len(_UNUSUAL)), _UNUSUAL, other="🥝")
     yield _case("labels beyond ASCII", unusual, accepted=True)
     digest = sha256(canonical_json(unusual)).hexdigest()
@@ -157,38 +160,36 @@ def _malformed() -> Iterator[Case]:
 
 
 def _overspent() -> Iterator[Case]:
-    """Yield weights that add up, are executable, and spend more than is stated or allowed."""
-    shift: dict[str, Callable[[int, int], tuple[int, int]]] = {
-        "DE": lambda p, q: (p + 4, q - 1),
-        "SUE": lambda p, q: (p + 1, q - 1),
-        "OUE": lambda p, q: (p, q - 1),
-        "THE": lambda p, q: (WORD - q // 9, q // 9),
-        "OLH": lambda p, q: (p + 3, q - 1),
-        "OLH over a prime": lambda p, q: (p + 6, q - 1),
-        "LH by multiply-shift": lambda p, q: (p + 5, q - 1),
-    }
-    for name, move in shift.items():
-        document = _sound()[name]
-        yield _case(f"{name} that spends more than its epsilon", _reweigh(document, move))
-    opened = _sound()["OpenLH"]
-    g = _part(opened, "protocol")["g"]
-    more = g - 1 if isinstance(g, int) else 0
-    yield _case(
-        "OpenLH that spends more than its epsilon", _reweigh(opened, lambda p, q: (p + more, q - 1))
-    )
+    """Yield weights that can be executed and spend more than is stated or allowed."""
+    for protocol in _examples():
+        if protocol.name != "UE":  # which states p and q, and no epsilon
+            document = _reweigh(_ask(protocol, _labels(protocol)), _excess(protocol))
+            yield _case(f"more than its epsilon by {protocol}", document)
     yield _case("epsilon above the ceiling", _ask(DE(6.0, 5)))
     yield _case("epsilon a little above the ceiling", _ask(DE(5.000000000000001, 5)))
     yield _case("epsilon above a lower ceiling", _ask(OLH(1.0, 5)), ceiling=0.999999)
     yield _case("p and q far above the ceiling", _ask(UE(0.9999, 0.0001, 5)))
     stated = _ask(DE(4.0, 5))
-    protocol = _part(stated, "protocol")
-    yield _case("weights of epsilon 4 that state 1", _with(stated, {**protocol, "epsilon": 1.0}))
+    changed = {**_part(stated, "protocol"), "epsilon": 1.0}
+    yield _case("weights of epsilon 4 that state 1", _with(stated, changed))
+
+
+def _excess(protocol: Protocol) -> Move:
+    """Return the smallest change of the weights that spends more than epsilon and adds up."""
+    specification = protocol.specification()
+    if protocol.name == "THE":  # which spends much less than it states
+        return lambda p, q: (WORD - q // 9, q // 9)
+    if protocol.name == "OUE" or "inside" in _part(specification, "weights"):
+        return lambda high, low: (high, low - 1)
+    values = 2 if protocol.name == "SUE" else specification.get("g") or specification["domain_size"]
+    others = int(str(values)) - 1
+    return lambda p, q: (p + others, q - 1)
 
 
 def _numbers() -> Iterator[Case]:
     """Yield numbers that no protocol has, or that two readers could read in two ways."""
     direct, hashed = _ask(DE(1.0, 5)), _ask(LH(1.0, 5, 4))
-    moves: dict[str, Callable[[int, int], tuple[int, int]]] = {
+    moves: dict[str, Move] = {
         "weights that do not add up": lambda p, q: (p - 1, q),
         "weights that add up to more": lambda p, q: (p + 1, q),
         "q above p": lambda p, q: (WORD - 4 * (p // 3), p // 3),
@@ -198,12 +199,14 @@ def _numbers() -> Iterator[Case]:
     }
     for why, move in moves.items():
         yield _case(why, _reweigh(direct, move))
-    texts = chain(
-        ((f"p written as {form}", {"p": form.format(*_weights(direct))}) for form in _FORMS),
-        [("p as a number", {"p": 1}), ("no q", {"q": None}), ("weights swapped", _swapped(direct))],
-    )
+    texts: list[tuple[str, Document]] = [
+        ("p as a number", {"p": _weights(direct)[0]}),
+        ("no q", {"q": None}),
+        ("weights swapped", _swapped(direct)),
+    ]
+    texts += [(f"p written as {form}", {"p": form.format(*_weights(direct))}) for form in _FORMS]
+    protocol = _part(direct, "protocol")
     for why, change in texts:
-        protocol = _part(direct, "protocol")
         changed = {**protocol, "weights": {**_part(protocol, "weights"), **change}}
         yield _case(why, _with(direct, changed))
     for name, value in (
@@ -264,7 +267,7 @@ def _swapped(document: Document) -> Document:
     return {"p": str(q), "q": str(p)}
 
 
-def _reweigh(document: Document, move: Callable[[int, int], tuple[int, int]]) -> Document:
+def _reweigh(document: Document, move: Move) -> Document:
     """Return a question with other weights."""
     protocol = _part(document, "protocol")
     weights = _part(protocol, "weights")

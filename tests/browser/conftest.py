@@ -5,7 +5,14 @@ import shutil
 
 import pytest
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+)
 ARGUMENTS = [
     "--no-sandbox",  # tests may run as root, where the sandbox does not start
     "--disable-dev-shm-usage",

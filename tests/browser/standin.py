@@ -63,7 +63,7 @@ class Server:
 
 
 class Collector(Server):
-    """Gives out one question and takes reports; ``faults`` are what becomes of the first of them."""
+    """Gives out one question and takes reports; ``faults`` befall the first of them."""
 
     def __init__(self, question):
         super().__init__(self._reply)
@@ -100,9 +100,8 @@ class Site(Server):
     def __init__(self, files, collector):
         super().__init__(self._reply)
         self.files = files
-        self.policy = (
-            f"default-src 'none'; script-src 'self'; img-src 'self'; connect-src 'self' {collector.url}"
-        )
+        own = "script-src 'self'; img-src 'self'; connect-src 'self'"
+        self.policy = f"default-src 'none'; {own} {collector.url}"
 
     def _reply(self, request):
         path = urlsplit(request.path).path

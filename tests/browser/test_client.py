@@ -19,14 +19,17 @@ QUESTION = Question("fruit", ("kiwi", "fig", "plum", "café", "sloe"), OLH(1.0, 
 SPECIFICATIONS = specifications()
 
 FORM = """
-<form id="survey"><select name="answer"><option>kiwi<option selected>fig</select><button>Send</button></form>
+<form id="survey">
+  <select name="answer"><option>kiwi<option selected>fig</select>
+  <button>Send</button>
+</form>
 """
 
 
 def tag(collector, attributes):
     """Return the snippet that a site pastes into its pages."""
     return (
-        f'<!doctype html><title>Site</title>{FORM}'
+        f"<!doctype html><title>Site</title>{FORM}"
         f'<script type="module" src="/deniable.js" integrity="{INTEGRITY}" '
         f'data-collector="{collector.url}" data-question="{QUESTION.digest}" {attributes}></script>'
     ).encode()
@@ -36,7 +39,7 @@ RECORD = """
     window.outcomes = [];
     window.violations = [];
     addEventListener("deniable", (event) => outcomes.push(String(event.detail)), true);
-    addEventListener("securitypolicyviolation", (event) => violations.push(event.violatedDirective));
+    addEventListener("securitypolicyviolation", (event) => violations.push(event.blockedURI));
 """
 """Run before the page's own scripts: notes what the client says and what the policy refuses."""
 
