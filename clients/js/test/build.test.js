@@ -38,3 +38,18 @@ test("no source file is longer than 350 lines", () => {
     if (name.endsWith(".ts")) assert.ok(readFileSync(new URL(`src/${name}`, root), "utf8").split("\n").length <= 350);
   }
 });
+
+test("the README names every attribute, every outcome and every protocol", () => {
+  const read = (name) => readFileSync(new URL(name, root), "utf8");
+  const readme = read("README.md");
+  const [, attributes] = read("src/tag.ts").match(/const \{([^}]+)\} = tag\.dataset/);
+  const [, outcomes] = read("src/memory.ts").match(/export type Outcome =([^;]+);/);
+  const [, protocols] = read("src/protocols/index.ts").match(/PROTOCOLS = \{([^}]+)\}/);
+  const names = [
+    ...[...attributes.matchAll(/(?:^|, )\s*(\w+)/g)].map(([, name]) => `\`data-${name}\``),
+    ...[...outcomes.matchAll(/"([\w-]+)"/g)].map(([, name]) => `\`${name}\``),
+    ...[...protocols.matchAll(/(\w+):/g)].map(([, name]) => name),
+  ];
+  assert.equal(names.length, 8 + 7 + 11);
+  assert.deepEqual(names.filter((name) => !readme.includes(name)), []);
+});
