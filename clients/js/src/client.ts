@@ -21,6 +21,14 @@ export interface Leaving {
   report: Uint8Array;
 }
 
+/** The days that a collector names when it refuses one. */
+interface Window {
+  first?: string;
+  last?: string;
+}
+
+type Reply = [status: number, after: number, open?: string | undefined];
+
 export interface Settings extends Limits {
   /** The most epsilon that all questions of this site may spend together. */
   budget?: number;
@@ -75,19 +83,20 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
       if (seconds < LONG) platform.setTimeout(resolve, 1e3 * seconds);
     });
 
-  /** Post the id and the report; return the status, 0 if none came, and the seconds to wait. */
-  const post = async (url: string, bytes: Uint8Array<ArrayBuffer>): Promise<[number, number]> => {
+  /** Post the id and the report; return the status, 0 if none came, the seconds to wait, and an open day. */
+  const post = async (url: string, bytes: Uint8Array<ArrayBuffer>, today: string): Promise<Reply> => {
     try {
       inspect && inspect({ url, id: bytes.subarray(0, 16), report: bytes.subarray(16) });
       // Plain bytes have no content type, so there is no preflight.
-      const { status, headers } = await fetch(url, {
+      const reply = await fetch(url, {
         ...QUIET,
         method: "POST",
         body: bytes,
         keepalive: bytes.length < 32768,
         signal: AbortSignal.timeout?.(3e4),
       });
-      return [status, Number(headers.get("Retry-After")) || 0];
+      const { first = "", last }: Window = reply.status === 422 ? await reply.json() : {};
+      return [reply.status, Number(reply.headers.get("Retry-After")) || 0, (today < first ? first : last)?.slice(0, 10)];
     } catch {
       return [0, 0];
     }
@@ -109,8 +118,9 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
       const today = new platform.Date().toISOString().slice(0, 10);
       const first = day || today;
       if (!keep(loss, outcome, first, body, true)) return "no-storage";
-      const late = Date.parse(today) - Date.parse(first) > MONTH;
-      const [status, after] = late ? [422, 0] : await post(`${base}${digest}/reports?day=${first}`, new Uint8Array(body!));
+      const late = unknown && Date.parse(today) - Date.parse(first) > MONTH;
+      const url = `${base}${digest}/reports?day=${first}`;
+      const [status, after, open] = late ? [422, 0] : await post(url, new Uint8Array(body!), today);
       const refused = status >= 400 && status < 500;
       const end =
         (status >= 200 && status < 300) || status === 409
@@ -120,10 +130,9 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
         keep(loss, end);
         return end;
       }
-      // A day that was refused is chosen anew by a later page, unless an attempt may have arrived.
-      const misdated = status === 422;
-      keep(loss, outcome, misdated ? "" : first, body, unknown || !refused);
-      wait = Math.max(wait, after, misdated ? LONG : 0);
+      // A wrong clock is put right by the collector: all attempts so far were refused for certain.
+      keep(loss, outcome, open ?? first, body, unknown || !refused);
+      wait = Math.max(wait, after);
     }
     if (!retrying.has(digest)) {
       retrying.add(digest);

@@ -59,6 +59,7 @@ export class Browser {
     const reply = this.replies.shift() ?? 204;
     if (typeof reply === "function") return reply(url, options);
     if (reply === "lost") throw new TypeError("Failed to fetch");
+    if (reply === 422) return Response.json({ first: "2026-03-03", last: "2026-03-11" }, { status: 422 });
     return new Response(null, { status: reply, headers: reply === 503 ? { "Retry-After": "7" } : {} });
   }
 }

@@ -43,7 +43,7 @@ test("the README names every attribute, every outcome and every protocol", () =>
   const read = (name) => readFileSync(new URL(name, root), "utf8");
   const readme = read("README.md");
   const [, attributes] = read("src/tag.ts").match(/const \{([^}]+)\} = tag\.dataset/);
-  const [, outcomes] = read("src/memory.ts").match(/export type Outcome =([^;]+);/);
+  const [, outcomes] = read("src/memory.ts").match(/export type Outcome =([^]+?";)/);
   const [, protocols] = read("src/protocols/index.ts").match(/PROTOCOLS = \{([^}]+)\}/);
   const names = [
     ...[...attributes.matchAll(/(?:^|, )\s*(\w+)/g)].map(([, name]) => `\`data-${name}\``),

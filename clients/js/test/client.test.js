@@ -124,16 +124,26 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     assert.deepEqual(browser.state[digest], [question.loss, "maybe"]);
   });
 
-  it("takes another day when the first was refused for certain, with the same id and report", async () => {
-    const { browser, client, digest, page, question } = await begin();
-    browser.replies = [429, 422];
-    assert.equal(await client.answer(question, "=1"), "waiting");
+  for (const [today, open] of [["2026-03-01", "2026-03-03"], ["2026-04-20", "2026-03-11"]]) {
+    it(`sends the same report for ${open} when ${today} was refused for certain`, async () => {
+      const { browser, client, digest, page, question } = await begin();
+      browser.today = today;
+      browser.replies = [429, 422];
+      assert.equal(await client.answer(question, "=1"), "waiting");
+      await elapse(page);
+      await elapse(page);
+      assert.equal(await client.resume(digest), "answered");
+      assert.deepEqual(browser.sent.map(({ url }) => url.split("=")[1]), [today, today, open]);
+      assert.deepEqual(browser.sent[2].body, browser.sent[0].body);
+    });
+  }
+
+  it("sends no more than a day of what a collector says a day is", async () => {
+    const { browser, client, page, question } = await begin();
+    browser.replies = [() => Response.json({ first: "9".repeat(1000), last: 7 }, { status: 422 })];
+    await client.answer(question, "=1");
     await elapse(page);
-    assert.equal(page.timers.length, 0);
-    browser.today = "2026-03-05";
-    assert.equal(await client.resume(digest), "answered");
-    assert.deepEqual(browser.sent.map(({ url }) => url.slice(-10)), ["2026-03-01", "2026-03-01", "2026-03-05"]);
-    assert.deepEqual(browser.sent[2].body, browser.sent[0].body);
+    assert.equal(browser.sent[1].url.split("=")[1], "9".repeat(10));
   });
 
   it("treats an attempt that a closed page never heard of as one that may have arrived", async () => {
