@@ -9,7 +9,7 @@ const without = (name) => ({
   name: "without",
   setup: ({ onLoad }) =>
     onLoad({ filter: new RegExp(`/${name}\\.ts$`) }, () => ({
-      contents: "export const direct = 0, linear = 0, multiplyShift = 0, subset = 0, unary = 0, field = 0, attach = () => {}",
+      contents: "export const direct = 0, linear = 0, multiplyShift = 0, subset = 0, unary = 0, attach = () => {}",
       loader: "ts",
     })),
 });

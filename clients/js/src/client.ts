@@ -69,11 +69,9 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
   /** Do something in one tab at a time where the browser has locks. */
   const alone = async <T>(work: (locked?: unknown) => Promise<T>): Promise<T> => {
     let running: Promise<T> | undefined;
-    try {
-      return await navigator.locks.request("deniable", (lock) => (running = work(lock)));
-    } catch {
-      return running ?? work();
-    }
+    // Where locks are refused, as in a sandbox, the work has not begun.
+    await navigator.locks?.request("deniable", (lock) => (running = work(lock))).catch(() => {});
+    return running ?? work();
   };
 
   /** Wait for some seconds or until the browser is online again; if it is long, only for the latter. */
@@ -83,7 +81,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
       if (seconds < LONG) platform.setTimeout(resolve, 1e3 * seconds);
     });
 
-  /** Post the id and the report; return the status, 0 if none came, the seconds to wait, and an open day. */
+  /** Post the id and the report; return the status or 0, the seconds to wait, and a day that is open. */
   const post = async (url: string, bytes: Uint8Array<ArrayBuffer>, today: string): Promise<Reply> => {
     try {
       inspect && inspect({ url, id: bytes.subarray(0, 16), report: bytes.subarray(16) });
@@ -96,7 +94,8 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
         signal: AbortSignal.timeout?.(3e4),
       });
       const { first = "", last }: Window = reply.status === 422 ? await reply.json() : {};
-      return [reply.status, Number(reply.headers.get("Retry-After")) || 0, (today < first ? first : last)?.slice(0, 10)];
+      const open = (today < first ? first : last)?.slice(0, 10);
+      return [reply.status, +reply.headers.get("Retry-After")! || 0, open];
     } catch {
       return [0, 0];
     }
@@ -145,8 +144,11 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
   };
 
   return {
-    load: async (digest, url = base + digest) => parse(await (await fetch(url, QUIET)).text(), digest, settings),
-    answer: async ({ digest, loss, privatize }, answer, explicit) => {
+    async load(digest, url = base + digest) {
+      const reply = await fetch(url, QUIET);
+      return parse(await reply.text(), digest, settings);
+    },
+    async answer({ digest, loss, privatize }, answer, explicit) {
       const body = [...system(crypto)(16), ...(await privatize(answer))];
       return alone(async (locked) => {
         let out: Outcome = "no-storage";

@@ -36,7 +36,8 @@ export const whole = (number: number, least = 2): bigint => {
 export const weights = ({ weights: { p, q, inside = p, outside = q } }: Specification): [bigint, bigint] => {
   const high = BigInt(inside!);
   const low = BigInt(outside!);
-  expect(0n < low && low < high && high < WORD && [high, low].join() === `${inside},${outside}`, "weights", [inside, outside]);
+  const decimal = [high, low].join() === [inside, outside].join();
+  expect(decimal && 0n < low && low < high && high < WORD, "weights", [inside, outside]);
   return [high, low];
 };
 
@@ -51,7 +52,7 @@ export const places = (specification: Specification, size: bigint, kept = 1n) =>
   const edge = kept * inside;
   const limit = edge + (size - kept) * outside;
   const sound = limit === WORD || (!specification.weights.p && limit < WORD);
-  expect(sound && kept < size, "weights that add up to 2^64", limit);
+  expect(sound && kept < size, "weights that add up", limit);
   /** The place of a word: both cases are worked out, and arithmetic takes the place of a branch. */
   const place = (r: bigint): bigint => {
     const far = BigInt(r >= edge);

@@ -16,11 +16,11 @@ export type Outcome =
   | "refused"
   /** Nothing more is sent, and whether the collector counted it is not known. */
   | "maybe"
-  /** Nothing was drawn or sent: the person, or the browser for them, does not want it. */
+  /** Nothing is sent: the person, or the browser for them, does not want it. */
   | "opted-out"
-  /** Nothing was drawn or sent: this browser would forget that it was. */
+  /** Nothing is sent: this browser would forget that it was. */
   | "no-storage"
-  /** Nothing was drawn or sent: the questions so far have used up the budget. */
+  /** Nothing is sent: the questions so far have used up the budget. */
   | "over-budget";
 
 /** The loss, the outcome and, while it waits: the day, id and report, and if an attempt may have arrived. */

@@ -60,13 +60,14 @@ export const parse = async (
 
 const check = (document: Document, digest: string, ceiling: number, crypto: Crypto): Question => {
   const { format, version, name, labels, other, protocol } = document;
-  expect(format === "deniable-question" && version === 1 && Object.keys(document).length === 6, "version 1", version);
+  const complete = Object.keys(document).length === 6;
+  expect(complete && format === "deniable-question" && version === 1, "version 1", version);
   expect(!!name && typeof name === "string", "a name", name);
 
   // Where there are no labels the protocol has no size either: it is open.
   const index = labels && new Map(labels.map((label, i) => [label, i]));
-  expect(!labels?.some((label) => typeof label !== "string"), "labels", labels);
-  expect(index?.size === protocol.domain_size && labels?.length === index?.size, "a label for each value");
+  const texts = !labels?.some((label) => typeof label !== "string");
+  expect(texts && index?.size === protocol.domain_size && labels?.length === index?.size, "a label for each value");
   expect(other === null || !!index?.has(other), "other among the labels", other);
 
   const { limits, perturb, ratio } = mechanism(protocol);

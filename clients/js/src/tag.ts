@@ -25,7 +25,8 @@ const run = (tag: HTMLScriptElement): void => {
       .then((question) => client.answer(question, label, explicit))
       .catch((error) => {
         // The network failed before anything was drawn: the page still knows the answer.
-        if (!(error instanceof DeniableError)) addEventListener("online", () => give(label, explicit), { once: true });
+        const again = () => give(label, explicit);
+        if (!(error instanceof DeniableError)) addEventListener("online", again, { once: true });
         return error;
       })
       .then((detail) => tag.dispatchEvent(new CustomEvent("deniable", { detail })));
@@ -34,7 +35,7 @@ const run = (tag: HTMLScriptElement): void => {
     load().catch(() => {}); // so that the browser has it, should it be offline at the answer
     document.querySelector<HTMLFormElement>(form)!.addEventListener("submit", (event) => {
       event.preventDefault();
-      give(`${new FormData(event.target as HTMLFormElement).get("answer")}`, event.isTrusted);
+      give(new FormData(event.target as HTMLFormElement).get("answer") as string, event.isTrusted);
     });
   }
   if (answer != null) give(answer, false);
@@ -42,4 +43,5 @@ const run = (tag: HTMLScriptElement): void => {
 };
 
 /** Run every tag of the page; there is none where the client is imported. */
-export const attach = (): void => globalThis.document?.querySelectorAll<HTMLScriptElement>("script[data-question]").forEach(run);
+export const attach = (): void =>
+  globalThis.document?.querySelectorAll<HTMLScriptElement>("script[data-question]").forEach(run);

@@ -45,11 +45,14 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
 
   it("answers once, whatever is answered later", async () => {
     const { browser, client, question } = await begin();
-    for (const answer of ["=1", "=1", "=2", "=3"]) assert.equal(await client.answer(question, answer, true), "answered");
+    for (const answer of ["=1", "=1", "=2", "=3"]) {
+      assert.equal(await client.answer(question, answer, true), "answered");
+    }
     assert.equal(browser.sent.length, 1);
   });
 
-  for (const [status, outcome] of [[200, "answered"], [204, "answered"], [409, "answered"], [410, "refused"], [400, "refused"], [403, "refused"], [404, "refused"], [413, "refused"]]) {
+  for (const status of [200, 204, 409, 410, 400, 403, 404, 413]) {
+    const outcome = [200, 204, 409].includes(status) ? "answered" : "refused";
     it(`keeps only a mark after ${status}, and sends nothing more`, async () => {
       const { browser, client, digest, page, question } = await begin();
       browser.replies = [status];

@@ -11,7 +11,7 @@ type Make = (specification: Specification) => Mechanism;
 
 /** What a table has under a name of its own; "constructor" and the like are none. */
 const find = (table: Record<string, Make>, name: string): Make =>
-  Object.hasOwn(table, name) ? table[name]! : fail("a protocol of this client", name);
+  Object.hasOwn(table, name) ? table[name]! : fail("a known protocol", name);
 
 const FAMILIES = { linear, "multiply-shift": multiplyShift };
 const hashing: Make = (specification) => find(FAMILIES, specification.family)(specification);
