@@ -41,8 +41,7 @@ def follows(specification, draw):
     value, other = d // 2, d - 1
 
     def close():
-        reports = protocol.parse(draw(value, COUNT))
-        assert len(reports) == COUNT
+        reports = protocol.parse(draw(value, COUNT), COUNT)
         pairs = ((value, protocol.parameters.p), (other, protocol.parameters.q))
         return all(
             abs(protocol.supports(reports, v).mean() - share)

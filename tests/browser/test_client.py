@@ -93,6 +93,8 @@ def journey(context):
             "/form.html": tag(collector, 'data-form="#survey"'),
             "/known.html": tag(collector, 'data-answer="plum"'),
             "/foreign.html": tag(collector, 'data-answer="lime"'),
+            "/own.html": tag(collector, 'data-answer="fig" data-document="/fruit.json" data-debug'),
+            "/fruit.json": QUESTION.to_json().encode(),
             "/strict.html": tag(collector, 'data-answer="plum" data-ceiling="0.5"'),
         }
         site = stack.enter_context(Site(files, collector).running())
@@ -215,6 +217,16 @@ def test_global_privacy_control_is_respected(journey):
     assert journey.submit(journey.open()) == "opted-out"
     assert journey.outcome(journey.open("/known.html")) == "opted-out"
     assert journey.collector.submissions == []
+
+
+def test_a_site_may_serve_the_question_and_see_what_leaves(journey):
+    """With a question of its own the site asks the collector nothing, and the console shows all."""
+    said = []
+    journey.context.on("console", lambda message: said.append(message.text))
+    assert journey.outcome(journey.open("/own.html")) == "answered"
+    (request,) = journey.collector.requests
+    assert request.method == "POST"
+    assert [text for text in said if "/reports?day=" in text and "report: Uint8Array(1)" in text]
 
 
 def test_no_secure_context_no_report(journey):
