@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain
-from deniable.presentation.text import columns_of, one_line
+from deniable.presentation.labels import columns_of, one_line
 
 NASTY = (
     "plain",

@@ -9,6 +9,8 @@ Names are loaded when they are first used, so that a command line's help waits f
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from deniable.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from deniable.protocols.rappor import RAPPOR
     from deniable.protocols.unary import OUE, SUE, UE
     from deniable.question import Question
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),

@@ -32,7 +32,7 @@ from deniable.errors import (
     InvalidParameter,
     InvalidReport,
 )
-from deniable.estimates import Estimates
+from deniable.estimates import Estimates, Provenance
 from deniable.kernels.parallel import run_chunks
 from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
 from deniable.statistic import Counts, Statistic
@@ -308,6 +308,7 @@ class Protocol(ABC):
             math.sqrt(none),
             variance_slope=(all_ - none) / n,
             chance=self.parameters.q if self.pure else None,
+            provenance=Provenance(self.name, self.epsilon),
         )
 
     def variance(

@@ -224,9 +224,16 @@ class Question:
                     "expected candidates, since the question is open; list the answers to count",
                     value=None,
                 )
-            return self.protocol.estimate(tally, candidates)  # type: ignore[call-arg]  # as open ones do
-        found = replace(self.protocol.estimate(tally), labels=self.labels)
+            return self._named(self.protocol.estimate(tally, candidates))  # type: ignore[call-arg]  # as open ones do
+        found = self._named(replace(self.protocol.estimate(tally), labels=self.labels))
         return found if candidates is None else found.select(candidates)
+
+    def _named(self, found: Estimates) -> Estimates:
+        """Let estimates say which question they answer."""
+        if found.provenance is None:
+            return found
+        named = replace(found.provenance, question=self.name, digest=self.digest)
+        return replace(found, provenance=named)
 
 
 def _listed(answers: Iterable[object]) -> list[str]:

@@ -22,6 +22,7 @@ from deniable.cli.outputs import STDIO
 from deniable.documents import encodes, fault
 from deniable.errors import DeniableError, OutOfDomain
 from deniable.extras import load
+from deniable.presentation import unguarded
 from deniable.question import Question
 
 if TYPE_CHECKING:
@@ -119,6 +120,9 @@ def read_labels(
             for batch in source.batches()
             for line, label in zip(batch.lines, batch.answers, strict=True)
         ]
+    if _SUFFIXES.get(path.suffix.lower(), "csv" if column is not None else "") in ("csv", "tsv"):
+        # As exported, so that the answers of one estimate can be the labels of the next question.
+        numbered = [(line, unguarded(label)) for line, label in numbered]
     plain = column is None and path.suffix.lower() not in {*_SUFFIXES, ".json"}
     seen: dict[str, int] = {}
     for line, label in numbered:

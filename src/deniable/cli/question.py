@@ -14,7 +14,7 @@ from deniable.cli.group import Command, Lazy, LazyGroup
 from deniable.cli.inputs import check_stdin, read_labels, read_question
 from deniable.cli.options import FILE, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
-from deniable.presentation.text import one_line
+from deniable.presentation.labels import one_line
 from deniable.question import Question
 
 _SHOWN = 8

@@ -22,7 +22,7 @@ from deniable.cli.display import (
     print_table,
     show_progress,
 )
-from deniable.cli.estimate import check_plot, write_plot
+from deniable.cli.figures import check_plot, write_plot
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import Source, read_labels, shorten
 from deniable.cli.options import (

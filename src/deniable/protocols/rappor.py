@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, InvalidReport
-from deniable.estimates import Estimates
+from deniable.estimates import Estimates, Provenance
 from deniable.kernels.splitmix import scale, words_of
 from deniable.protocol import FINGERPRINTS, Parameters, Protocol, Reports, Tally
 from deniable.protocols.basic_rappor import (
@@ -280,7 +280,8 @@ class RAPPOR(Protocol):
         counts, std_errors = solve(self._system(self._own(tally), keys), progress)
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
-        return Estimates(counts, np.minimum(std_errors, n), n, null, labels)
+        source = Provenance(self.name, self.epsilon)
+        return Estimates(counts, np.minimum(std_errors, n), n, null, labels, provenance=source)
 
     def _system(self, tally: Tally, keys: Words) -> System:
         """Return the equations: expected ones of each bit, less the noise, as sums of counts."""
