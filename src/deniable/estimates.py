@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -12,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable import presentation
-from deniable.binomial import upper_quantile
 from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.law import Law, upper_normal
 from deniable.presentation import Answer, Columns, Presentable, View
 from deniable.validation import brief
 from deniable.version import __version__
@@ -41,10 +40,8 @@ class Estimates(Presentable):
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
     so. ``std_errors`` are exact standard deviations with the estimated frequency put in for the
-    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*, and
-    ``variance_slope`` is how much the variance grows with each person who gave it, if it does so
-    linearly. ``chance`` is q*, where each report supports an answer that nobody gave with that
-    probability and the counts come from the numbers of these reports.
+    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*.
+    ``law`` is the law of the counts, where it is known: intervals and significance are by it.
 
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
@@ -71,8 +68,7 @@ class Estimates(Presentable):
     tested: int | None = None
     adjusted: str | None = None
     unbiased: npt.NDArray[np.float64] | None = None
-    variance_slope: float | None = None
-    chance: float | None = None
+    law: Law | None = None
     provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
@@ -146,75 +142,49 @@ class Estimates(Presentable):
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the lower and upper ends of the confidence intervals of the counts.
 
-        Each interval covers its own true count with probability ``level``, by the normal law that
-        a sum of many independent reports follows closely. It holds the counts c for which the
-        estimate is within z standard errors *of c*, the score interval, where the variance is
-        known as a function of c; else z estimated standard errors on both sides. Where only a few
-        reports support a rare answer by chance, as with one value in a thousand among a thousand
-        people, their number is no longer near normal and 95 % may be 92 or 97. An adjusted count
-        has no interval of its own: the one returned is that of the unbiased count.
+        Each interval covers its own true count with probability ``level``, for most counts a
+        little more: it holds the counts of which the estimate is in neither tail of (1 - level)/2
+        by the exact law of the counts. Where that is not known it is the estimate and z estimated
+        standard errors on both sides. It may go beyond 0 and n, and always holds the estimate. An
+        adjusted count has no interval of its own: the one returned is that of the unbiased count.
         """
         _check_probability("level", level, usual=0.95)
-        z = -_normal_quantile((1 - level) / 2)
-        if self.variance_slope is not None:
-            return self._score_interval(z, self.variance_slope)
-        half = z * self.std_errors
+        tail = (1 - level) / 2
+        if self.law is not None:
+            return self.law.interval(self.unbiased_counts, tail)
+        half = upper_normal(tail) * self.std_errors
         return self.unbiased_counts - half, self.unbiased_counts + half
-
-    def _score_interval(
-        self, z: float, slope: float
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Solve (estimate - c)^2 = z^2 v(c), v linear between 0 and n and constant beyond."""
-        estimate = self.unbiased_counts
-        start = self.null_std_error**2
-        below, above = z * self.null_std_error, z * math.sqrt(max(start + slope * self.n, 0.0))
-        centre = estimate + z**2 * slope / 2
-        root = z * np.sqrt(np.maximum(start + slope * estimate + (z * slope / 2) ** 2, 0.0))
-        lower, upper = (
-            np.select(
-                [estimate <= -sign * below, estimate >= self.n - sign * above],
-                [estimate + sign * below, estimate + sign * above],
-                centre + sign * root,
-            )
-            for sign in (-1, 1)
-        )
-        return lower, upper
 
     def threshold(self, alpha: float = 0.05) -> float:
         """Return the count above which an answer is significant.
 
-        T_s = Phi^-1(1 - alpha / d) sqrt(Var*): with d answers that nobody gave, one of them
-        comes out above T_s with probability of at most about ``alpha``.       [sec:eval]
+        With d answers that nobody gave, one of them comes out above it with probability of at
+        most ``alpha``: each exceeds it with at most alpha / d, by the exact law of the counts.
+        Where only their variance is known, and in the limit of many reports, this is the paper's
+        T_s = Phi^-1(1 - alpha / d) sqrt(Var*).       [sec:eval]
         """
         _check_probability("alpha", alpha, usual=0.05)
-        return -_normal_quantile(alpha / max(self.total, 1)) * self.null_std_error
+        tail = alpha / max(self.total, 1)
+        if self.law is not None:
+            return self.law.threshold(tail)
+        return upper_normal(tail) * self.null_std_error
+
+    def least_significant(self, alpha: float = 0.05) -> float:
+        """Return ``threshold``; version 0.1 had two limits, of which the stricter one decided."""
+        return self.threshold(alpha)
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Tell which unbiased counts are above ``least_significant``, and by their own errors.
+        """Tell which unbiased counts are above ``threshold``, and by their own errors.
 
-        Where the variance is not known as a function of the count, a count must also be above as
-        many of its own standard errors: they may hold more than T_s does, such as what the other
-        answers add to the bits of this one in RAPPOR's filters.
+        Where the law of the counts is not known, a count must also be above as many of its own
+        standard errors: they may hold more than T_s does, such as what the other answers add to
+        the bits of this one in RAPPOR's filters.
         """
-        limit = self.least_significant(alpha)
-        if self.variance_slope is None and self.null_std_error > 0:
+        limit = self.threshold(alpha)
+        if self.law is None and self.null_std_error > 0:
             limits = limit * np.maximum(self.std_errors / self.null_std_error, 1.0)
             return np.asarray(self.unbiased_counts > limits)
         return self.unbiased_counts > limit
-
-    def least_significant(self, alpha: float = 0.05) -> float:
-        """Return the count that a significant one exceeds: T_s, or more for few reports.
-
-        T_s takes the number of reports that support an answer by chance for normal. Where they
-        are few it is skewed, and its exact law, the binomial, asks for more.
-        """
-        limit = self.threshold(alpha)
-        if self.chance is None or not 0 < self.chance < 1 or self.null_std_error <= 0:
-            return limit
-        most = upper_quantile(self.n, self.chance, alpha / max(self.total, 1))
-        gap = math.sqrt(self.n * self.chance * (1 - self.chance)) / self.null_std_error
-        # Half a report more, so that rounding does not lift a count above its own limit.
-        return max(limit, (most + 0.5 - self.n * self.chance) / gap)
 
     def select(self, labels: Sequence[str]) -> Estimates:
         """Return the estimates of some labels, in the given order.
@@ -330,9 +300,3 @@ def _check_probability(name: str, value: float, usual: float) -> None:
             f"expected {name} between 0 and 1, both excluded, got {value!r}; {usual} is usual",
             value=value,
         )
-
-
-def _normal_quantile(probability: float) -> float:
-    from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
-
-    return NormalDist().inv_cdf(max(probability, math.ulp(0.0)))

@@ -34,6 +34,7 @@ from deniable.errors import (
 )
 from deniable.estimates import Estimates, Provenance
 from deniable.kernels.parallel import run_chunks
+from deniable.law import LaplaceLaw, SupportLaw
 from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
 from deniable.statistic import Counts, Statistic
 from deniable.validation import brief, check_reports, check_shares, check_values
@@ -300,16 +301,13 @@ class Protocol(ABC):
             )
         counts = (support / self.support_unit - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
-        none, all_ = float(self.variance(n, 0.0)), float(self.variance(n, 1.0))
-        return Estimates(
-            counts,
-            np.sqrt(variance),
-            n,
-            math.sqrt(none),
-            variance_slope=(all_ - none) / n,
-            chance=self.parameters.q if self.pure else None,
-            provenance=Provenance(self.name, self.epsilon),
-        )
+        null = math.sqrt(float(self.variance(n, 0.0)))
+        source = Provenance(self.name, self.epsilon)
+        return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n), provenance=source)
+
+    def law(self, n: int) -> SupportLaw | LaplaceLaw:
+        """Return the law of an estimated count among ``n`` people."""
+        return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
 
     def variance(
         self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 EXPLANATIONS = {
-    "threshold": "T_s, the count that one of the answers nobody gave exceeds with probability of "
-    "about alpha, if counts follow the normal law",
-    "least_significant": "the count that a significant answer exceeds: T_s, or more where reports "
-    "are few and the normal law is no guide",
+    "threshold": "the count that a significant answer exceeds: any of the answers that nobody gave "
+    "comes out above it with probability of at most alpha",
+    "least_significant": "the same as threshold, under the name that it had in version 0.1",
     "null_std_error": "the standard error of the count of an answer that nobody gave",
 }
 

@@ -202,7 +202,7 @@ def view(
     return View(
         rows=rows,
         headings=(*true, "count", "share", f"{percent(level)} interval"),
-        scale=Scale.over(rows, estimates.least_significant(alpha)),
+        scale=Scale.over(rows, estimates.threshold(alpha)),
         words=words,
         headline=headline(estimates),
         source=None if estimates.provenance is None else source(estimates.provenance),
@@ -242,9 +242,9 @@ def source(provenance: Provenance) -> str:
 
 def _notes(estimates: Estimates, level: float, alpha: float) -> tuple[str, ...]:
     """Return what a reader has to know about the significance and the intervals."""
-    own = "" if estimates.variance_slope is not None else " and as far by its own error"
+    own = "" if estimates.law is not None else " and as far by its own error"
     said = (
-        f"significant: above {estimates.least_significant(alpha):,.0f}{own} "
+        f"significant: above {estimates.threshold(alpha):,.0f}{own} "
         f"(alpha = {alpha:g}, {estimates.total:,} answers)",
     )
     if estimates.adjusted is None:

@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.kernels.parallel import run_chunks
+from deniable.law import LaplaceLaw
 from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.unary import _Unary
 from deniable.randomness import WORD, Source, exponential_bounds
@@ -242,6 +243,10 @@ class SHE(Protocol):
         squares = (y * y for y in range(-self._reach, self._reach + UNIT + 1))
         second = sum(map(mul, squares, laplace_weights(self.epsilon)))
         return float(Fraction(second, WORD * UNIT**2))
+
+    def law(self, n: int) -> LaplaceLaw:
+        """Return the law of the summed noise."""
+        return LaplaceLaw(n, self.epsilon)
 
     def variance(
         self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0

@@ -189,11 +189,12 @@ class RandomMatrixProjection(Protocol):
         # Without bias for N_v (N_v - 1); negative when there is nothing to see.
         pairs = found.counts**2 - found.std_errors**2 - found.counts
         shared = np.maximum(pairs.sum() - pairs, 0.0) / self.rows
+        extra = max(float(pairs.sum()), 0.0) / self.rows
         return replace(
             found,
             std_errors=np.sqrt(found.std_errors**2 + shared),
-            null_std_error=(found.null_std_error**2 + max(pairs.sum(), 0.0) / self.rows) ** 0.5,
-            chance=None,
+            null_std_error=(found.null_std_error**2 + extra) ** 0.5,
+            law=self.law(n).widened(extra),
         )
 
 
