@@ -14,6 +14,7 @@ from deniable.version import __version__ as __version__
 if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
+    from deniable.comparison import Comparison, compare
     from deniable.errors import (
         DeniableError,
         IncompatibleTally,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),
     "deniable.auditing": ("Audit", "audit"),
+    "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
         "DeniableError",
         "IncompatibleTally",
@@ -73,6 +75,7 @@ __all__ = [
     "UE",
     "Audit",
     "BasicRAPPOR",
+    "Comparison",
     "DeniableError",
     "Estimates",
     "IncompatibleTally",
@@ -87,6 +90,7 @@ __all__ = [
     "RandomMatrixProjection",
     "Tally",
     "audit",
+    "compare",
     "fingerprint",
     "fingerprints",
     "meaning",

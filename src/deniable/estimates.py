@@ -95,7 +95,7 @@ class Estimates(Presentable):
 
     def __getitem__(self, key: str | int) -> Answer:
         """Return the row of a label or, where there are none, of a value."""
-        return self.take([self._place(key)]).rows()[0]
+        return self.take([self.place(key)]).rows()[0]
 
     def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Answer, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
@@ -106,7 +106,8 @@ class Estimates(Presentable):
         keys = range(len(self)) if self.values is None else self.values.tolist()
         return {key: i for i, key in enumerate(keys if self.labels is None else self.labels)}
 
-    def _place(self, key: object) -> int:
+    def place(self, key: object) -> int:
+        """Return where the row of a label, or of a value, is."""
         place = self._index.get(key) if isinstance(key, str | int | np.integer) else None
         if place is None:
             raise OutOfDomain(
@@ -148,7 +149,7 @@ class Estimates(Presentable):
         standard errors on both sides. It may go beyond 0 and n, and always holds the estimate. An
         adjusted count has no interval of its own: the one returned is that of the unbiased count.
         """
-        _check_probability("level", level, usual=0.95)
+        check_probability("level", level, usual=0.95)
         tail = (1 - level) / 2
         if self.law is not None:
             return self.law.interval(self.unbiased_counts, tail)
@@ -163,7 +164,7 @@ class Estimates(Presentable):
         Where only their variance is known, and in the limit of many reports, this is the paper's
         T_s = Phi^-1(1 - alpha / d) sqrt(Var*).       [sec:eval]
         """
-        _check_probability("alpha", alpha, usual=0.05)
+        check_probability("alpha", alpha, usual=0.05)
         tail = alpha / max(self.total, 1)
         if self.law is not None:
             return self.law.threshold(tail)
@@ -204,7 +205,7 @@ class Estimates(Presentable):
                 f"expected estimates with labels, got values and {brief(labels)}; use take",
                 value=labels,
             )
-        places = [self._place(label) for label in labels]
+        places = [self.place(label) for label in labels]
         return replace(self.take(places), tested=None)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:
@@ -293,7 +294,8 @@ def _same(mine: object, theirs: object) -> bool:
     return mine == theirs
 
 
-def _check_probability(name: str, value: float, usual: float) -> None:
+def check_probability(name: str, value: float, usual: float) -> None:
+    """Refuse what is no probability, or one of 0 or 1."""
     number: object = value
     if not isinstance(number, int | float | np.floating) or not 0 < value < 1:
         raise InvalidParameter(

@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable.extras import load
 from deniable.presentation.fonts import choose_fonts
-from deniable.presentation.labels import fit_labels, printable
+from deniable.presentation.labels import fit_labels, one_line, printable
 from deniable.presentation.rows import View
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_BARS = 60
-_LABEL_WIDTH = 40
+_LABEL_WIDTH, _TITLE_WIDTH = 40, 90
 _BLUE, _ORANGE, _GREY = "#2f6db3", "#cc6600", "#9db4cf"
 
 
@@ -28,23 +28,17 @@ def figure(view: View) -> Figure:
     """Draw the rows with their intervals and the threshold of significance."""
     figures = load("matplotlib.figure", "plot")
     few = len(view.rows) <= MOST_BARS
-    height = 2.5 + 0.26 * len(view.rows) if few else 5.6
+    height = 2.6 + 0.26 * len(view.rows) if few else 5.6
     result: Figure = figures.Figure(figsize=(8.0, max(height, 3.2)), layout="constrained")
     axes = result.add_subplot()
     (_draw_bars if few else _draw_ranks)(axes, view)
-    (headline, source), fonts = choose_fonts(
-        [printable(view.headline), printable(view.source or "")]
-    )
-    (headline,) = fit_labels([headline], 90)
-    axes.set_title(headline, fontsize="medium", parse_math=False, fontfamily=fonts)
+    said = [view.headline] if view.source is None else [view.headline, view.source]
+    lines, fonts = choose_fonts([printable(line) for line in said])
+    title = "\n".join(one_line(line, _TITLE_WIDTH) for line in lines)
+    result.suptitle(title, fontsize="medium", parse_math=False, fontfamily=fonts)
     axes.spines[["top", "right"]].set_visible(False)
     if view.rows:
         result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
-    if view.source is not None:
-        # Below everything else, where a caption stands; the layout makes room for it.
-        result.supxlabel(
-            source, fontsize="x-small", color="#555555", parse_math=False, fontfamily=fonts
-        )
     return result
 
 
@@ -151,4 +145,4 @@ def _thousands(value: float, _: float) -> str:
 
 
 def _signed(value: float, _: float) -> str:
-    return f"{value:+.6g}" if value else "0"
+    return f"{100 * value:+.4g}" if value else "0"

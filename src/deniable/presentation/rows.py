@@ -214,11 +214,12 @@ def view(
 
 def headline(estimates: Estimates) -> str:
     """Return what the rows are, in one line."""
-    asked = _asked(estimates.provenance)
-    return f"{asked}{_of_all(estimates)} answers, estimated from {counted(estimates.n, 'report')}"
+    name = asked(estimates.provenance)
+    return f"{name}{_of_all(estimates)} answers, estimated from {counted(estimates.n, 'report')}"
 
 
-def _asked(provenance: Provenance | None) -> str:
+def asked(provenance: Provenance | None) -> str:
+    """Return the name of the question, as a headline begins."""
     return "" if provenance is None or provenance.question is None else f"{provenance.question}: "
 
 

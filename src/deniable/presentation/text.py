@@ -48,13 +48,13 @@ class Layout:
         )
         # Two columns after the rank, the label and each number, and one for the mark.
         room = (width or _USUAL_WIDTH) - sum(numbers) - 2 * (len(numbers) + 1) - 1
-        label = _widest(names)
+        label, least = _widest(names), _NARROWEST_BAR * (2 if view.signed else 1)
         bar = room - 2 - label
         if width is None:
             # One endless label pushes its own numbers aside, and not those of all others.
-            label, bar = min(label, _WIDEST_LABEL), max(bar, _NARROWEST_BAR)
-        elif bar < _NARROWEST_BAR:
-            label, bar = room - 2 - _NARROWEST_BAR, _NARROWEST_BAR
+            label, bar = min(label, _WIDEST_LABEL), max(bar, least)
+        elif bar < least:
+            label, bar = room - 2 - least, least
             if label < _NARROWEST_LABEL_BESIDE_A_BAR:
                 label, bar = max(room, _NARROWEST_LABEL), 0
             names = fit_labels(names, label)
@@ -123,8 +123,7 @@ def _legend(view: View, bars: bool) -> list[Line]:
     first, *others = view.notes
     lines: list[Line] = [(Span(YES, "yes"), Span(f" {first}"))]
     if bars and view.rows:
-        solid = "changed by at least this" if view.signed else "at least"
-        lines.insert(0, (Span(SOLID, "solid"), Span(f" {solid}  "), Span(SHADE, "shade"),
+        lines.insert(0, (Span(SOLID, "solid"), Span(" at least  "), Span(SHADE, "shade"),
                          Span(f" {view.words.interval}"),
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.mark}"))
                            if view.marked else ())))  # fmt: skip

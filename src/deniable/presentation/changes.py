@@ -1,0 +1,73 @@
+"""The view of a comparison: shares before and after, and how far they moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable.presentation.rows import Row, Scale, View, Words, asked, counted, percent, source
+
+if TYPE_CHECKING:
+    from deniable.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class Change(Row):
+    """How the share of one answer changed; the interval is that of the difference."""
+
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        """The second share less the first."""
+        return self.second - self.first
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        return self.difference
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Both shares, the change in percentage points, and its interval."""
+        return (
+            f"{100 * self.first:z.2f} %",
+            f"{100 * self.second:z.2f} %",
+            _points(self.difference),
+            f"{_points(self.lower)} to {_points(self.upper)}",
+        )
+
+
+def view(comparison: Comparison, level: float, alpha: float) -> View:
+    """Return the view of all rows, in the order they have."""
+    rows = comparison.rows(level=level, alpha=alpha)
+    first, second = comparison.first, comparison.second
+    shown = f"{len(rows):,} of " if len(rows) != comparison.total else ""
+    said = (
+        f"significant: changed (alpha = {alpha:g}, {comparison.total:,} answers)",
+        "first, second: shares of all people; change: the second less the first, in percentage "
+        "points",
+    )
+    return View(
+        rows=rows,
+        headings=("first", "second", "change", f"{percent(level)} interval"),
+        scale=Scale.over(rows, signed=True),
+        words=Words(
+            value="change of the share",
+            interval=f"{percent(level)} interval",
+            axis="change of the share (percentage points)",
+        ),
+        headline=f"{asked(first.provenance)}changes of {shown}{comparison.total:,} answers, from "
+        f"{counted(first.n, 'report')} to {counted(second.n, 'report')}",
+        source=None if first.provenance is None else source(first.provenance),
+        notes=said,
+        n=first.n + second.n,
+        provenance=comparison.constants(),
+        signed=True,
+    )
+
+
+def _points(share: float) -> str:
+    text = f"{100 * share:z.2f}"
+    return text if text.startswith("-") or not float(text) else f"+{text}"
