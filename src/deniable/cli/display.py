@@ -118,7 +118,7 @@ def print_estimates(
 
 def print_view(console: Console, view: View) -> None:
     """Print what the rows are and where they come from, then the rows."""
-    print_line(console, (Span(printable(view.headline), "head"),))
+    print_line(console, (Span(printable(view.heading), "head"),))
     if view.source is not None:
         print_line(console, (Span(printable(view.source), "dim"),))
     print_rows(console, view)

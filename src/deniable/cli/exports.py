@@ -14,7 +14,7 @@ from deniable.extras import load
 from deniable.presentation import MOST_ROWS, Presentable
 
 FORMATS = ("table", "csv", "tsv", "json", "parquet", "html")
-_SUFFIXES = {".txt": "table", ".csv": "csv", ".tsv": "tsv", ".json": "json",
+_SUFFIXES = {"": "table", ".txt": "table", ".csv": "csv", ".tsv": "tsv", ".json": "json",
              ".parquet": "parquet", ".pq": "parquet", ".html": "html", ".htm": "html"}  # fmt: skip
 
 format_option = click.option(
@@ -70,7 +70,7 @@ def _form_of(output: Path) -> str:
     if suffix in PLOTS:
         raise click.UsageError(f"{output} is the name of a figure; draw it with --plot {output}")
     if suffix not in _SUFFIXES:
-        known = ", ".join(_SUFFIXES)
+        known = ", ".join(filter(None, _SUFFIXES))
         raise click.UsageError(
             f"expected an output whose name ends with {known}, got {str(output)!r}; rename it, or "
             "say with --format what to write"

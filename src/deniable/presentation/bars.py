@@ -12,9 +12,7 @@ def bar_svg(row: Row, scale: Scale) -> str:
 
     It repeats what the row says in numbers and words, and is hidden from those who listen.
     """
-    zero, value, low, high = (
-        WIDTH * scale.place(x) for x in (0.0, row.value, row.lower, row.upper)
-    )
+    zero, value, low, high = (_at(scale, x) for x in (0.0, row.value, row.lower, row.upper))
     kind = "yes" if row.significant else "no"
     middle, whisker = HEIGHT / 2, HEIGHT - 10
     parts = [
@@ -25,14 +23,15 @@ def bar_svg(row: Row, scale: Scale) -> str:
         f'<path class="zero" d="M{zero:.1f} 0v{HEIGHT}"/>',
     ]
     if scale.limit is not None:
-        parts.append(
-            f'<path class="limit" d="M{WIDTH * scale.place(scale.limit):.1f} 0v{HEIGHT}"/>'
-        )
+        parts.append(f'<path class="limit" d="M{_at(scale, scale.limit):.1f} 0v{HEIGHT}"/>')
     if row.mark is not None:
-        parts.append(
-            f'<path class="truth" d="M{WIDTH * scale.place(row.mark):.1f} 1v{HEIGHT - 2}"/>'
-        )
+        parts.append(f'<path class="truth" d="M{_at(scale, row.mark):.1f} 1v{HEIGHT - 2}"/>')
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
         f'focusable="false">{"".join(parts)}</svg>'
     )
+
+
+def _at(scale: Scale, x: float) -> float:
+    """Return where x stands in the picture, with room for half a line at its edges."""
+    return 1 + (WIDTH - 2) * scale.place(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable.presentation.rows import Row, Scale, View, Words, asked, counted, percent, source
+from deniable.presentation.rows import Row, Scale, View, Words, counted, of_all, percent, source
 
 if TYPE_CHECKING:
     from deniable.comparison import Comparison
@@ -43,7 +43,7 @@ def view(comparison: Comparison, level: float, alpha: float) -> View:
     """Return the view of all rows, in the order they have."""
     rows = comparison.rows(level=level, alpha=alpha)
     first, second = comparison.first, comparison.second
-    shown = f"{len(rows):,} of " if len(rows) != comparison.total else ""
+    provenance = first.provenance
     said = (
         f"significant: changed (alpha = {alpha:g}, {comparison.total:,} answers)",
         "first, second: shares of all people; change: the second less the first, in percentage "
@@ -58,9 +58,10 @@ def view(comparison: Comparison, level: float, alpha: float) -> View:
             interval=f"{percent(level)} interval",
             axis="change of the share (percentage points)",
         ),
-        headline=f"{asked(first.provenance)}changes of {shown}{comparison.total:,} answers, from "
-        f"{counted(first.n, 'report')} to {counted(second.n, 'report')}",
-        source=None if first.provenance is None else source(first.provenance),
+        name=None if provenance is None else provenance.question,
+        headline=f"changes of {of_all(len(rows), comparison.total)} between {first.n:,} and "
+        f"{counted(second.n, 'report')}",
+        source=None if provenance is None else source(provenance),
         notes=said,
         n=first.n + second.n,
         provenance=comparison.constants(),

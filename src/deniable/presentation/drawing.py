@@ -32,7 +32,7 @@ def figure(view: View) -> Figure:
     result: Figure = figures.Figure(figsize=(8.0, max(height, 3.2)), layout="constrained")
     axes = result.add_subplot()
     (_draw_bars if few else _draw_ranks)(axes, view)
-    said = [view.headline] if view.source is None else [view.headline, view.source]
+    said = [view.heading] if view.source is None else [view.heading, view.source]
     lines, fonts = choose_fonts([printable(line) for line in said])
     title = "\n".join(one_line(line, _TITLE_WIDTH) for line in lines)
     result.suptitle(title, fontsize="medium", parse_math=False, fontfamily=fonts)
@@ -47,7 +47,7 @@ def metadata(view: View, kind: str) -> dict[str, str]:
     about = json.dumps(view.provenance, ensure_ascii=False)
     place = {"png": "deniable.provenance", "pdf": "Subject"}.get(kind, "Description")
     creator = "Software" if kind == "png" else "Creator"
-    return {"Title": view.headline, place: about, creator: "deniable"}
+    return {"Title": view.heading, place: about, creator: "deniable"}
 
 
 def _draw_bars(axes: Axes, view: View) -> None:

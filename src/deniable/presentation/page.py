@@ -21,7 +21,8 @@ STYLE = """
 .deniable p.source { overflow-wrap: anywhere; }
 .deniable th, .deniable td { padding: .15em .8em; text-align: right; border: 0;
   white-space: nowrap; }
-.deniable thead th { border-bottom: 1px solid #999; font-weight: 600; vertical-align: bottom; }
+.deniable thead th, .deniable thead td { border-bottom: 1px solid #999;
+  font-weight: 600; vertical-align: bottom; }
 .deniable tbody th { font-weight: 400; }
 .deniable th:first-child { text-align: left; white-space: pre-wrap; min-width: 8em;
   max-width: 30em; overflow-wrap: anywhere; padding-left: 0; }
@@ -47,14 +48,17 @@ h1 { font: 600 20px/1.3 system-ui, sans-serif; overflow-wrap: anywhere; }
 """
 
 
-def html_fragment(view: View) -> str:
-    """Return the table and what is said about it, without any style; labels are escaped."""
+def html_fragment(view: View, caption: str | None = None) -> str:
+    """Return the table and what is said about it, without any style; labels are escaped.
+
+    The caption names the question, unless another is given.
+    """
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("answer", *view.headings))
     rows = "".join(_row(row, view.scale) for row in view.rows)
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
     said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, _meaning(view)))
     return (
-        f'<div class="deniable"><table><caption>{_text(view.headline)}</caption>'
+        f'<div class="deniable"><table><caption>{_text(caption or view.heading)}</caption>'
         f'<thead><tr>{heads}<th scope="col" class="verdict">significance</th>'
         f'<td aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
         f"{said}{source}</div>"
@@ -68,13 +72,13 @@ def html_notebook(view: View) -> str:
 
 def html_page(view: View, title: str) -> str:
     """Return a page that needs nothing but itself."""
-    name = _text(title)
+    name, table = _text(title), html_fragment(view, view.headline)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"{_metas(view)}<title>{name}</title><style>{_PAGE_STYLE}{STYLE}</style></head>\n"
-        f'<body class="deniable-page"><h1>{name}</h1>\n{html_fragment(view)}\n</body></html>\n'
+        f'<body class="deniable-page"><h1>{name}</h1>\n{table}\n</body></html>\n'
     )
 
 

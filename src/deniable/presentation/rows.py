@@ -126,6 +126,7 @@ class View:
     headings: tuple[str, ...]
     scale: Scale
     words: Words
+    name: str | None
     headline: str
     source: str | None
     notes: tuple[str, ...]
@@ -133,6 +134,11 @@ class View:
     provenance: dict[str, object] | None
     signed: bool = False
     """Whether bars go both ways from zero and are no counts."""
+
+    @property
+    def heading(self) -> str:
+        """The headline with the name of the question, if there is one."""
+        return self.headline if self.name is None else f"{self.name}: {self.headline}"
 
     @property
     def marked(self) -> bool:
@@ -190,7 +196,7 @@ def view(
 ) -> View:
     """Return the view of all rows, in the order they have; ``truth`` has their true counts."""
     rows = Columns.of(estimates, level, alpha).rows(truth)
-    adjusted = estimates.adjusted
+    adjusted, provenance = estimates.adjusted, estimates.provenance
     of = "" if adjusted is None else " of the unbiased count"
     true = () if truth is None else ("true",)
     words = Words(
@@ -204,28 +210,19 @@ def view(
         headings=(*true, "count", "share", f"{percent(level)} interval"),
         scale=Scale.over(rows, estimates.threshold(alpha)),
         words=words,
-        headline=headline(estimates),
-        source=None if estimates.provenance is None else source(estimates.provenance),
+        name=None if provenance is None else provenance.question,
+        headline=f"{of_all(len(rows), estimates.total)}, estimated from "
+        f"{counted(estimates.n, 'report')}",
+        source=None if provenance is None else source(provenance),
         notes=_notes(estimates, level, alpha),
         n=estimates.n,
         provenance=estimates.constants(),
     )
 
 
-def headline(estimates: Estimates) -> str:
-    """Return what the rows are, in one line."""
-    name = asked(estimates.provenance)
-    return f"{name}{_of_all(estimates)} answers, estimated from {counted(estimates.n, 'report')}"
-
-
-def asked(provenance: Provenance | None) -> str:
-    """Return the name of the question, as a headline begins."""
-    return "" if provenance is None or provenance.question is None else f"{provenance.question}: "
-
-
-def _of_all(estimates: Estimates) -> str:
-    shown = f"{len(estimates):,} of " if len(estimates) != estimates.total else ""
-    return f"{shown}{estimates.total:,}"
+def of_all(shown: int, total: int) -> str:
+    """Return how many answers there are, and how many of them are shown if not all."""
+    return f"{f'{shown:,} of ' if shown != total else ''}{total:,} answers"
 
 
 def source(provenance: Provenance) -> str:

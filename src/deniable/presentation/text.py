@@ -70,7 +70,7 @@ def text_table(view: View, width: int | None = None) -> str:
     """Return the view as text: the headline, where it comes from, the rows and the legend."""
     said = [] if view.source is None else [printable(view.source)]
     lines = ["".join(span.text for span in line).rstrip() for line in table_lines(view, width)]
-    return "\n".join([printable(view.headline), *said, *lines])
+    return "\n".join([printable(view.heading), *said, *lines])
 
 
 def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -> list[Line]:
