@@ -34,7 +34,7 @@ from deniable.errors import (
 )
 from deniable.estimates import Estimates, Provenance
 from deniable.kernels.parallel import run_chunks
-from deniable.law import LaplaceLaw, SupportLaw
+from deniable.law import KnownLaw, SupportLaw
 from deniable.randomness import Replayed, Source, draw_words, log_above, open_source
 from deniable.statistic import Counts, Statistic
 from deniable.validation import brief, check_reports, check_shares, check_values
@@ -305,7 +305,7 @@ class Protocol(ABC):
         source = Provenance(self.name, self.epsilon)
         return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n), provenance=source)
 
-    def law(self, n: int) -> SupportLaw | LaplaceLaw:
+    def law(self, n: int) -> KnownLaw:
         """Return the law of an estimated count among ``n`` people."""
         return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
 

@@ -12,12 +12,13 @@ The sum is X - Y, two negative binomials. For few people it is summed term by te
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from deniable.law.normal import Ends, Floats
+from deniable.law.search import last_true
 
 UNIT = 16
 """Grid steps per person."""
@@ -42,6 +43,14 @@ class LaplaceLaw:
         half = self._quantile(tail) / UNIT
         return counts - half, counts + half
 
+    def limit(self, tail: float) -> int:
+        """Return the steps that an answer nobody gave exceeds with at most ``tail``."""
+        return self._quantile(tail)
+
+    def exceeds(self, held: int, limit: int) -> float:
+        """Return the probability that an answer of so many people comes out above a limit."""
+        return self._tail(limit + 1 - UNIT * held)
+
     def threshold(self, tail: float) -> float:
         """Return the count that an answer nobody gave exceeds with probability at most ``tail``.
 
@@ -49,9 +58,19 @@ class LaplaceLaw:
         """
         return (self._quantile(tail) + 0.5) / UNIT
 
-    def power(self, held: float, tail: float) -> float:
-        """Return the probability that an answer of so many people exceeds ``threshold``."""
-        return self._tail(self._quantile(tail) + 1 - UNIT * held)
+    def people(self, share: float, tail: float, power: float) -> int:
+        """Return the number of people from which on an answer of that share is significant.
+
+        While as many hold it, each person more only adds noise: it is worst just before one more
+        holds it, among floor(held / share) people.
+        """
+
+        def fails(held: int) -> bool:
+            law = replace(self, n=max(held, math.floor(held / share)))
+            return law.exceeds(held, law.limit(tail)) < power
+
+        most = last_true(fails, 1)
+        return max(1, math.floor(most / share) + 1)
 
     @cached_property
     def _rho(self) -> float:

@@ -1,9 +1,10 @@
-"""The normal law of a count whose variance is a linear function of how many people gave it."""
+"""What a law is asked, and the normal law of counts of which only the variance is known."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,32 @@ def upper_normal(tail: float) -> float:
     from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
 
     return -NormalDist().inv_cdf(max(tail, math.ulp(0.0)))
+
+
+class Law(Protocol):
+    """What ``Estimates`` asks of the law of its counts."""
+
+    def interval(self, counts: Floats, tail: float) -> Ends:
+        """Return the ends of the counts that each count is not in a tail of."""
+
+    def threshold(self, tail: float) -> float:
+        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
+
+
+class KnownLaw(Law, Protocol):
+    """What a plan asks as well, before there are any counts."""
+
+    def limit(self, tail: float) -> int:
+        """Return ``threshold`` in whole units of what is counted."""
+
+    def exceeds(self, held: int, limit: int) -> float:
+        """Return the probability that an answer of so many people exceeds a limit."""
+
+    def people(self, share: float, tail: float, power: float) -> int:
+        """Return the number of people from which on an answer of that share is significant.
+
+        With that many and any more, its count exceeds the threshold with probability ``power``.
+        """
 
 
 @dataclass(frozen=True)
@@ -70,3 +97,26 @@ class NormalLaw:
     def threshold(self, tail: float) -> float:
         """Return what a count that nobody gave exceeds with probability ``tail``. [sec:eval]."""
         return upper_normal(tail) * math.sqrt(self.variance.none)
+
+
+@dataclass(frozen=True)
+class WidenedLaw:
+    """A known law with an independent error of known variance on top.
+
+    Distances from the count grow as the standard error does, which is exact where there is none.
+    """
+
+    law: Law
+    variance: Variance
+    extra: float
+
+    def interval(self, counts: Floats, tail: float) -> Ends:
+        """Return the ends of the counts that each count is not in a tail of."""
+        lower, upper = self.law.interval(counts, tail)
+        own = self.variance.none + self.variance.slope * np.clip(counts, 0, self.variance.n)
+        factor = np.sqrt(1 + self.extra / np.maximum(own, 1e-300))
+        return counts + factor * (lower - counts), counts + factor * (upper - counts)
+
+    def threshold(self, tail: float) -> float:
+        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
+        return self.law.threshold(tail) * math.sqrt(1 + self.extra / self.variance.none)

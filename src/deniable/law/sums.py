@@ -61,7 +61,8 @@ def at_least(n: float, k: Floats, s: Floats, p: Chance, q: Chance) -> Floats:
     tails[:, :-1] = np.cumsum(others[:, ::-1], axis=1)[:, ::-1]
     where = (s - first - second)[:, None] - np.arange(terms.shape[1])
     places = np.clip(where, 0, others.shape[1]).astype(np.int64)
-    return np.minimum((terms * np.take_along_axis(tails, places, axis=1)).sum(axis=1), 1.0)
+    found = (terms * np.take_along_axis(tails, places, axis=1)).sum(axis=1)
+    return np.asarray(np.minimum(found, 1.0))
 
 
 def _terms(trials: Floats, chance: Chance) -> tuple[Floats, Floats]:
@@ -113,9 +114,7 @@ def saddle_point(n: float, k: float, s: float, p: Chance, q: Chance) -> float:
     w = math.copysign(math.sqrt(2 * exponent), excess)
     density = math.exp(-exponent) / math.sqrt(2 * math.pi)
     if abs(w) < 1e-4:
-        third = sum(
-            v * (c.no - c.yes) for v, c in zip(variances, (p, q), strict=True)
-        )
+        third = sum(v * (c.no - c.yes) for v, c in zip(variances, (p, q), strict=True))
         between = (0.5 - third / (6 * sum(variances))) / math.sqrt(sum(variances))
     else:
         between = (1 + x) / (x * math.sqrt(spread)) - 1 / w

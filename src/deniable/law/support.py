@@ -11,19 +11,22 @@ there are no counts to accept, the law of 0 or n is shifted, so that an interval
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.law.normal import Ends, Floats, NormalLaw, Variance, upper_normal
+from deniable.law.normal import Ends, Floats, Variance, upper_normal
+from deniable.law.search import MOST, last_true
 from deniable.law.sums import FEW, Chance, at_least, tail_of, upper_quantile
 
 _MANY = 1e6
 _BLOCK = 1 << 14
+_MOST_LIMITS = 16
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,10 @@ class SupportLaw:
     """The law of the supports of one answer among n reports.
 
     >>> law = SupportLaw(1000, Fraction(1, 2), Fraction(1, 50))
-    >>> round(law.threshold(0.05 / 1000), 2), round(law.power(73, 0.05 / 1000), 3)
-    (38.54, 0.947)
-    >>> lower, upper = law.interval(np.array([0.0]), 0.025)
+    >>> law.limit(0.05 / 1000), round(law.threshold(0.05 / 1000), 2)
+    (39, 40.62)
+    >>> [round(law.exceeds(held, 39), 3) for held in (0, 40, 73)]
+    [0.0, 0.492, 0.996]
     """
 
     n: int
@@ -62,29 +66,71 @@ class SupportLaw:
         none = self.n * self._q.variance / self._gap**2
         return Variance(self.n, none, float(1 - self.p - self.q) / self._gap)
 
+    def limit(self, tail: float) -> int:
+        """Return the supports that an answer nobody gave exceeds with at most ``tail``."""
+        return upper_quantile(self.n, self._q, tail)
+
+    def exceeds(self, held: int, limit: int) -> float:
+        """Return the probability that an answer of so many people has more supports."""
+        return tail_of(self.n, held, limit + 1, self._p, self._q)
+
     def threshold(self, tail: float) -> float:
         """Return the count that an answer nobody gave exceeds with probability at most ``tail``.
 
         It stands half a report above a count that can be, so that rounding decides nothing.
         """
-        return (upper_quantile(self.n, self._q, tail) + 0.5 - self._mean) / self._gap
-
-    def power(self, held: int, tail: float) -> float:
-        """Return the probability that an answer of so many people exceeds ``threshold``."""
-        least = upper_quantile(self.n, self._q, tail) + 1
-        return tail_of(self.n, held, least, self._p, self._q)
+        return (self.limit(tail) + 0.5 - self._mean) / self._gap
 
     def interval(self, counts: Floats, tail: float) -> Ends:
         """Return the ends of the counts that each count is not in a tail of."""
-        supports = np.rint(counts * self._gap + self._mean)
+        supports = np.asarray(np.rint(counts * self._gap + self._mean), dtype=np.float64)
         inverse = _Inverse(self, tail)
         lower, upper = _by_value(supports, inverse.lower), _by_value(supports, inverse.upper)
         return np.minimum(lower, counts), np.maximum(upper, counts)
 
-    def widened(self, extra: float) -> NormalLaw:
-        """Return a law for counts that have this law and an independent error on top."""
-        found = self.variance
-        return NormalLaw(Variance(self.n, found.none + extra, found.slope))
+    def people(self, share: float, tail: float, power: float) -> int:
+        """Return the number of people from which on an answer of that share is significant.
+
+        While the limit stays, each person more only adds supports: it is worst just after the
+        limit rose. So the last limit is looked for that is too high for the first number of
+        people that has it. The share of them that holds the answer is rounded up, which may let
+        a lower limit pass and a higher one fail: rounded down, and so many limits more as one
+        person is worth, none fails any more, and from there the last that fails is near.
+        """
+
+        def fails(limit: int, rounded: Callable[[float], int]) -> bool:
+            law = replace(self, n=self._first_with(limit, tail))
+            return law.exceeds(min(rounded(share * law.n), law.n), limit) < power
+
+        z, other = upper_normal(tail), upper_normal(1 - power)
+        one = replace(self, n=1).variance
+        spread = z * math.sqrt(one.none) + other * math.sqrt(max(one.none + one.slope * share, 0))
+        guess = replace(self, n=math.ceil(min((spread / share) ** 2, MOST / 2))).limit(tail)
+        limit = last_true(lambda i: fails(i, math.floor), guess)
+        beyond = math.ceil(2 * self._q.yes / share) + 2
+        limit += beyond
+        if beyond > _MOST_LIMITS:  # then one person is less than 2 % of those who hold it
+            return self._first_with(limit, tail)
+        while limit > 0 and not fails(limit, math.ceil):
+            limit -= 1
+        return self._first_above(limit, share, power, self._first_with(limit + 1, tail))
+
+    def _first_with(self, limit: int, tail: float) -> int:
+        """Return the least number of people whose limit is as high, at most ``MOST``."""
+
+        def lower(n: int) -> bool:
+            return tail_of(n, 0, limit, self._q, self._q) <= tail
+
+        return 1 + last_true(lower, math.ceil(min(limit / max(self._q.yes, 1e-300), MOST / 2)))
+
+    def _first_above(self, limit: int, share: float, power: float, end: int) -> int:
+        """Return the least number of people, at most ``end``, that passes a limit."""
+
+        def fails(n: int) -> bool:
+            held = min(math.ceil(share * n), n)
+            return n < end and replace(self, n=n).exceeds(held, limit) < power
+
+        return 1 + last_true(fails, end - 1)
 
     def flipped(self) -> SupportLaw:
         """Return the law of the reports that do not support an answer, of those without it."""
@@ -122,8 +168,8 @@ class _Inverse:
     def _normal(self, supports: Floats) -> Floats:
         law, z = self.law, upper_normal(self.tail)
         moved = supports - law._mean
-        moved -= 0.5 + (z**2 - 1) / 6 * self._skewness(moved)
-        moved /= law._gap
+        moved = moved - 0.5 - (z**2 - 1) / 6 * self._skewness(moved)
+        moved = moved / law._gap
         return law.variance.score_end(moved, -z)
 
     def _skewness(self, excess: Floats) -> Floats | float:
@@ -156,7 +202,7 @@ class _Inverse:
         while np.any(short := self._accepted(low, supports) & (low > 0)):
             high = np.where(short, low, high)
             low, step = np.where(short, np.maximum(low - step, 0.0), low), 2 * step
-        while np.any(short := ~self._accepted(high, supports)):
+        while np.any(short := ~self._accepted(high, supports) & (high < law.n)):
             low = np.where(short, high, low)
             high = np.where(short, np.minimum(high + step, float(law.n)), high)
             step = 2 * step
@@ -164,7 +210,7 @@ class _Inverse:
             middle = np.floor((low + high) / 2)
             fits = self._accepted(middle, supports)
             low, high = np.where(fits, low, middle), np.where(fits, middle, high)
-        return high
+        return np.asarray(high)
 
     def _accepted(self, held: Floats, supports: Floats) -> npt.NDArray[np.bool_]:
         law = self.law
@@ -180,5 +226,5 @@ def _by_value(supports: Floats, end: Callable[[Floats], Floats]) -> Floats:
     places = (supports - low).astype(np.int64)
     present = np.flatnonzero(np.bincount(places))
     ends = np.empty(int(high - low) + 1)
-    ends[present] = end(present + low)
-    return ends[places]
+    ends[present] = end(present.astype(np.float64) + low)
+    return np.asarray(ends[places])

@@ -34,6 +34,7 @@ import numpy.typing as npt
 from deniable.errors import IncompatibleTally, InvalidParameter, InvalidReport
 from deniable.estimates import Estimates
 from deniable.kernels.splitmix import words_of
+from deniable.law import SupportLaw, WidenedLaw
 from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.linear import _gather
 from deniable.randomness import WORD, direct_weights
@@ -190,11 +191,12 @@ class RandomMatrixProjection(Protocol):
         pairs = found.counts**2 - found.std_errors**2 - found.counts
         shared = np.maximum(pairs.sum() - pairs, 0.0) / self.rows
         extra = max(float(pairs.sum()), 0.0) / self.rows
+        law = SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
         return replace(
             found,
             std_errors=np.sqrt(found.std_errors**2 + shared),
             null_std_error=(found.null_std_error**2 + extra) ** 0.5,
-            law=self.law(n).widened(extra),
+            law=WidenedLaw(law, law.variance, extra),
         )
 
 
