@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.cli.vectors import make_vectors, render
+from deniable.vectors import make_vectors, render
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover

@@ -8,10 +8,11 @@ import click
 import numpy as np
 
 from deniable.cli.exports import choose_form, format_option, json_option, write_export
-from deniable.cli.figures import check_plot, draw, kind_of, write_plot
+from deniable.cli.figures import write_figure
 from deniable.cli.group import Command
-from deniable.cli.inputs import check_stdin, read_question
+from deniable.cli.inputs import check_stdin, name_of, read_question, warn
 from deniable.cli.options import FILE, output_option, plot_option, probability, question_argument
+from deniable.cli.outputs import check_plot
 from deniable.cli.reading import (
     candidates_column_option,
     candidates_option,
@@ -19,7 +20,6 @@ from deniable.cli.reading import (
     read_tally,
 )
 from deniable.comparison import compare as compare_estimates
-from deniable.presentation.drawing import metadata
 
 _TOP = 25
 
@@ -75,13 +75,14 @@ def compare(
     form = choose_form(form, as_json, output)
     question = read_question(question_file)
     labels = read_candidates(question, candidates, candidates_column)
-    found = compare_estimates(
-        *(question.estimate(read_tally(question, [path]), labels) for path in (first, second))
-    )
+    tallies = [read_tally(question, [path]) for path in (first, second)]
+    if tallies[0] == tallies[1]:
+        warn(f"{name_of(second)} has the same content as {name_of(first)}; the reports are to be "
+             "those of different people")  # fmt: skip
+    found = compare_estimates(*(question.estimate(tally, labels) for tally in tallies))
     most = _TOP if top is None else top or None
     if plot is not None:
-        about = metadata(found.top(most).view(level=level, alpha=alpha), kind_of(plot))
-        write_plot(draw(lambda: found.plot(most, level=level, alpha=alpha)), plot, about)
+        write_figure(plot, found, most, level=level, alpha=alpha)
     shown = found.take(np.flatnonzero(found.significant(alpha))) if significant else found
     if form == "table" or top is not None:
         shown = shown.top(most)

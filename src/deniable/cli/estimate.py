@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from deniable.cli.exports import choose_form, format_option, json_option, write_export
-from deniable.cli.figures import check_plot, draw, kind_of, write_plot
+from deniable.cli.figures import write_figure
 from deniable.cli.group import Command
 from deniable.cli.inputs import check_stdin, read_question
 from deniable.cli.options import (
@@ -18,6 +18,7 @@ from deniable.cli.options import (
     probability,
     question_argument,
 )
+from deniable.cli.outputs import check_plot
 from deniable.cli.reading import (
     candidates_column_option,
     candidates_option,
@@ -25,7 +26,6 @@ from deniable.cli.reading import (
     read_tally,
 )
 from deniable.consistency import METHODS, adjust
-from deniable.presentation.drawing import metadata
 
 _TOP = 25
 
@@ -96,9 +96,7 @@ def estimate(
         adjusted = adjusted.select(labels)
     most = _TOP if top is None else top or None
     if plot is not None:
-        about = metadata(adjusted.top(most).view(level=level, alpha=alpha), kind_of(plot))
-        figure = draw(lambda: adjusted.plot(most, level=level, alpha=alpha))
-        write_plot(figure, plot, about)
+        write_figure(plot, adjusted, most, level=level, alpha=alpha)
     shown = adjusted.take(np.flatnonzero(adjusted.significant(alpha))) if significant else adjusted
     if form == "table" or top is not None:
         shown = shown.top(most)

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from deniable.cli.display import open_console, print_view
-from deniable.cli.figures import PLOTS
-from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
+from deniable.cli.outputs import PLOTS, STDIO, refuse_terminal, write_atomically
 from deniable.extras import load
 from deniable.presentation import MOST_ROWS, Presentable
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
+from deniable.cli.collection import collect
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, read_labels, shorten
 from deniable.cli.options import FILE
-from deniable.cli.tally import collect
 from deniable.protocol import Tally
 from deniable.question import Question
 

@@ -1,0 +1,42 @@
+"""What readers and writers need of others: a stream of bytes, and a question."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from deniable import protocol as core
+
+
+class Readable(Protocol):
+    """A stream of bytes that can be read: an open file, a pipe, a ``BytesIO``."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next ``size`` bytes, fewer at the end, or all that is left."""
+
+
+class Writable(Protocol):
+    """A stream of bytes that can be written."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of the data."""
+
+
+class Asked(Protocol):
+    """What a file has to know of a question: a ``deniable.Question`` is one."""
+
+    @property
+    def digest(self) -> str:
+        """The digest that names the question."""
+
+    @property
+    def protocol(self) -> core.Protocol:
+        """The protocol that makes the reports."""
+
+
+def read_fully(stream: Readable, count: int) -> bytes:
+    """Return the next ``count`` bytes, fewer only at the end of the stream."""
+    parts, lacking = [], count
+    while lacking and (part := stream.read(lacking)):
+        parts.append(part)
+        lacking -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
