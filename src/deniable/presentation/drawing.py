@@ -6,14 +6,16 @@ Figures are made as objects, without pyplot: no display, no global state.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.extras import load
 from deniable.presentation.fonts import choose_fonts
 from deniable.presentation.labels import fit_labels, one_line, printable
-from deniable.presentation.rows import View
+from deniable.presentation.rows import Row, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,10 +54,7 @@ def metadata(view: View, kind: str) -> dict[str, str]:
 
 def _draw_bars(axes: Axes, view: View) -> None:
     places = np.arange(len(view.rows))
-    lower, upper, value = (
-        np.array([getattr(row, name) for row in view.rows], dtype=np.float64)
-        for name in ("lower", "upper", "value")
-    )
+    lower, upper, value = (_numbers(view.rows, name) for name in ("lower", "upper", "value"))
     significant = np.array([row.significant for row in view.rows], dtype=bool)
     for some, colour, what in ((significant, _BLUE, ""), (~significant, _GREY, "not ")):
         if some.any():
@@ -72,7 +71,7 @@ def _draw_bars(axes: Axes, view: View) -> None:
         label=view.words.interval,
     )
     if view.marked:
-        true = [np.nan if row.mark is None else row.mark for row in view.rows]
+        true = _numbers(view.rows, "mark")
         axes.plot(true, places, "D", ms=5, mfc="none", mec=_ORANGE, label=view.words.mark)
     if view.scale.limit is not None:
         axes.axvline(view.scale.limit, color=_ORANGE, ls="--", lw=1, label=view.words.limit)
@@ -99,45 +98,41 @@ def _add_shares(axes: Axes, n: int) -> None:
 
 
 def _draw_ranks(axes: Axes, view: View) -> None:
-    ranks = np.arange(1, len(view.rows) + 1)
-    lower, upper, value = (
-        np.array([getattr(row, name) for row in view.rows], dtype=np.float64)
-        for name in ("lower", "upper", "value")
-    )
+    """Draw counts over their rank, and changes from the largest rise to the largest fall."""
+    rows = sorted(view.rows, key=lambda row: -row.value) if view.signed else view.rows
+    ranks = np.arange(1, len(rows) + 1)
+    lower, upper, value = (_numbers(rows, name) for name in ("lower", "upper", "value"))
     axes.fill_between(
-        ranks,
-        lower,
-        upper,
-        color=_GREY,
-        alpha=0.5,
-        lw=0,
-        rasterized=True,
+        ranks, lower, upper, color=_GREY, alpha=0.5, lw=0, rasterized=True,
         label=view.words.interval,
-    )
+    )  # fmt: skip
     if view.marked:
-        true = [np.nan if row.mark is None else row.mark for row in view.rows]
-        axes.plot(
-            ranks, true, ".", ms=2, color=_ORANGE, alpha=0.6, rasterized=True, label=view.words.mark
-        )
-    found = sum(row.significant for row in view.rows)
+        axes.plot(ranks, _numbers(rows, "mark"), ".", ms=2, color=_ORANGE, alpha=0.6,
+                  rasterized=True, label=view.words.mark)  # fmt: skip
+    axes.plot(ranks, value, color=_BLUE, lw=1.5, label=view.words.value)
+    found = np.array([row.significant for row in rows], dtype=bool)
     limit = view.scale.limit
     if limit is None:
-        axes.plot(ranks, value, ".", ms=3, color=_BLUE,
-                  label=f"{view.words.value}: {found:,} significant")  # fmt: skip
+        axes.plot(ranks[found], value[found], "o", ms=3, color=_ORANGE,
+                  label=f"{np.count_nonzero(found):,} significant")  # fmt: skip
         axes.axhline(0, color="#666666", lw=0.8)
-        axes.set_xlabel("rank of the answer by the size of its change")
+        axes.set_xlabel("answers, from the largest rise to the largest fall")
     else:
-        axes.plot(ranks, value, color=_BLUE, lw=1.5, label=view.words.value)
-        name = f"{view.words.limit}: {found:,} significant"
+        name = f"{view.words.limit}: {np.count_nonzero(found):,} significant"
         axes.axhline(limit, color=_ORANGE, ls="--", lw=1, label=name)
         # Linear up to the threshold, so that negative counts stay visible, and logarithmic beyond.
         axes.set_yscale("symlog", linthresh=max(limit, 1.0))
         axes.set_ylim(1.1 * min(lower.min(), 0.0), 1.5 * max(upper.max(), limit))
         axes.set_xlabel("rank of the answer")
-    axes.set_xscale("log")
+        axes.set_xscale("log")
     axes.set_ylabel(view.words.axis)
     axes.yaxis.set_major_formatter(_signed if view.signed else _thousands)
     axes.xaxis.set_major_formatter(_thousands)
+
+
+def _numbers(rows: Sequence[Row], name: str) -> npt.NDArray[np.float64]:
+    """Return one number of each row; one that is missing is not a number."""
+    return np.array([getattr(row, name) for row in rows], dtype=np.float64)
 
 
 def _thousands(value: float, _: float) -> str:
