@@ -60,7 +60,7 @@ def test_levels_that_are_none_are_refused(bad: float) -> None:
 
 
 def test_plain_interval() -> None:
-    """Without a variance slope the interval is z standard errors on both sides."""
+    """Without a law the interval is z standard errors on both sides."""
     lower, upper = _estimates().interval(0.95)
     assert np.allclose((upper - lower) / 2, 1.959964 * 30)
     assert np.allclose((upper + lower) / 2, _estimates().counts)
@@ -246,7 +246,8 @@ def test_plot_has_axes_units_and_legend() -> None:
 def test_the_legend_stands_below_the_bars() -> None:
     """No bar is under the legend, and faded bars are those that it calls not significant."""
     counts = np.array([100.0, 99.0, 98.0, 2.0])
-    figure = Estimates(counts, np.ones(4), 300, 1.0).plot()
+    law = NormalLaw(Variance(300, 1.0, 0.0))
+    figure = Estimates(counts, np.ones(4), 300, 1.0, law=law).plot()
     figure.savefig(io.BytesIO(), format="png")
     axes, (legend,) = figure.axes[0], figure.legends
     assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
@@ -350,12 +351,13 @@ def test_few_chance_supports_do_not_pass_for_significant(protocol, n: int) -> No
     assert by_law <= 0.05 * runs + 4 * (0.05 * 0.95 * runs) ** 0.5
 
 
-def test_the_exact_threshold_nears_the_normal_one() -> None:
-    """With many reports the exact limit and T_s differ by a few people, and never the other way."""
+def test_the_threshold_nears_the_papers() -> None:
+    """With many reports the exact limit and T_s differ by a few people; it has two names."""
     for n, few in ((10**6, 10), (10**9, 10)):
         found = OLH(4.0, 41_270)._estimate(np.zeros(41_270, dtype=np.int64), n)
         normal = upper_normal(0.05 / 41_270) * found.null_std_error
         assert normal < found.threshold() < normal + few
+        assert found.least_significant() == found.threshold()
 
 
 def test_the_arrays_of_the_caller_stay_writable() -> None:

@@ -201,7 +201,7 @@ def _solve_epsilon(pick: Callable[[float], Protocol], users: int, goal: _Goal) -
 def _planned(protocol: Protocol, users: int, start: str = "") -> Plan:
     error, held = std_error(protocol, users), _detectable(protocol, users)
     rare, unanimous = (math.sqrt(variance(protocol, share) / users) for share in (0.0, 1.0))
-    smallest = None if held is None else held / users
+    smallest = None if held is None else _share_of(held, users)
     found = (
         f"an answer of {held:,} of them or more ({_share(smallest)}) will be significant with a "
         "probability of at least 95 %"
@@ -259,6 +259,12 @@ def _detectable(protocol: Protocol, users: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if law.exceeds(middle, limit) >= POWER else (middle, high)
     return high
+
+
+def _share_of(held: int, users: int) -> float:
+    """Return a share of which the product with ``users``, rounded up, is ``held``."""
+    share = held / users
+    return share if math.ceil(share * users) <= held else math.nextafter(share, 0.0)
 
 
 def _tail(protocol: Protocol) -> float:
