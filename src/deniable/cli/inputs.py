@@ -14,6 +14,7 @@ from deniable.cli.streams import check_stdin, name_of, open_input, shorten, suff
 from deniable.documents import fault
 from deniable.errors import DeniableError
 from deniable.files import describe
+from deniable.files.kinds import read_fully
 from deniable.presentation import unguarded
 from deniable.question import Question
 
@@ -33,7 +34,7 @@ _LARGEST_QUESTION = 1 << 28
 def read_question(path: Path) -> Question:
     """Read a question file."""
     with open_input(path) as stream:
-        data = stream.read(_LARGEST_QUESTION + 1)
+        data = read_fully(stream, _LARGEST_QUESTION + 1)
     if len(data) > _LARGEST_QUESTION:
         raise InputError(f"{name_of(path)}: expected a question of at most {_LARGEST_QUESTION:,} "
                          "bytes, got more; check the file")  # fmt: skip

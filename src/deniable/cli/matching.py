@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, repeat
 from unicodedata import normalize
 
 import numpy as np
@@ -76,11 +76,10 @@ class Matcher:
 
     def values(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
         """Return the values of a batch of answers, or name the line of the first unknown one."""
-        found = list(map(self._known.get, batch.answers))
+        known = map(self._known.get, batch.answers, repeat(-1))
+        found = np.fromiter(known, dtype=np.int64, count=len(batch.answers))
         self.read += len(found)
-        if None in found:
-            found = self._look_up(batch, source)
-        return np.array(found, dtype=np.int64)
+        return self._look_up(batch, source) if found.min(initial=0) < 0 else found
 
     def describe_unknown(self) -> str | None:
         """Say how many answers became ``other``, and which they were most often."""
@@ -96,27 +95,31 @@ class Matcher:
             f"{shorten(self.other or '')}: {shown}{rest}"
         )
 
-    def _look_up(self, batch: Batch, source: Source) -> list[int | None]:
+    def _look_up(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
         """Return the values of answers of which some have not been seen in this spelling."""
         missing = Counter(answer for answer in batch.answers if answer not in self._known)
-        elsewhere, now = (None if self.other is None else self._known[self.other]), {}
+        elsewhere = None if self.other is None else self._known[self.other]
+        now: dict[str, int] = {}
         for answer, count in missing.items():
             key = self.form(answer)
             value = self._values.get(key)
             if value is None and self.grows:
                 value = self._values[key] = len(self._values)
-            elif value is None:
-                if elsewhere is None:
-                    raise self._unknown_answer(answer, batch, source)
+            if value is not None:
+                now[answer] = value
+                if self.grows or len(self._known) < len(self._labels) + _REMEMBERED:
+                    self._known[answer] = value
+            elif elsewhere is not None:
+                now[answer] = elsewhere
                 self._unknown[answer] += count
                 self.unknown += count
-            if value is not None and (self.grows or len(self._known) < _REMEMBERED):
-                self._known[answer] = value
-            now[answer] = elsewhere if value is None else value
+            else:
+                raise self._unknown_answer(answer, batch, source)
         if len(self._unknown) > _REMEMBERED:
             self._unknown = Counter(dict(self._unknown.most_common(_REMEMBERED // 2)))
         known = self._known
-        return [known[a] if a in known else now[a] for a in batch.answers]
+        values = [known[a] if a in known else now[a] for a in batch.answers]
+        return np.array(values, dtype=np.int64)
 
     def _unknown_answer(self, answer: str, batch: Batch, source: Source) -> InputError:
         remedy = "correct it, or have a label for all others with --other"

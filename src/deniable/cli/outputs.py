@@ -132,8 +132,12 @@ def _same(path: Path, other: Path) -> bool:
 
 def refuse_terminal(path: Path) -> None:
     """Refuse to write binary data to a terminal."""
-    if str(path) == STDIO and sys.stdout.isatty():
+    if str(path) == STDIO and _is_terminal():
         raise click.UsageError("the output is binary; name a file with -o, or pipe it on")
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def _mode(target: Path) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -36,6 +38,7 @@ from deniable.question import Question
 
 _CHUNK_WORDS = 1 << 21
 _CHUNK_PEOPLE = 1 << 18
+_AHEAD = 1
 
 
 @click.command(
@@ -119,7 +122,21 @@ def _fingerprints(batch: Batch, form: Form) -> npt.NDArray[np.uint64]:
 
 
 def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> Iterator[Reports]:
-    """Yield reports in batches that keep all cores busy, and of a size that memory can hold."""
+    """Yield reports in order, made while the next answers are read."""
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        waiting: deque[Future[Reports]] = deque()
+        for part in _parts(values, question):
+            waiting.append(worker.submit(question.protocol.privatize, part))
+            if len(waiting) > _AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _parts(
+    values: Iterator[npt.NDArray[np.uint64]], question: Question
+) -> Iterator[npt.NDArray[np.uint64]]:
+    """Yield values in parts that keep all cores busy, and of a size that memory can hold."""
     size = min(max(_CHUNK_WORDS // question.protocol.word_count, 1), _CHUNK_PEOPLE)
     waiting: list[npt.NDArray[np.uint64]] = []
     people = 0
@@ -127,12 +144,9 @@ def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> It
         waiting.append(each)
         people += len(each)
         if people >= size:
-            yield from _slices(question, np.concatenate(waiting), size)
-            waiting, people = [], 0
-    if waiting:
-        yield from _slices(question, np.concatenate(waiting), size)
-
-
-def _slices(question: Question, values: npt.NDArray[np.uint64], size: int) -> Iterator[Reports]:
-    for start in range(0, len(values), size):
-        yield question.protocol.privatize(values[start : start + size])
+            whole = np.concatenate(waiting)
+            end = len(whole) - len(whole) % size
+            yield from (whole[start : start + size] for start in range(0, end, size))
+            waiting, people = [whole[end:]], len(whole) - end
+    if people:
+        yield np.concatenate(waiting)

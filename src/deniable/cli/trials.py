@@ -41,7 +41,7 @@ def print_trials(population: Population, trials: Sequence[Trial], top: int) -> N
     times = "one run" if runs == 1 else f"{runs} runs"
     console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
     table = new_table("protocol", "epsilon", "bytes", "MSE", "theory", "ratio", "error",
-                      f"top {top}", "signif.")  # fmt: skip
+                      f"top {top}", "found")  # fmt: skip
     for trial in trials:
         spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
         table.add_row(
@@ -61,7 +61,7 @@ def print_trials(population: Population, trials: Sequence[Trial], top: int) -> N
         "MSE: mean squared error of the counts; theory: what the exact variance predicts; ratio: "
         f"MSE to theory{after}; error: the root of the MSE as a share of all people; top {top}: "
         f"how many of the {top} most frequent answers are estimated among the most frequent; "
-        "signif.: how many are significant.\n"
+        "found: how many are significant.\n"
     )
     best = min(trials, key=lambda trial: trial.theory)
     rows = np.argsort(-population.truth, kind="stable")[:top]

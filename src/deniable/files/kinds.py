@@ -6,6 +6,8 @@ from typing import Protocol
 
 from deniable import protocol as core
 
+_AT_ONCE = 1 << 20
+
 
 class Readable(Protocol):
     """A stream of bytes that can be read: an open file, a pipe, a ``BytesIO``."""
@@ -36,7 +38,8 @@ class Asked(Protocol):
 def read_fully(stream: Readable, count: int) -> bytes:
     """Return the next ``count`` bytes, fewer only at the end of the stream."""
     parts, lacking = [], count
-    while lacking and (part := stream.read(lacking)):
+    # A stream may make room for all that is asked for before it knows how much there is.
+    while lacking and (part := stream.read(min(lacking, _AT_ONCE))):
         parts.append(part)
         lacking -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
