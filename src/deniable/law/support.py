@@ -219,7 +219,9 @@ class _Inverse:
 
 def _by_value(supports: Floats, end: Callable[[Floats], Floats]) -> Floats:
     """Return the end of each support; where many are equal, each is computed once."""
-    low, high = (float(supports.min()), float(supports.max())) if len(supports) else (0.0, 0.0)
+    if not len(supports):
+        return supports
+    low, high = float(supports.min()), float(supports.max())
     if high - low >= len(supports):
         parts = [end(supports[i : i + _BLOCK]) for i in range(0, len(supports), _BLOCK)]
         return np.concatenate(parts)
