@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from deniable import BLH, DE, OLH, OUE, SHE, THE, OpenLH, Protocol
+from deniable import BLH, DE, OLH, OUE, SHE, THE, OpenLH, Protocol, Pure
 from deniable.advice.ranking import find_protocols
 from deniable.law import NormalLaw, SupportLaw
-from tests.exact_law import estimates_of, support_law
+from tests.naive.law import estimates_of, support_law
 
 PEOPLE = (1, 2, 3, 8, 40, 200, 5000, 1_000_000)
 
@@ -35,7 +35,7 @@ def test_every_count_is_covered(epsilon: float) -> None:
     Where the law is summed exactly it is no less than 95 %; where it is taken for nearly normal,
     above a variance of 100, the tails are right to 1 % of 5 %.
     """
-    protocols = [p for p in find_protocols(epsilon, 32) if p.pure]
+    protocols = [p for p in find_protocols(epsilon, 32) if isinstance(p, Pure)]
     protocols += [DE(epsilon, d) for d in (2, 3, 200, 1000)]
     assert {"DE", "OUE", "SUE", "THE", "OLH", "BLH"} <= {p.name for p in protocols}
     for protocol in protocols:
@@ -89,7 +89,7 @@ def _with_normal_supports() -> list[tuple[Protocol, int]]:
 
 @pytest.mark.parametrize(("protocol", "n"), _with_normal_supports(), ids=str)
 def test_intervals_are_hardly_wider_than_the_score_interval(protocol: Protocol, n: int) -> None:
-    """With variances above 100 exactness costs at most 3 % of the width, and no coverage is lost."""
+    """With variances above 100 exactness costs at most 3 % of the width."""
     p, q = protocol.parameters.p, protocol.parameters.q
     assert n * min(p * (1 - p), q * (1 - q)) > 100
     supports = np.unique(np.rint(np.linspace(0, n, 2000)))

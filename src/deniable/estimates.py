@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable import presentation
-from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
 from deniable.presentation import Answer, Columns, Presentable, View
-from deniable.validation import brief
 from deniable.version import __version__
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where estimates come from: the protocol, the question if there is one, and our version."""
+    """Where estimates come from: the protocol, the question if there is one, and the version."""
 
     protocol: str
     epsilon: float

@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.estimates import Estimates
-from deniable.protocol import Protocol, Reports
+from deniable.mechanism import Reports
+from deniable.protocol import Protocol
 from deniable.protocols.hashing import OLH, fingerprints
+from deniable.pure import Open
 from deniable.question import Question
 
 _CHUNK_WORDS = 1 << 23
@@ -97,10 +99,8 @@ def try_protocol(
     errors, recalls = [], []
     for _ in range(runs):
         tally = protocol.tally(_reports(protocol, population, rng))
-        if protocol.is_open:
-            estimates = protocol.estimate(tally, population.labels)  # type: ignore[call-arg]  # an open one
-        else:
-            estimates = protocol.estimate(tally)
+        candidates = population.labels if isinstance(protocol, Open) else None
+        estimates = protocol.estimate(tally, candidates)
         errors.append(float(np.mean((estimates.counts - truth) ** 2)))
         recalls.append(len(best.intersection(_largest(estimates.counts, top))) / len(best))
     significant = estimates.significant()
@@ -123,8 +123,8 @@ def _largest(counts: npt.NDArray[np.int64] | npt.NDArray[np.float64], top: int) 
 def _reports(
     protocol: Protocol, population: Population, rng: np.random.Generator | None
 ) -> Iterator[Reports]:
-    size = max(_CHUNK_WORDS // protocol.word_count, 1)
-    keys = fingerprints(population.labels) if protocol.is_open else None
+    size = max(_CHUNK_WORDS // protocol.words.count, 1)
+    keys = fingerprints(population.labels) if isinstance(protocol, Open) else None
     for start in range(0, population.size, size):
         values = population.values[start : start + size]
         yield protocol.privatize(values if keys is None else keys[values], rng)

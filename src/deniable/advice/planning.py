@@ -11,12 +11,10 @@ so many people hold exceeds the threshold with a probability of at least 95 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from deniable.advice.ranking import (
-    check_positive,
     find_protocols,
     in_bytes,
     mean_variance,
@@ -25,10 +23,13 @@ from deniable.advice.ranking import (
     variance,
 )
 from deniable.errors import InvalidParameter
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.validation import check_domain_size, check_epsilon, check_positive
 
 if TYPE_CHECKING:
-    from deniable.protocol import Protocol
+    from collections.abc import Callable
+
+    from deniable.law import KnownLaw
+    from deniable.pure import Closed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 """Between these an epsilon is looked for; beyond 10 a report hides next to nothing."""
@@ -57,7 +58,7 @@ class Plan:
     rare_error: float
     largest_error: float
     significant: float | None
-    protocol: Protocol
+    protocol: Closed
     reachable: bool
     explanation: str
 
@@ -119,19 +120,19 @@ class _Goal:
     target: float
     significance: bool
 
-    def reached(self, protocol: Protocol, users: int) -> bool:
+    def reached(self, protocol: Closed, users: int) -> bool:
         """Tell whether ``users`` people are enough."""
         if not self.significance:
             return std_error(protocol, users) <= self.target
-        law = protocol.law(users)
+        law = _law(protocol, users)
         held = min(math.ceil(self.target * users), users)
         return law.exceeds(held, law.limit(_tail(protocol))) >= POWER
 
-    def users(self, protocol: Protocol) -> int:
+    def users(self, protocol: Closed) -> int:
         """Return how many people it takes."""
         if not self.significance:
             return math.ceil(mean_variance(protocol) / self.target**2)
-        return protocol.law(1).people(self.target, _tail(protocol), POWER)
+        return _law(protocol, 1).people(self.target, _tail(protocol), POWER)
 
     def met(self, found: Plan) -> Plan:
         """Return a plan that reaches the goal, with the frequency as it was asked for.
@@ -161,7 +162,7 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
     return _Goal(float(number), significant is not None)
 
 
-def _solve_users(protocol: Protocol, goal: _Goal) -> Plan:
+def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
         return goal.met(_planned(protocol, users, start=f"For {goal.words()}: "))
@@ -175,7 +176,7 @@ def _solve_users(protocol: Protocol, goal: _Goal) -> Plan:
     )
 
 
-def _solve_epsilon(pick: Callable[[float], Protocol], users: int, goal: _Goal) -> Plan:
+def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> Plan:
     def reaches(thousandths: int) -> bool:
         return goal.reached(pick(thousandths / 1000), users)
 
@@ -198,7 +199,7 @@ def _solve_epsilon(pick: Callable[[float], Protocol], users: int, goal: _Goal) -
     return goal.met(_planned(pick(high / 1000), users, f"{start} {goal.words()}: "))
 
 
-def _planned(protocol: Protocol, users: int, start: str = "") -> Plan:
+def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
     error, held = std_error(protocol, users), _detectable(protocol, users)
     rare, unanimous = (math.sqrt(variance(protocol, share) / users) for share in (0.0, 1.0))
     smallest = None if held is None else _share_of(held, users)
@@ -229,11 +230,9 @@ def _planned(protocol: Protocol, users: int, start: str = "") -> Plan:
     )
 
 
-def _picker(
-    domain_size: int, frequency: float, protocol: str | None
-) -> Callable[[float], Protocol]:
-    def pick(epsilon: float) -> Protocol:
-        found = find_protocols(epsilon, domain_size)
+def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callable[[float], Closed]:
+    def pick(epsilon: float) -> Closed:
+        found = [p for p in find_protocols(epsilon, domain_size) if p.law(1) is not None]
         if protocol is not None:
             named = [p for p in found if p.name == protocol]
             if not named:
@@ -248,9 +247,9 @@ def _picker(
     return pick
 
 
-def _detectable(protocol: Protocol, users: int) -> int | None:
+def _detectable(protocol: Closed, users: int) -> int | None:
     """Return the smallest number of people whose answer will be significant, or None."""
-    law = protocol.law(users)
+    law = _law(protocol, users)
     limit = law.limit(_tail(protocol))
     if law.exceeds(users, limit) < POWER:
         return None
@@ -261,13 +260,24 @@ def _detectable(protocol: Protocol, users: int) -> int | None:
     return high
 
 
+def _law(protocol: Closed, users: int) -> KnownLaw:
+    law = protocol.law(users)
+    if law is None:
+        raise InvalidParameter.expected(
+            "a protocol whose law is known before anything is collected",
+            protocol.name,
+            "leave the choice to the plan, or try it out with simulate",
+        )
+    return law
+
+
 def _share_of(held: int, users: int) -> float:
     """Return a share of which the product with ``users``, rounded up, is ``held``."""
     share = held / users
     return share if math.ceil(share * users) <= held else math.nextafter(share, 0.0)
 
 
-def _tail(protocol: Protocol) -> float:
+def _tail(protocol: Closed) -> float:
     return ALPHA / protocol.domain_size
 
 

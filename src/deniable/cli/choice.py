@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from deniable.cli.group import InputError
 from deniable.cli.streams import warn
@@ -28,7 +28,7 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
     if name.lower() == AUTO:
         return _recommended(_needed(epsilon), domain_size)
     kind = find_protocol(name)
-    known = {f.name: f for f in fields(cast("type", kind))}
+    known = {f.name: f for f in fields(kind)}
     given: dict[str, object] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -111,7 +111,7 @@ def complete_protocols(ctx: click.Context, param: click.Parameter, incomplete: s
 
 def takes(kind: type[Protocol], argument: str) -> bool:
     """Tell whether a protocol is made with ``argument``; without a domain size it is open."""
-    return argument in {f.name for f in fields(cast("type", kind))}
+    return argument in {f.name for f in fields(kind)}
 
 
 def _recommended(epsilon: float, domain_size: int | None) -> Protocol:
@@ -137,10 +137,9 @@ def _number(setting: str, value: str) -> float | int:
 
 def _example(kind: type[Protocol]) -> str:
     """Return how to write a protocol with its settings, so that it is taken."""
-    usual = {"g": "16", "theta": "1", "p": "0.75", "q": "0.25", "f": "0.5", "rows": "1000000"}
-    known = {f.name: f.default for f in fields(cast("type", kind))}
+    known = {f.name: f.default for f in fields(kind)} | kind.usual_settings
     # Where f is free epsilon may be given in its place, but not both.
-    own = [key for key in known if key not in {"epsilon", "domain_size"}
-           and not (key == "f" and "epsilon" in known)]  # fmt: skip
-    written = ":".join([kind.__name__, *(f"{key}={usual.get(key, known[key])}" for key in own)])
+    own = [key for key, value in known.items() if key not in {"epsilon", "domain_size"}
+           and value is not None and not (key == "f" and "epsilon" in known)]  # fmt: skip
+    written = ":".join([kind.__name__, *(f"{key}={known[key]}" for key in own)])
     return written + (", with at least as many rows as people" if "rows" in known else "")

@@ -8,12 +8,16 @@ from hashlib import sha256
 from pathlib import Path
 
 import click
+import numpy as np
 
 from deniable.cli.display import Advance, counted, show_progress
 from deniable.cli.streams import name_of, open_input, open_raw, warn
 from deniable.files import Readable, read_any, read_raw_reports
-from deniable.protocol import Tally
+from deniable.mechanism import Reports
 from deniable.question import Question
+from deniable.tally import Accumulator, Tally
+
+_GATHERED_BYTES = 1 << 23
 
 
 def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> Tally:
@@ -23,27 +27,46 @@ def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> 
     with a warning.
     """
     size = sum(path.stat().st_size for path in files if path.is_file())
-    total, seen, done = question.tally(iter(())), dict[bytes, str](), 0
+    total, seen, done = question.accumulator(), dict[bytes, str](), 0
     with show_progress("Tallying", size or None) as advance:
         for path in files:
             with _open(path, raw=raw) as opened:
                 stream, name = _Watched(opened, advance, done), name_of(path)
-                total += _sum(stream, question, name, raw=raw)
+                (_add_raw if raw else _add)(total, stream, question, name)
             done = stream.done
             first = seen.setdefault(stream.digest.digest(), name)
             if first != name:
                 warn(f"{name} has the same content as {first}; every report in it counts twice")
-    return total
+    return total.tally()
 
 
-def _sum(stream: Readable, question: Question, name: str, *, raw: bool) -> Tally:
-    if raw:
-        found = question.tally(read_raw_reports(stream, question, name=name))
-        size = counted(question.protocol.report_dtype.itemsize, "byte")
-        click.echo(f"{name}: {counted(found.n, 'report')} of {size}", err=True)
-        return found
+def _add(total: Accumulator, stream: Readable, question: Question, name: str) -> None:
     contents = read_any(stream, question, name=name)
-    return contents if isinstance(contents, Tally) else question.tally(contents)
+    if isinstance(contents, Tally):
+        total.merge(contents)
+    else:
+        for batch in _gathered(contents):
+            total.add(batch)
+
+
+def _add_raw(total: Accumulator, stream: Readable, question: Question, name: str) -> None:
+    before = total.n
+    for batch in _gathered(read_raw_reports(stream, question, name=name)):
+        total.add(batch)
+    size = counted(question.protocol.report_dtype.itemsize, "byte")
+    click.echo(f"{name}: {counted(total.n - before, 'report')} of {size}", err=True)
+
+
+def _gathered(batches: Iterator[Reports]) -> Iterator[Reports]:
+    """Yield larger batches: what one costs beside its reports grows with the size of a tally."""
+    waiting: list[Reports] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.nbytes for each in waiting) >= _GATHERED_BYTES:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
 
 
 class _Watched:

@@ -66,7 +66,7 @@ def run_survey(people: int, epsilon: float) -> Survey:
     population = np.random.default_rng(2010)  # the people are repeatable, their noise is not
     truth = np.zeros(len(census.labels), dtype=np.int64)
     seconds = dict.fromkeys(("draw", "privatize", "tally", "estimate"), 0.0)
-    tally = question.tally(iter(()))
+    total = question.accumulator()
     with show_progress("Collecting reports", people) as advance:
         for start in range(0, people, _CHUNK):
             clock = perf_counter()
@@ -75,13 +75,13 @@ def run_survey(people: int, epsilon: float) -> Survey:
             drawn = perf_counter()
             reports = question.protocol.privatize(values)
             privatized = perf_counter()
-            tally += question.tally(reports)
+            total.add(reports)
             seconds["draw"] += drawn - clock
             seconds["privatize"] += privatized - drawn
             seconds["tally"] += perf_counter() - privatized
             advance(start + len(values))
         clock = perf_counter()
-        estimates = question.estimate(tally)
+        estimates = question.estimate(total.tally())
         seconds["estimate"] = perf_counter() - clock
     order = np.argsort(-truth, kind="stable")
     rows = np.asarray(order[order != census.other], dtype=np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,6 +18,8 @@ from deniable.presentation.rows import View, counted
 from deniable.presentation.text import Line, Span, table_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import numpy.typing as npt
 

@@ -14,7 +14,7 @@ from deniable.cli.streams import check_stdin, name_of, open_input, shorten, suff
 from deniable.documents import fault
 from deniable.errors import DeniableError
 from deniable.files import describe
-from deniable.files.kinds import read_fully
+from deniable.files.streams import read_fully
 from deniable.presentation import unguarded
 from deniable.question import Question
 

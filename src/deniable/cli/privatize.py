@@ -32,7 +32,7 @@ from deniable.cli.options import (
 from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
 from deniable.cli.source import Batch, Source
 from deniable.files import write_reports
-from deniable.protocol import Reports
+from deniable.mechanism import Reports
 from deniable.protocols.hashing import fingerprints
 from deniable.question import Question
 
@@ -137,7 +137,7 @@ def _parts(
     values: Iterator[npt.NDArray[np.uint64]], question: Question
 ) -> Iterator[npt.NDArray[np.uint64]]:
     """Yield values in parts that keep all cores busy, and of a size that memory can hold."""
-    size = min(max(_CHUNK_WORDS // question.protocol.word_count, 1), _CHUNK_PEOPLE)
+    size = min(max(_CHUNK_WORDS // question.protocol.words.count, 1), _CHUNK_PEOPLE)
     waiting: list[npt.NDArray[np.uint64]] = []
     people = 0
     for each in values:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from deniable.cli.options import FILE, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.labels import one_line
 from deniable.protocol import Protocol
+from deniable.pure import Pure
 from deniable.question import Question
 
 _SHOWN = 8
@@ -151,7 +153,7 @@ def _print(shown: Question) -> None:
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
         ("settings", _settings(protocol)),
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
-        ("p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"),
+        *_supports(protocol),
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
         ("standard error", f"{float(protocol.variance(10_000)) ** 0.5:,.0f} people among 10,000, "
          f"{float(protocol.variance(1_000_000)) ** 0.5:,.0f} among 1,000,000"),
@@ -160,6 +162,12 @@ def _print(shown: Question) -> None:
         if value and (labels is not None or name != "other"):
             table.add_row(Text(name, style="bold"), fit(console, Text(value)))
     console.print(table)
+
+
+def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """Yield p* and q*, where the protocol has them."""
+    if isinstance(protocol, Pure):
+        yield "p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"
 
 
 def _settings(protocol: Protocol) -> str:

@@ -33,6 +33,7 @@ from deniable.cli.source import Source
 from deniable.cli.trials import as_document, draw, print_trials
 from deniable.protocol import Protocol
 from deniable.protocols.hashing import OpenLH
+from deniable.pure import Open
 from deniable.question import Question
 from deniable.simulation import Population, Trial, try_protocol
 
@@ -194,7 +195,7 @@ def _make(name: str, epsilon: float, d: int) -> Protocol:
 
 def _words(protocol: Protocol, population: Population) -> int:
     """Return the work of one run: the random words drawn, or the hashes of open protocols."""
-    each = len(population.labels) if protocol.is_open else protocol.word_count
+    each = len(population.labels) if isinstance(protocol, Open) else protocol.words.count
     return population.size * each
 
 

@@ -12,13 +12,12 @@ one block in memory, however large the file or what it decompresses to.
 
 from deniable.files.compression import decompressed
 from deniable.files.contents import read_any
-from deniable.files.kinds import Asked, Readable, Writable
 from deniable.files.recognition import describe
 from deniable.files.reports import read_raw_reports, read_reports, write_reports
+from deniable.files.streams import Readable, Writable
 from deniable.files.tallies import read_tally, write_tally
 
 __all__ = [
-    "Asked",
     "Readable",
     "Writable",
     "decompressed",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from deniable import tally
 from deniable.errors import InvalidDocument
 from deniable.files import reports, tallies
-from deniable.files.kinds import Asked, Readable, read_fully
 from deniable.files.recognition import describe
-from deniable.protocol import Reports, Tally
+from deniable.files.streams import Readable, read_fully
+from deniable.mechanism import Reports
+from deniable.question import Question
+from deniable.tally import Tally
 
 _LOOKED_AT = 4096
 
 
 def read_any(
-    stream: Readable, question: Asked, *, name: str = "the file"
+    stream: Readable, question: Question, *, name: str = "the file"
 ) -> Iterator[Reports] | Tally:
     """Return the tally in a tally file, or the batches of a report file as ``read_reports`` does.
 
@@ -23,7 +26,7 @@ def read_any(
     start = read_fully(stream, len(reports.MAGIC))
     if start == reports.MAGIC:
         return reports.read_after_magic(stream, question, name)
-    if start == tallies.MAGIC:
+    if start == tally.MAGIC:
         return tallies.read_after_magic(stream, question, name)
     came, remedy = describe(start + read_fully(stream, _LOOKED_AT))
     raise InvalidDocument(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from deniable.files import reports, tallies
+from deniable import tally
+from deniable.files import reports
 
 _KINDS = (
     (reports.MAGIC, "a report file", "give it where reports are read"),
-    (tallies.MAGIC, "a tally file", "give it where tallies are read"),
+    (tally.MAGIC, "a tally file", "give it where tallies are read"),
     (b"\x1f\x8b", "gzip data", "decompress it once more"),
     (b"\xfd7zXZ\0", "xz data", "decompress it first"),
     (b"\x28\xb5\x2f\xfd", "Zstandard data", "decompress it first"),

@@ -18,8 +18,9 @@ import numpy as np
 
 from deniable.documents import canonical_json, parse_json
 from deniable.errors import InvalidDocument, InvalidReport
-from deniable.files.kinds import Asked, Readable, Writable, read_fully
-from deniable.protocol import Reports
+from deniable.files.streams import Readable, Writable, read_fully
+from deniable.mechanism import Reports
+from deniable.question import Question
 
 MAGIC = b"dnbrprts"
 VERSION = 1
@@ -27,7 +28,7 @@ _BLOCK_BYTES = 1 << 20
 _LARGEST_HEADER = 1 << 12
 
 
-def write_reports(stream: Writable, question: Asked, batches: Iterable[Reports]) -> int:
+def write_reports(stream: Writable, question: Question, batches: Iterable[Reports]) -> int:
     """Write a report file and return the number of reports; how they are batched does not matter.
 
     >>> from io import BytesIO
@@ -67,7 +68,7 @@ def write_reports(stream: Writable, question: Asked, batches: Iterable[Reports])
 
 
 def read_reports(
-    stream: Readable, question: Asked, *, name: str = "the report file"
+    stream: Readable, question: Question, *, name: str = "the report file"
 ) -> Iterator[Reports]:
     """Yield the reports of a file block by block, or say what is wrong with it.
 
@@ -80,7 +81,7 @@ def read_reports(
     yield from read_after_magic(stream, question, name)
 
 
-def read_after_magic(stream: Readable, question: Asked, name: str) -> Iterator[Reports]:
+def read_after_magic(stream: Readable, question: Question, name: str) -> Iterator[Reports]:
     """Yield the reports of a file whose first eight bytes have been read already."""
     reader = _Reader(stream, name)
     reader.digest.update(MAGIC)
@@ -112,7 +113,7 @@ def read_after_magic(stream: Readable, question: Asked, name: str) -> Iterator[R
 
 
 def read_raw_reports(
-    stream: Readable, question: Asked, *, name: str = "the file"
+    stream: Readable, question: Question, *, name: str = "the file"
 ) -> Iterator[Reports]:
     """Yield reports that stand one after the other with nothing around them.
 
@@ -137,7 +138,7 @@ def read_raw_reports(
         count += len(data) // size
 
 
-def block_bytes(question: Asked) -> int:
+def block_bytes(question: Question) -> int:
     """Return the size of a full block: as many reports as fit into a mebibyte, or one."""
     size = question.protocol.report_dtype.itemsize
     return max(_BLOCK_BYTES // size, 1) * size
@@ -166,14 +167,14 @@ class _Reader:
         )
 
 
-def _parse(data: bytes, question: Asked, start: str, place: str) -> Reports:
+def _parse(data: bytes, question: Question, start: str, place: str) -> Reports:
     try:
-        return question.protocol.parse(data)
+        return question.parse(data, None)
     except InvalidReport as error:
         raise InvalidReport(f"{start}{error} ({place})", value=error.value) from error
 
 
-def _wire(batch: Reports, question: Asked) -> bytes:
+def _wire(batch: Reports, question: Question) -> bytes:
     """Return the bytes of reports, if they are of the question's kind."""
     kind = question.protocol.report_dtype
     if (
@@ -191,13 +192,13 @@ def _wire(batch: Reports, question: Asked) -> bytes:
     return batch.tobytes()
 
 
-def _start(question: Asked) -> bytes:
+def _start(question: Question) -> bytes:
     size = question.protocol.report_dtype.itemsize
     header = canonical_json({"question": question.digest, "report_bytes": size})
     return MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header
 
 
-def _read_start(reader: _Reader, question: Asked) -> None:
+def _read_start(reader: _Reader, question: Question) -> None:
     """Read everything before the first block; the magic has been read already."""
     start = MAGIC + reader.read(8)
     version = int.from_bytes(start[8:12], "little")

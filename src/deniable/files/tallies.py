@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from deniable.errors import DeniableError, InvalidDocument
-from deniable.files.kinds import Asked, Readable, Writable, read_fully
-from deniable.protocol import Tally
-
-MAGIC = b"dnbtally"
+from deniable.files.streams import Readable, Writable, read_fully
+from deniable.question import Question
+from deniable.tally import MAGIC, Tally
 
 
 def write_tally(stream: Writable, tally: Tally) -> None:
@@ -14,7 +13,7 @@ def write_tally(stream: Writable, tally: Tally) -> None:
     stream.write(tally.to_bytes())
 
 
-def read_tally(stream: Readable, question: Asked, *, name: str = "the tally file") -> Tally:
+def read_tally(stream: Readable, question: Question, *, name: str = "the tally file") -> Tally:
     """Read a tally file, refusing one of another question; ``name`` is what errors call it."""
     start = read_fully(stream, len(MAGIC))
     if start != MAGIC:
@@ -24,7 +23,7 @@ def read_tally(stream: Readable, question: Asked, *, name: str = "the tally file
     return read_after_magic(stream, question, name)
 
 
-def read_after_magic(stream: Readable, question: Asked, name: str) -> Tally:
+def read_after_magic(stream: Readable, question: Question, name: str) -> Tally:
     """Read a tally file whose first eight bytes have been read already."""
     try:
         found = Tally.from_bytes(MAGIC + stream.read())

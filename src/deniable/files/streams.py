@@ -1,10 +1,8 @@
-"""What readers and writers need of others: a stream of bytes, and a question."""
+"""Streams of bytes: what readers and writers need of them."""
 
 from __future__ import annotations
 
 from typing import Protocol
-
-from deniable import protocol as core
 
 _AT_ONCE = 1 << 20
 
@@ -21,18 +19,6 @@ class Writable(Protocol):
 
     def write(self, data: bytes, /) -> object:
         """Write all of the data."""
-
-
-class Asked(Protocol):
-    """What a file has to know of a question: a ``deniable.Question`` is one."""
-
-    @property
-    def digest(self) -> str:
-        """The digest that names the question."""
-
-    @property
-    def protocol(self) -> core.Protocol:
-        """The protocol that makes the reports."""
 
 
 def read_fully(stream: Readable, count: int) -> bytes:
