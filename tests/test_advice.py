@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deniable import DE, OUE, InvalidParameter, Protocol
 from deniable.advice import guideline, meaning, plan, ranking, recommend
 from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS
-from tests.exact_law import estimates_of, support_law
+from tests.naive.law import estimates_of, support_law
 
 EPSILONS = st.floats(0.05, 8)
 SIZES = st.integers(2, 100_000)
@@ -224,7 +224,7 @@ def _power(protocol: Protocol, users: int, held: int) -> float:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 6.0, 10.0])
 def test_promised_frequencies_are_significant(epsilon: float) -> None:
-    """An answer of the promised share is accepted in 95 % of cases, exactly; one person less is not.
+    """An answer of the promised share is accepted in 95 % of cases; one person less is not.
 
     Twenty plans for each epsilon, 2 to 1000 answers and 50 to 100,000 people.
     """

@@ -1,4 +1,4 @@
-"""The laws of counts, against their definitions; false alarms of every protocol by the exact law."""
+"""The laws of counts, against their definitions; false alarms by the exact law."""
 
 import math
 from fractions import Fraction
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from deniable import DE, OUE, SHE, BasicRAPPOR, Estimates, Protocol, RandomMatrixProjection
+from deniable import DE, OUE, SHE, BasicRAPPOR, Estimates, Protocol, Pure, RandomMatrixProjection
 from deniable.advice.ranking import find_protocols
 from deniable.law import (
     LaplaceLaw,
@@ -23,7 +23,7 @@ from deniable.law import (
 )
 from deniable.law.sums import Chance, at_least, saddle_point, tail_of, upper_quantile
 from deniable.protocols.histogram import laplace_weights
-from tests.exact_law import estimates_of
+from tests.naive.law import estimates_of
 from tests.test_binomial import naive_tail
 
 CROWDS = (1, 2, 5, 10, 100, 10**4, 10**6)
@@ -89,7 +89,7 @@ def test_quantile_is_the_definition(trials: int, chance: Fraction) -> None:
 @pytest.mark.parametrize("n", [10**4, 10**6, 10**7, 10**9])
 @pytest.mark.parametrize("chance", [1e-5, 0.02, 0.3, 0.5, 0.9])
 def test_quantiles_of_many_are_right(n: int, chance: float) -> None:
-    """Whatever way is taken the quantile is SciPy's, or next to it where tails are as good as equal."""
+    """Whatever way is taken the quantile is SciPy's, or next to it among many millions."""
     for tail in (0.025, 0.05 / 1000, 1e-9):
         found, expected = upper_quantile(n, _chance(chance), tail), stats.binom.isf(tail, n, chance)
         assert abs(found - expected) <= (n * chance > 1e5)
@@ -140,10 +140,10 @@ def _false_alarm(protocol: Protocol, n: int, answers: int) -> tuple[float, float
 @pytest.mark.parametrize("n", CROWDS)
 @pytest.mark.parametrize("answers", [2, 32, 1000])
 def test_false_alarms_of_pure_protocols(n: int, answers: int) -> None:
-    """All answers together raise at most 5 % false alarms, exactly; a lower limit would raise more."""
+    """All answers together raise at most 5 % false alarms; a lower limit would raise more."""
     for epsilon in (0.1, 1.0, 4.0, 10.0):
         for protocol in find_protocols(epsilon, answers):
-            if not protocol.pure:
+            if not isinstance(protocol, Pure):
                 continue
             chance, above = _false_alarm(protocol, n, answers)
             assert answers * chance <= 0.05 * (1 + 1e-6), (protocol, n)
