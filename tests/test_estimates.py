@@ -53,9 +53,9 @@ def test_tiny_alpha_has_a_threshold() -> None:
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.1, float("nan"), "0.95", None])
 def test_levels_that_are_none_are_refused(bad: float) -> None:
     """A level or alpha outside (0, 1) is refused."""
-    with pytest.raises(InvalidParameter, match="expected level between 0 and 1"):
+    with pytest.raises(InvalidParameter, match=r"expected level (as a number|between 0 and 1)"):
         _estimates().interval(bad)
-    with pytest.raises(InvalidParameter, match="expected alpha between 0 and 1"):
+    with pytest.raises(InvalidParameter, match=r"expected alpha (as a number|between 0 and 1)"):
         _estimates().threshold(bad)
 
 

@@ -25,14 +25,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain
-from deniable.estimates import Estimates, check_probability
+from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
+from deniable.estimates import Estimates
 from deniable.law import SupportLaw, upper_normal
 from deniable.law.contrast import upper_tail
-from deniable.presentation import Presentable, View, changes
-from deniable.presentation.changes import Change
+from deniable.presentation import Presentable, View
+from deniable.presentation.changes import Change, constants, view_changes
 from deniable.presentation.rows import Column, keys
-from deniable.validation import brief
+from deniable.validation import check_probability
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,7 +98,7 @@ class Comparison(Presentable):
         Each covers the true difference of its own answer with probability ``level``, and with a
         little more where reports are few.
         """
-        check_probability("level", level, usual=0.95)
+        check_probability("level", level, "0.95 is usual")
         tail = (1 - level) / 2
         (below_a, above_a), (below_b, above_b) = (
             _reach(each, tail) for each in (self.first, self.second)
@@ -110,7 +110,7 @@ class Comparison(Presentable):
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
         """Tell which answers changed: if none did, any is called so with at most ``alpha``."""
-        check_probability("alpha", alpha, usual=0.05)
+        check_probability("alpha", alpha, "0.05 is usual")
         tail = alpha / max(self.total, 1) / 2
         first, second = _supports(self.first), _supports(self.second)
         if first is not None and second is not None:
@@ -141,7 +141,8 @@ class Comparison(Presentable):
 
     def view(self, *, level: float = 0.95, alpha: float = 0.05) -> View:
         """Return what text, page and figure show."""
-        return changes.view(self, level, alpha)
+        rows = self.rows(level=level, alpha=alpha)
+        return view_changes(rows, self.first, self.second, level=level, alpha=alpha)
 
     def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
         """Return the columns of the exports by name, shares in full, the largest change first."""
@@ -158,11 +159,7 @@ class Comparison(Presentable):
 
     def constants(self) -> dict[str, object] | None:
         """Return the provenance by the names of the exports, with both numbers of people."""
-        said = self.first.constants()
-        if said is None:
-            return None
-        people = {"first_n": self.first.n, "second_n": self.second.n}
-        return {name: value for name, value in said.items() if name != "n"} | people
+        return constants(self.first, self.second)
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
         """Return what is said once about all rows."""
@@ -235,16 +232,15 @@ def _supports(estimates: Estimates) -> Floats | None:
 
 def _check(estimates: object) -> None:
     if not isinstance(estimates, Estimates):
-        raise InvalidParameter(
-            f"expected estimates to compare, got {brief(estimates)}; make them with "
-            "question.estimate(tally)",
-            value=estimates,
+        raise InvalidParameter.expected(
+            "estimates to compare", estimates, "make them with question.estimate(tally)"
         )
     if estimates.adjusted is not None:
-        raise InvalidParameter(
-            f"expected unbiased estimates, got ones adjusted by {estimates.adjusted}, whose errors "
-            "are not known; compare the estimates of the tallies",
-            value=estimates.adjusted,
+        raise InvalidParameter.expected(
+            "unbiased estimates",
+            estimates.adjusted,
+            "compare the estimates of the tallies",
+            came=f"ones adjusted by {estimates.adjusted}, whose errors are not known",
         )
 
 
@@ -253,10 +249,11 @@ def _check_question(first: Estimates, second: Estimates) -> None:
         each.provenance and replace(each.provenance, version="") for each in (first, second)
     )
     if one != other:
-        raise IncompatibleTally(
-            f"expected estimates of one question, got {_origin(first)} and {_origin(second)}; "
+        raise IncompatibleTally.expected(
+            "estimates of one question",
+            other,
             "compare what was asked in the same way",
-            value=other,
+            came=f"{_origin(first)} and {_origin(second)}",
         )
 
 
@@ -270,17 +267,20 @@ def _origin(estimates: Estimates) -> str:
 
 def _places(first: Estimates, second: Estimates) -> list[int]:
     """Return where the answers of the first are in the second."""
-    if len(first) == len(second) and first.total == second.total:
-        try:
-            return [second.place(key) for key in keys(first)]
-        except OutOfDomain as error:
-            raise InvalidParameter(
-                f"expected the same answers in both estimates, got {brief(error.value)} only in "
-                "the first; compare all answers, or select the same ones of both",
-                value=error.value,
-            ) from error
-    raise InvalidParameter(
-        f"expected the same answers in both estimates, got {len(first)} of {first.total} and "
-        f"{len(second)} of {second.total}; compare all answers and take the top afterwards",
-        value=len(second),
-    )
+    same = "the same answers in both estimates"
+    if len(first) != len(second) or first.total != second.total:
+        raise InvalidParameter.expected(
+            same,
+            len(second),
+            "compare all answers and take the top afterwards",
+            came=f"{len(first)} of {first.total} and {len(second)} of {second.total}",
+        )
+    try:
+        return [second.place(key) for key in keys(first)]
+    except OutOfDomain as error:
+        raise InvalidParameter.expected(
+            same,
+            error.value,
+            "compare all answers, or select the same ones of both",
+            came=f"{brief(error.value)} only in the first",
+        ) from error

@@ -14,6 +14,7 @@ from deniable import presentation
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
 from deniable.presentation import Answer, Columns, Presentable, View
+from deniable.validation import check_probability
 from deniable.version import __version__
 
 if TYPE_CHECKING:
@@ -109,10 +110,7 @@ class Estimates(Presentable):
         """Return where the row of a label, or of a value, is."""
         place = self._index.get(key) if isinstance(key, str | int | np.integer) else None
         if place is None:
-            raise OutOfDomain(
-                f"expected labels that were estimated, got {brief(key)}; check its spelling",
-                value=key,
-            )
+            raise OutOfDomain.expected("labels that were estimated", key, "check its spelling")
         return place
 
     def __eq__(self, other: object) -> bool:
@@ -148,7 +146,7 @@ class Estimates(Presentable):
         standard errors on both sides. It may go beyond 0 and n, and always holds the estimate. An
         adjusted count has no interval of its own: the one returned is that of the unbiased count.
         """
-        check_probability("level", level, usual=0.95)
+        check_probability("level", level, "0.95 is usual")
         tail = (1 - level) / 2
         if self.law is not None:
             return self.law.interval(self.unbiased_counts, tail)
@@ -163,7 +161,7 @@ class Estimates(Presentable):
         Where only their variance is known, and in the limit of many reports, this is the paper's
         T_s = Phi^-1(1 - alpha / d) sqrt(Var*).       [sec:eval]
         """
-        check_probability("alpha", alpha, usual=0.05)
+        check_probability("alpha", alpha, "0.05 is usual")
         tail = alpha / max(self.total, 1)
         if self.law is not None:
             return self.law.threshold(tail)
@@ -277,10 +275,10 @@ class Estimates(Presentable):
         """
         true = None if truth is None else np.asarray(truth, dtype=np.float64)
         if true is not None and true.shape != self.counts.shape:
-            raise InvalidParameter(
-                f"expected {len(self)} true counts, one for each answer, got {true.shape}; "
+            raise InvalidParameter.expected(
+                f"{len(self)} true counts, one for each answer",
+                true.shape,
                 "count the answers with numpy.bincount(values, minlength=domain_size)",
-                value=true.shape,
             )
         order = np.argsort(-self.counts, kind="stable")[:top]
         shown = None if true is None else true[order]
@@ -291,13 +289,3 @@ def _same(mine: object, theirs: object) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
         return np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None is unequal to any array
     return mine == theirs
-
-
-def check_probability(name: str, value: float, usual: float) -> None:
-    """Refuse what is no probability, or one of 0 or 1."""
-    number: object = value
-    if not isinstance(number, int | float | np.floating) or not 0 < value < 1:
-        raise InvalidParameter(
-            f"expected {name} between 0 and 1, both excluded, got {value!r}; {usual} is usual",
-            value=value,
-        )

@@ -11,8 +11,8 @@ from deniable.cli.collection import collect
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, read_labels, shorten
 from deniable.cli.options import FILE
-from deniable.protocol import Tally
 from deniable.question import Question
+from deniable.tally import Tally
 
 candidates_option = click.option(
     "--candidates", type=FILE, metavar="FILE",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.presentation.rows import Row, Scale, View, Words, counted, of_all, percent, source
 
 if TYPE_CHECKING:
-    from deniable.comparison import Comparison
+    from deniable.estimates import Estimates
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Change(Row):
         )
 
 
-def view(comparison: Comparison, level: float, alpha: float) -> View:
-    """Return the view of all rows, in the order they have."""
-    rows = comparison.rows(level=level, alpha=alpha)
-    first, second = comparison.first, comparison.second
-    provenance = first.provenance
+def view_changes(
+    rows: tuple[Change, ...], first: Estimates, second: Estimates, *, level: float, alpha: float
+) -> View:
+    """Return the view of the changes from one estimate to another, in the order they have."""
+    provenance, total = first.provenance, max(first.total, second.total)
     said = (
-        f"significant: changed (alpha = {alpha:g}, {comparison.total:,} answers)",
+        f"significant: changed (alpha = {alpha:g}, {total:,} answers)",
         "first, second: shares of all people; change: the second less the first, in percentage "
         "points",
     )
@@ -59,14 +59,23 @@ def view(comparison: Comparison, level: float, alpha: float) -> View:
             axis="change of the share (percentage points)",
         ),
         name=None if provenance is None else provenance.question,
-        headline=f"changes of {of_all(len(rows), comparison.total)} between {first.n:,} and "
+        headline=f"changes of {of_all(len(rows), total)} between {first.n:,} and "
         f"{counted(second.n, 'report')}",
         source=None if provenance is None else source(provenance),
         notes=said,
         n=first.n + second.n,
-        provenance=comparison.constants(),
+        provenance=constants(first, second),
         signed=True,
     )
+
+
+def constants(first: Estimates, second: Estimates) -> dict[str, object] | None:
+    """Return where changes come from, by the names of the exports, with both numbers of people."""
+    said = first.constants()
+    if said is None:
+        return None
+    people = {"first_n": first.n, "second_n": second.n}
+    return {name: value for name, value in said.items() if name != "n"} | people
 
 
 def _points(share: float) -> str:
