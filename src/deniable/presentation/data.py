@@ -9,10 +9,9 @@ repeated in constant columns at the end; files that are put together stay told a
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,9 +95,13 @@ def csv_text(
     size = len(next(iter(listed.values())))
     for name, value in (constants or {}).items():
         listed[name] = ["" if value is None else value] * size
-    cells = {name: [_cell(value) for value in column] for name, column in listed.items()}
-    lines = [cells, *zip(*cells.values(), strict=True)]
-    return "".join(_csv_line(line, delimiter) for line in lines)
+    cells = {name: _cells(column) for name, column in listed.items()}
+    lines = _Lines()
+    # Only this line end makes every version of Python quote both \r and \n.
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+    writer.writerow(cells)
+    writer.writerows(zip(*cells.values(), strict=True))
+    return "".join(lines)
 
 
 def guarded(text: str) -> str:
@@ -155,17 +158,19 @@ def _plain(column: Column) -> list[object]:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return guarded(value) if isinstance(value, str) else value
+def _cells(column: list[object]) -> list[object]:
+    """Return a column as CSV has it; what is no text and no truth value stays as it is."""
+    if not column or not isinstance(column[0], str | bool):
+        return column
+    return [guarded(value) if isinstance(value, str) else str(value).lower() for value in column]
 
 
-def _csv_line(fields: Iterable[object], delimiter: str) -> str:
-    out = io.StringIO()
-    # Only this line end makes every version of Python quote both \r and \n.
-    csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerow(fields)
-    return out.getvalue().removesuffix("\r\n") + "\n"
+class _Lines(list[str]):
+    """A file of lines, each with a Unix line end whatever it was written with."""
+
+    def write(self, line: str) -> None:
+        """Take one line."""
+        self.append(line.removesuffix("\r\n") + "\n")
 
 
 def _owned(table: Mapping[str, Column]) -> dict[str, Any]:
