@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from deniable import DE, OUE, SHE, BasicRAPPOR, Estimates, Protocol, Pure, RandomMatrixProjection
+from deniable import (
+    DE,
+    OUE,
+    RAPPOR,
+    SHE,
+    BasicRAPPOR,
+    Estimates,
+    Protocol,
+    Pure,
+    RandomMatrixProjection,
+)
 from deniable.advice.ranking import find_protocols
 from deniable.law import (
     LaplaceLaw,
@@ -198,6 +208,28 @@ def test_false_alarms_of_random_matrices(n: int) -> None:
         found = protocol.estimate(protocol.tally(protocol.privatize(values, rng)))
         alarms += bool(found.significant()[8:].any())
     assert alarms / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+@pytest.mark.parametrize("n", [1, 5, 10, 100, 10**4, 10**6])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_false_alarms_of_filters(n: int, epsilon: float) -> None:
+    """RAPPOR with all held answers as candidates: at most 5 % within three errors."""
+    protocol, rng, runs = RAPPOR(epsilon=epsilon), np.random.default_rng(17), 120
+    shares, alarms = 1 / np.arange(1, 11), 0
+    for _ in range(runs):
+        truth = np.append(rng.multinomial(n, shares / shares.sum()), np.zeros(10, dtype=np.int64))
+        keys = rng.integers(0, 1 << 63, 20, dtype=np.uint64)
+        found = protocol.estimate(protocol.simulate_tally(truth, rng, keys), keys)
+        alarms += bool(found.significant()[truth == 0].any())
+    assert alarms / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_no_answers_have_no_decisions() -> None:
+    """Estimates of nothing have empty intervals and nothing significant."""
+    for protocol in (DE(1.0, 3), SHE(1.0, 3)):
+        found = Estimates(np.empty(0), np.empty(0), 10, 1.0, law=protocol.law(10))
+        assert [len(end) for end in found.interval()] == [0, 0]
+        assert len(found.significant()) == 0
 
 
 # The normal law and what is added to others.

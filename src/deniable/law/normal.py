@@ -65,6 +65,10 @@ class Variance:
         """The variance of an answer that everybody gave."""
         return max(self.none + self.slope * self.n, 0.0)
 
+    def at(self, counts: Floats) -> Floats:
+        """Return the variance of each count."""
+        return np.maximum(self.none + self.slope * np.clip(counts, 0, self.n), 0.0)
+
     def score_end(self, estimates: Floats, z: float) -> Floats:
         """Return the largest c that is at most z of its own standard errors from each estimate.
 
@@ -113,8 +117,7 @@ class WidenedLaw:
     def interval(self, counts: Floats, tail: float) -> Ends:
         """Return the ends of the counts that each count is not in a tail of."""
         lower, upper = self.law.interval(counts, tail)
-        own = self.variance.none + self.variance.slope * np.clip(counts, 0, self.variance.n)
-        factor = np.sqrt(1 + self.extra / np.maximum(own, 1e-300))
+        factor = np.sqrt(1 + self.extra / np.maximum(self.variance.at(counts), 1e-300))
         return counts + factor * (lower - counts), counts + factor * (upper - counts)
 
     def threshold(self, tail: float) -> float:

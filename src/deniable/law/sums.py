@@ -28,7 +28,7 @@ FEW = 100.0
 _MANY = 1e4
 """From this variance on the saddle point stands for one binomial too."""
 _REACH = 7.0
-_MARGIN = 12
+_MARGIN = 9
 _LEAST = 1e-300
 
 

@@ -26,6 +26,7 @@ from deniable.law.sums import FEW, Chance, at_least, tail_of, upper_quantile
 
 _MANY = 1e6
 _BLOCK = 1 << 14
+_NEIGHBOURS = 128
 _MOST_LIMITS = 16
 
 
@@ -189,8 +190,10 @@ class _Inverse:
         ends = np.where(supports <= first, 0.0, float(law.n))
         ends += (supports - np.where(supports <= first, first, last)) / law._gap
         between = np.flatnonzero((supports > first) & (supports <= last))
-        if len(between):
-            ends[between] = self._search(supports[between])
+        # Neighbours have like variances, which decide how many terms there are.
+        for start in range(0, len(between), _NEIGHBOURS):
+            rows = between[start : start + _NEIGHBOURS]
+            ends[rows] = self._search(supports[rows])
         return ends
 
     def _search(self, supports: Floats) -> Floats:
@@ -206,10 +209,10 @@ class _Inverse:
             low = np.where(short, high, low)
             high = np.where(short, np.minimum(high + step, float(law.n)), high)
             step = 2 * step
-        while np.any(high - low > 1):
-            middle = np.floor((low + high) / 2)
-            fits = self._accepted(middle, supports)
-            low, high = np.where(fits, low, middle), np.where(fits, middle, high)
+        while len(rows := np.flatnonzero(high - low > 1)):
+            middle = np.floor((low[rows] + high[rows]) / 2)
+            fits = self._accepted(middle, supports[rows])
+            high[rows[fits]], low[rows[~fits]] = middle[fits], middle[~fits]
         return np.asarray(high)
 
     def _accepted(self, held: Floats, supports: Floats) -> npt.NDArray[np.bool_]:
@@ -219,7 +222,7 @@ class _Inverse:
 
 def _by_value(supports: Floats, end: Callable[[Floats], Floats]) -> Floats:
     """Return the end of each support; where many are equal, each is computed once."""
-    if not len(supports):
+    if len(supports) == 0:
         return supports
     low, high = float(supports.min()), float(supports.max())
     if high - low >= len(supports):
