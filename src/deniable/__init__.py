@@ -14,6 +14,7 @@ from deniable.version import __version__
 if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
+    from deniable.budget import memory_budget, set_memory_budget
     from deniable.candidates import fingerprint, fingerprints
     from deniable.comparison import Comparison, compare
     from deniable.errors import (
@@ -50,6 +51,7 @@ _HOMES = {
         "InvalidReport",
         "OutOfDomain",
     ),
+    "deniable.budget": ("memory_budget", "set_memory_budget"),
     "deniable.candidates": ("fingerprint", "fingerprints"),
     "deniable.estimates": ("Estimates", "Provenance"),
     "deniable.kernels.parallel": ("set_threads", "threads"),
@@ -103,8 +105,10 @@ __all__ = [
     "fingerprint",
     "fingerprints",
     "meaning",
+    "memory_budget",
     "plan",
     "recommend",
+    "set_memory_budget",
     "set_threads",
     "threads",
 ]

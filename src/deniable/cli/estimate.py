@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import numpy as np
@@ -26,9 +26,6 @@ from deniable.cli.reading import (
     read_tally,
 )
 from deniable.consistency import METHODS, adjust
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _TOP = 25
 

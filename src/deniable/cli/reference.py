@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -10,10 +11,6 @@ from deniable.cli import cli
 from deniable.cli.group import Command
 from deniable.cli.options import output_option
 from deniable.cli.outputs import write_atomically
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _WIDTH = 96
 _HEAD = """\

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable, Iterator, MutableMapping
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -203,11 +203,19 @@ def _facts(settings: Context) -> Iterable[tuple[str, str]]:
     yield "clicks", f"{clicks.label}: n = {clicks.n:,}, d = {clicks.domain_size:,}"
     yield "runs", f"{settings.repetitions}{' (quick)' if settings.quick else ''}"
     yield "seed", str(settings.seed)
-    versions = ", ".join(f"{name} {version(name)}" for name in ("deniable", "numpy", "numba"))
+    versions = ", ".join(filter(None, map(_version, ("deniable", "numpy", "numba"))))
     yield "software", f"{versions}, {platform.python_implementation()} {platform.python_version()}"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield "machine", f"{processor()}, {cores} cores, {platform.system()}"
     yield "date", f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def _version(name: str) -> str | None:
+    """Return a package with its version, or None where it is not installed."""
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return None
 
 
 def processor() -> str:
