@@ -129,7 +129,7 @@ def test_the_largest_tally_is_decided() -> None:
         assert found.significant().tolist() == [False, True, True, True]
         lower, upper = found.interval()
         assert upper - lower == pytest.approx(2 * upper_normal(0.025) * errors, rel=1e-4)
-        assert "*" in found.table()
+        assert "✓" in found.table()
 
 
 # False alarms.

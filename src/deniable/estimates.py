@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,13 @@ import numpy.typing as npt
 from deniable import presentation
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
+from deniable.presentation import Answer, Columns, Presentable, View
+from deniable.validation import check_probability
 from deniable.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas
-    import polars
-    import pyarrow
     from matplotlib.figure import Figure
 
 
@@ -36,7 +35,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(Presentable):
     """How many of ``n`` people gave each answer, as far as the reports can tell.
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
@@ -46,7 +45,10 @@ class Estimates:
 
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
-    ``unbiased`` (the counts before it) by ``deniable.consistency``.
+    ``unbiased`` (the counts before it) by ``deniable.consistency``. ``provenance`` says where they
+    come from, and stays with whatever is made of them.
+
+    Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
     >>> e = Estimates(np.array([90.0, 3.0]), np.array([5.0, 4.0]), n=100, null_std_error=4.0)
     >>> e.frequencies
@@ -54,6 +56,8 @@ class Estimates:
     >>> e.significant()
     array([ True, False])
     """
+
+    rows_name: ClassVar[str] = "estimates"
 
     counts: npt.NDArray[np.float64]
     std_errors: npt.NDArray[np.float64]
@@ -82,6 +86,32 @@ class Estimates:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.rows())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index
+
+    def __getitem__(self, key: str | int) -> Answer:
+        """Return the row of a label or, where there are none, of a value."""
+        return self.take([self.place(key)]).rows()[0]
+
+    def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Answer, ...]:
+        """Return one row for each answer, with its interval and whether it is significant."""
+        return Columns.of(self, level, alpha).rows()
+
+    @cached_property
+    def _index(self) -> dict[object, int]:
+        keys = range(len(self)) if self.values is None else self.values.tolist()
+        return {key: i for i, key in enumerate(keys if self.labels is None else self.labels)}
+
+    def place(self, key: object) -> int:
+        """Return where the row of a label, or of a value, is."""
+        place = self._index.get(key) if isinstance(key, str | int | np.integer) else None
+        if place is None:
+            raise OutOfDomain.expected("labels that were estimated", key, "check its spelling")
+        return place
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimates):
@@ -116,7 +146,7 @@ class Estimates:
         standard errors on both sides. It may go beyond 0 and n, and always holds the estimate. An
         adjusted count has no interval of its own: the one returned is that of the unbiased count.
         """
-        _check_probability("level", level, usual=0.95)
+        check_probability("level", level, "0.95 is usual")
         tail = (1 - level) / 2
         if self.law is not None:
             return self.law.interval(self.unbiased_counts, tail)
@@ -131,7 +161,7 @@ class Estimates:
         Where only their variance is known, and in the limit of many reports, this is the paper's
         T_s = Phi^-1(1 - alpha / d) sqrt(Var*).       [sec:eval]
         """
-        _check_probability("alpha", alpha, usual=0.05)
+        check_probability("alpha", alpha, "0.05 is usual")
         tail = alpha / max(self.total, 1)
         if self.law is not None:
             return self.law.threshold(tail)
@@ -167,14 +197,13 @@ class Estimates:
                 f"expected a list of labels, got {brief(labels)}; pass a list, also of one",
                 value=labels,
             )
-        index = {label: i for i, label in enumerate(self.labels or ())}
-        for label in labels:
-            if not isinstance(label, str) or label not in index:
-                raise OutOfDomain(
-                    f"expected labels that were estimated, got {brief(label)}; check its spelling",
-                    value=label,
-                )
-        return replace(self.take([index[label] for label in labels]), tested=None)
+        if self.labels is None and len(labels):
+            raise OutOfDomain(
+                f"expected estimates with labels, got values and {brief(labels)}; use take",
+                value=labels,
+            )
+        places = [self.place(label) for label in labels]
+        return replace(self.take(places), tested=None)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:
         """Return some rows; the threshold stays that of all answers."""
@@ -199,16 +228,6 @@ class Estimates:
         """
         return self.take(np.argsort(-self.counts, kind="stable")[:k])
 
-    def __repr__(self) -> str:
-        return self.table(top=10)
-
-    def _repr_html_(self) -> str:
-        return presentation.html_table(self.top(50))
-
-    def table(self, top: int | None = 25, *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return the largest counts as a text table with bars."""
-        return presentation.text_table(self.top(top), level, alpha)
-
     def columns(
         self, *, level: float = 0.95, alpha: float = 0.05
     ) -> dict[str, Sequence[str] | npt.NDArray[np.generic]]:
@@ -219,29 +238,27 @@ class Estimates:
         """
         return presentation.columns(self, level, alpha)
 
-    def to_csv(self, *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return the columns as CSV, numbers in full."""
-        return presentation.csv_text(self, level, alpha)
+    def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
+        """Return what is said once about all rows: provenance, n, level, threshold and so on."""
+        return presentation.summary(self, level, alpha)
 
-    def to_json(self, *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return the columns as JSON, one object for each answer, with n and the threshold."""
-        return presentation.json_text(self, level, alpha)
+    def constants(self) -> dict[str, object] | None:
+        """Return the provenance by the names of the exports, with n."""
+        return presentation.provenance_of(self.provenance, self.n)
 
-    def to_html(self, title: str = "Estimates", *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return a web page that stands alone, with all rows in the order they have here."""
-        return presentation.html_page(self, title, level, alpha)
+    def view(
+        self,
+        *,
+        level: float = 0.95,
+        alpha: float = 0.05,
+        truth: npt.NDArray[np.generic] | None = None,
+    ) -> View:
+        """Return what text, page and figure show; ``truth`` has the true counts of the rows."""
+        return presentation.view(self, level, alpha, truth)
 
-    def to_pandas(self, *, level: float = 0.95, alpha: float = 0.05) -> pandas.DataFrame:
-        """Return the columns as a pandas data frame; needs the extra ``frames``."""
-        return presentation.pandas_frame(self, level, alpha)
-
-    def to_polars(self, *, level: float = 0.95, alpha: float = 0.05) -> polars.DataFrame:
-        """Return the columns as a Polars data frame; needs the extra ``frames``."""
-        return presentation.polars_frame(self, level, alpha)
-
-    def to_arrow(self, *, level: float = 0.95, alpha: float = 0.05) -> pyarrow.Table:
-        """Return the columns as an Arrow table; needs the extra ``arrow``."""
-        return presentation.arrow_table(self, level, alpha)
+    def title(self) -> str:
+        """Return the name of the question, if there is one."""
+        return (self.provenance and self.provenance.question) or "Estimates"
 
     def plot(
         self,
@@ -256,19 +273,19 @@ class Estimates:
         Few answers are drawn as bars, more than sixty as a curve over their rank. ``truth``, the
         true counts of a simulation, one for each answer, is drawn beside them.
         """
-        return presentation.figure(self, top, truth=truth, level=level, alpha=alpha)
+        true = None if truth is None else np.asarray(truth, dtype=np.float64)
+        if true is not None and true.shape != self.counts.shape:
+            raise InvalidParameter.expected(
+                f"{len(self)} true counts, one for each answer",
+                true.shape,
+                "count the answers with numpy.bincount(values, minlength=domain_size)",
+            )
+        order = np.argsort(-self.counts, kind="stable")[:top]
+        shown = None if true is None else true[order]
+        return presentation.figure(self.take(order).view(level=level, alpha=alpha, truth=shown))
 
 
 def _same(mine: object, theirs: object) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
         return np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None is unequal to any array
     return mine == theirs
-
-
-def _check_probability(name: str, value: float, usual: float) -> None:
-    number: object = value
-    if not isinstance(number, int | float | np.floating) or not 0 < value < 1:
-        raise InvalidParameter(
-            f"expected {name} between 0 and 1, both excluded, got {value!r}; {usual} is usual",
-            value=value,
-        )

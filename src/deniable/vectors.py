@@ -1,8 +1,9 @@
 """JSON test vectors, so that another implementation can be proved equal.
 
 One file for each protocol, with reports made from given random bytes and byte strings that must be
-accepted or refused, one file of fingerprints, and one of questions to accept or refuse. Everything is derived from the protocols and from
-SHA-256, so that the same version always writes the same files.
+accepted or refused, one file of fingerprints, and one of questions to accept or refuse. Everything
+is derived from the protocols and from SHA-256, so that the same version always writes the same
+files.
 """
 
 from __future__ import annotations
