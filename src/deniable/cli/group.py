@@ -174,7 +174,6 @@ class CommandLine(LazyGroup):
             return result
         sys.exit(result if isinstance(result, int) else 0)
 
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; that its reader goes away, as ``head`` does, is no failure.
 
