@@ -14,7 +14,9 @@ from deniable.version import __version__
 if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
+    from deniable.budget import memory_budget, set_memory_budget
     from deniable.candidates import fingerprint, fingerprints
+    from deniable.comparison import Comparison, compare
     from deniable.errors import (
         DeniableError,
         IncompatibleTally,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),
     "deniable.auditing": ("Audit", "audit"),
+    "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
         "DeniableError",
         "IncompatibleTally",
@@ -48,6 +51,7 @@ _HOMES = {
         "InvalidReport",
         "OutOfDomain",
     ),
+    "deniable.budget": ("memory_budget", "set_memory_budget"),
     "deniable.candidates": ("fingerprint", "fingerprints"),
     "deniable.estimates": ("Estimates", "Provenance"),
     "deniable.kernels.parallel": ("set_threads", "threads"),
@@ -77,6 +81,7 @@ __all__ = [
     "Audit",
     "BasicRAPPOR",
     "Closed",
+    "Comparison",
     "DeniableError",
     "Estimates",
     "IncompatibleTally",
@@ -96,11 +101,14 @@ __all__ = [
     "Tally",
     "__version__",
     "audit",
+    "compare",
     "fingerprint",
     "fingerprints",
     "meaning",
+    "memory_budget",
     "plan",
     "recommend",
+    "set_memory_budget",
     "set_threads",
     "threads",
 ]

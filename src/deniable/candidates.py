@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
 from deniable.validation import check_values
-
-if TYPE_CHECKING:
-    from deniable.estimates import Estimates
 
 FINGERPRINTS = 1 << 64
 """How many fingerprints there are."""
@@ -27,6 +25,7 @@ class Chosen:
     """The values to estimate: all of a closed domain, some of it, or fingerprints with labels."""
 
     keys: npt.NDArray[np.uint64]
+    """The fingerprints of an open domain; none for a closed one, of which all are worked out."""
     labels: tuple[str, ...] | None = None
     rows: npt.NDArray[np.int64] | None = None
 
@@ -47,7 +46,7 @@ def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
     """Return the choice of some values of a closed domain."""
     rows = check_values(_listed(candidates), domain_size)
     _check_distinct(rows)
-    return Chosen(rows, rows=rows.astype(np.int64))
+    return Chosen(np.empty(0, dtype=np.uint64), rows=rows.astype(np.int64))
 
 
 def choose_open(candidates: Candidates | None) -> Chosen:

@@ -34,7 +34,7 @@ def test_the_reference_is_up_to_date(request):
     """docs/cli.md is what ``deniable reference`` writes."""
     kept = request.config.rootpath / "docs" / "cli.md"
     assert kept.read_text(encoding="utf-8") == make_reference(), (
-        "run deniable reference -o docs/cli.md"
+        "run deniable reference -o docs/cli.md --force"
     )
 
 
@@ -109,7 +109,7 @@ def test_questions_that_cannot_be_are_refused(shell, args):
             ["no", "check the path"],
         ),
         (["tally", "fruit.json"], ["FILES"]),
-        (["tally", "fruit.json", "answers.txt"], ["answers.txt", "something else"]),
+        (["tally", "fruit.json", "answers.txt"], ["answers.txt", "got text;", "privatize"]),
         (["tally", "fruit.json", "reports.bin", "reports.bin"], ["reports.bin", "more than once"]),
         (["estimate", "fruit.json", "tally.bin", "--level", "2"], ["level"]),
         (["estimate", "fruit.json", "tally.bin", "--plot", "x.gif"], [".png", "x.gif"]),
@@ -242,7 +242,7 @@ def test_simulate(fruit):
             "--protocol", "DE,LH:g=4,OpenLH,UE:p=0.6:q=0.2",
             "--runs", 60, "--seed", 1, "--json"]  # fmt: skip
     found = json.loads(fruit(*args).out)
-    assert len(found["trials"]) == 8
+    assert len(found["trials"]) == 7  # UE has the epsilon of its settings, and is tried once
     for trial in found["trials"]:
         assert trial["mse"] == pytest.approx(trial["theoretical_mse"], rel=0.6)
         assert trial["recall_at_10"] == 1
@@ -326,14 +326,14 @@ def test_one_is_no_plural(shell):
     assert "report 1 byte standard" in " ".join(shown)
     assert "1 report on" in shell("privatize", "fruit.json", "one.txt", "-o", "one.bin").err
     assert "1 report in 1 file\n" in shell("tally", "fruit.json", "one.bin", "-o", "t.bin").err
-    assert "from 1 report " in shell("estimate", "fruit.json", "t.bin").text
+    assert "from 1 report\n" in shell("estimate", "fruit.json", "t.bin").text
 
 
 def test_simulation_speaks_of_the_answers_there_are(fruit):
     """With three answers there are no ten most frequent ones."""
     text = fruit("simulate", "answers.txt", "--epsilon", 1, "--protocol", "DE").text
     assert "the 3 most frequent" in " ".join(text.split())
-    assert "10" not in text.split("MSE: ")[1].partition("signif.")[0]
+    assert "10" not in text.split("MSE: ")[1].partition("found")[0]
 
 
 def test_hostile_questions_end_with_one_line(fruit):
@@ -375,10 +375,22 @@ def millions(shell):
     return shell
 
 
+@pytest.fixture
+def terminal(monkeypatch):
+    """Return how to make commands print for a terminal of some columns, without colours."""
+
+    def resize(columns):
+        for name, value in (("FORCE_COLOR", "1"), ("TERM", "dumb"), ("LINES", "50")):
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("COLUMNS", str(columns))
+
+    return resize
+
+
 @pytest.mark.parametrize("columns", [30, 40, 60, 70, 80, 100, 160])
-def test_no_digit_is_ever_cut(millions, monkeypatch, columns):
+def test_no_digit_is_ever_cut(millions, terminal, columns):
     """The bar gives way first, then the labels; numbers stand in full, if need be beyond."""
-    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal(columns)
     text = millions("estimate", "long.q", "long.t").text
     data = json.loads(millions("estimate", "long.q", "long.t", "--json").out)["estimates"]
     for row in data:
@@ -390,29 +402,29 @@ def test_no_digit_is_ever_cut(millions, monkeypatch, columns):
 
 
 @pytest.mark.parametrize("columns", [40, 80])
-def test_simulations_of_long_labels_keep_rank_and_mark(shell, monkeypatch, columns):
+def test_simulations_of_long_labels_keep_rank_and_mark(shell, terminal, columns):
     """Labels of fifty letters are cut; the rank, the numbers and the mark are not."""
-    monkeypatch.setenv("COLUMNS", str(columns))
+    terminal(columns)
     shell.write("a.txt", "".join(f"{letter * 50}\n" * 4000 for letter in "ab"))
     text = shell("simulate", "a.txt", "--epsilon", 4, "--protocol", "DE").text
     rows = [line.split() for line in text.splitlines() if line.startswith(("1 ", "2 "))]
     assert [row[0] for row in rows] == ["1", "2"]
     for row in rows:
-        assert row[1].endswith("…")
+        assert "…" in row[1]
         assert row[2] == "4,000"
         assert "✓" in row
     assert all("…" not in line for line in text.splitlines() if line.startswith("DE "))
-    assert "2,000,000,000" in shell("recommend", "--epsilon", 1, "--domain-size", 2 * 10**9).text
 
 
 def test_the_name_of_the_output_decides_about_the_format(fruit):
     """What is written to .csv, .json and .html is that; a figure is drawn with --plot."""
-    starts = {"e.csv": b"label,", "e.json": b"{", "e.HTML": b"<!DOCTYPE", "e.txt": b"3 answers"}
+    starts = {"e.csv": b"label,", "e.json": b"{", "e.HTML": b"<!DOCTYPE", "e.tsv": b"label\t",
+              "e.txt": b"fruit: 3 answers"}  # fmt: skip
     for name, start in starts.items():
         fruit("estimate", "fruit.json", "tally.bin", "-o", name)
         assert fruit.read(name).startswith(start)
     fruit("estimate", "fruit.json", "tally.bin", "-o", "e.csv", "--format", "table")
-    assert fruit.read("e.csv").startswith(b"3 answers")
+    assert fruit.read("e.csv").startswith(b"fruit: 3 answers")
     assert "--plot e.png" in fruit.fails("estimate", "fruit.json", "tally.bin", "-o", "e.png")
     assert not fruit.path("e.png").exists()
 

@@ -95,16 +95,19 @@ def test_estimates_by_days(collector: Collector) -> None:
 
 
 def test_two_ranges_are_compared(collector: Collector) -> None:
-    """The change of each share comes with its standard error."""
+    """The changes of the shares are the library's comparison, in every format."""
     question = collector.ask()
     relay(collector, question, ["a"] * 400, today(-1))
     relay(collector, question, ["b"] * 400)
     ranges = f"?from={today(-1)}&to={today(-1)}&compare_from={today()}&compare_to={today()}"
     found = estimates(collector, question, ranges).json
-    assert (found["n_before"], found["n_after"]) == (400, 400)
-    a = found["changes"][0]
-    # Six standard errors: a chance of failure below 1e-8.
-    assert abs(a["change"] + 1) < 6 * a["std_error"]
+    assert (found["first_n"], found["second_n"]) == (400, 400)
+    changes = {row["label"]: row for row in found["changes"]}
+    # A share of 1 that becomes 0 is significant with a chance of failure far below 1e-9.
+    assert changes["a"]["significant"]
+    assert changes["a"]["difference"] < 0 < changes["b"]["difference"]
+    csv = estimates(collector, question, ranges + "&format=csv")
+    assert csv.headers["content-type"].startswith("text/csv")
     overlapping = ranges.replace(f"compare_from={today()}", f"compare_from={today(-1)}")
     assert estimates(collector, question, overlapping).problem == "invalid-request"
 

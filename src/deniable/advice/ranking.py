@@ -9,16 +9,13 @@ people will answer: this is what protocols are ranked by. For rare values alone 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameter
 from deniable.protocols import discover
 from deniable.pure import Closed
 from deniable.validation import check_domain_size, check_epsilon, check_positive
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TIE = 1.02
 """Variances within this factor count as equal; then the smaller report wins."""

@@ -24,6 +24,7 @@ COMMANDS = {
     "privatize": Lazy("privatize", "Turn answers into deniable reports."),
     "tally": Lazy("tally", "Sum up report files and tally files."),
     "estimate": Lazy("estimate", "Estimate how many people gave each answer."),
+    "compare": Lazy("compare", "Tell which answers changed between two tallies."),
     "serve": Lazy("serve", "Collect reports over HTTP."),
     "send": Lazy("send", "Send answers to a collector, deniably."),
     "pull": Lazy("pull", "Fetch a tally from a collector."),

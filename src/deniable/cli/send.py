@@ -12,12 +12,15 @@ from pathlib import Path
 from threading import local
 
 import click
+import numpy as np
 
+from deniable.cli.answers import read_answers
 from deniable.cli.display import counted, show_progress
 from deniable.cli.group import Command, InputError
-from deniable.cli.inputs import Source, values_of
+from deniable.cli.matching import Form, Matcher
 from deniable.cli.options import FILE, answers_argument, column_option, input_format_option
 from deniable.cli.outputs import STDIO
+from deniable.cli.source import Source
 from deniable.client import Courier, Delivery, Outbox, Outcome, Parcel, Transport
 from deniable.client.person import CEILING, load_question
 from deniable.question import Question
@@ -140,8 +143,12 @@ def _only(transport: Transport) -> str:
 def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[int, Parcel]]:
     """Draw the reports, ``size`` of them under one id."""
     width = question.protocol.report_dtype.itemsize
-    for batch in source.batches():
-        values = values_of(question, batch, source)
+    matcher = Matcher(question.labels or (), question.other, Form())
+    for batch in read_answers(source):
+        if question.labels is None:
+            values = question.values(batch.answers)
+        else:
+            values = matcher.values(batch, source).astype(np.uint64)
         if size == 1:  # each report by the very path that a single client takes
             drawn = b"".join(question.protocol.privatize([value]).tobytes() for value in values)
         else:

@@ -5,22 +5,18 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 
-import numpy as np
-
+from deniable import comparison
 from deniable.errors import InvalidDocument
 from deniable.estimates import Estimates
+from deniable.presentation import Presentable
 from deniable.question import Question
 from deniable.tally import Tally
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
-_LEVEL = 0.95
-_TWO_SIDED = NormalDist().inv_cdf((1 + _LEVEL) / 2)
 
 
 @lru_cache(maxsize=32)
@@ -93,7 +89,7 @@ def _estimates(document: str, tally: bytes, candidates: list[str] | None) -> Est
     return question.estimate(Tally.from_bytes(tally), candidates)
 
 
-def _render(estimates: Estimates, form: str, title: str) -> bytes:
+def _render(estimates: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return estimates.to_csv().encode()
     if form == "html":
@@ -101,21 +97,9 @@ def _render(estimates: Estimates, form: str, title: str) -> bytes:
     return estimates.to_json().encode()
 
 
-def compare(document: str, before: bytes, after: bytes, candidates: list[str] | None) -> bytes:
-    """Compare the shares of two tallies that have no report in common, answer by answer."""
-    first = _estimates(document, before, candidates)
-    second = _estimates(document, after, candidates)
-    change = second.frequencies - first.frequencies
-    error = np.hypot(first.std_errors / first.n, second.std_errors / second.n)
-    columns = {
-        "label": first.labels or range(len(first)),
-        "before": first.frequencies.tolist(),
-        "after": second.frequencies.tolist(),
-        "change": change.tolist(),
-        "std_error": error.tolist(),
-        "lower": (change - _TWO_SIDED * error).tolist(),
-        "upper": (change + _TWO_SIDED * error).tolist(),
-    }
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    head = {"n_before": first.n, "n_after": second.n, "level": _LEVEL}
-    return json.dumps({**head, "changes": rows}, ensure_ascii=False).encode()
+def compare(
+    document: str, tallies: tuple[bytes, bytes], candidates: list[str] | None, form: str
+) -> bytes:
+    """Compare two tallies that have no report in common, and return the result in a format."""
+    before, after = (_estimates(document, tally, candidates) for tally in tallies)
+    return _render(comparison.compare(before, after), form, _question(document).name)

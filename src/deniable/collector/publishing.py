@@ -122,14 +122,18 @@ class Publisher:
         return result
 
     async def compare(
-        self, known: Known, ranges: tuple[Range, Range], candidates: tuple[str, ...] | None
+        self,
+        known: Known,
+        ranges: tuple[Range, Range],
+        candidates: tuple[str, ...] | None,
+        form: str,
     ) -> bytes:
         """Compare two ranges of days that do not overlap."""
         before, after = [await self.total(known, days) for days in ranges]
         self._check_cost(before.n + after.n, candidates)
         asked = None if candidates is None else list(candidates)
         return await self._child.run(
-            mathematics.compare, known.asked.document, before.tally, after.tally, asked
+            mathematics.compare, known.asked.document, (before.tally, after.tally), asked, form
         )
 
     def _check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:

@@ -69,9 +69,7 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
         other = _range(wanted.compare_from, wanted.compare_to)
         if other.first <= days.last and days.first <= other.last:
             raise InvalidRequest("expected two ranges of days that do not overlap")
-        if wanted.format != "json":
-            raise InvalidRequest("expected the format json for a comparison")
-        result = await call.parts.publisher.compare(known, (days, other), candidates)
+        result = await call.parts.publisher.compare(known, (days, other), candidates, wanted.format)
     else:
         result = await call.parts.publisher.estimate(known, days, candidates, wanted.format)
     headers = {"content-type": FORMATS[wanted.format], "cache-control": "no-store"}

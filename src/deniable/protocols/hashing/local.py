@@ -15,9 +15,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from deniable.candidates import Chosen
+from deniable.mechanism import Reports
+from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.linear import LinearFamily
 from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
 from deniable.protocols.hashing.ranges import (
@@ -31,19 +35,13 @@ from deniable.protocols.hashing.ranges import (
 )
 from deniable.pure import Closed, Open, Parameters, Pure
 from deniable.randomness import Direct, Source, Words
+from deniable.statistic import Statistic
+from deniable.sums import Sum
 from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import numpy as np
     import numpy.typing as npt
-
-    from deniable.candidates import Chosen
-    from deniable.mechanism import Reports
-    from deniable.protocols.hashing.family import Family
-    from deniable.statistic import Statistic
-    from deniable.sums import Sum
 
 
 class _LocalHashing(Pure):
@@ -93,6 +91,9 @@ class _LocalHashing(Pure):
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return self._family.read(data, n)
+
+    def _estimate_bytes(self, chosen: Chosen) -> int:
+        return super()._estimate_bytes(chosen) + self._family.decoding_bytes
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         return self._family.support(statistic, chosen.keys)
