@@ -1,11 +1,11 @@
-"""The commands around a collector: serve, send, pull, token, store, as processes."""
+"""The commands around a collector: serve, send, pull, token, store."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,12 +16,16 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+from click.testing import CliRunner
 
 from deniable import DE
 from deniable.cli import cli
 from deniable.cli.reference import walk
 from deniable.client import Outbox, Outcome
+from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
+from deniable.collector.stores import open_store
+from deniable.collector.stores.store import Asked, State
 from deniable.question import Question
 from deniable.tally import Tally
 from tests.collector.conftest import Collector, start
@@ -45,27 +49,41 @@ class Workshop:
     directory: Path
     collector: Collector
 
-    def run(self, line: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a line of shell with our command in it."""
-        command = f"{sys.executable} -m deniable.cli"
-        line = re.sub(r"\bdeniable (?=[a-z])", f"{command} ", line)
-        return subprocess.run(
-            ["bash", "-c", line], cwd=self.directory, capture_output=True, text=True, check=False,
-            env={**os.environ, "DENIABLE_STORE": "deniable.db", **environment},
-        )  # fmt: skip
+    def run(self, line: str, **environment: str) -> Done:
+        """Run a command of ours, written as in a shell."""
+        words = shlex.split(line)
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            environment[name] = value
+        assert words.pop(0) == "deniable"
+        found = CliRunner(env={"DENIABLE_STORE": "deniable.db", **environment}).invoke(cli, words)
+        if found.exception and not isinstance(found.exception, SystemExit):
+            raise found.exception
+        return Done(found.exit_code, found.stdout, found.stderr)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Iterator[Workshop]:
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
     """A running collector that asks one question, in a directory with answers."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "answers.txt").write_text("kiwi\n" * 120 + "fig\n" * 80)
     rows = "".join(f"{answer}\n" for answer in ["1,kiwi"] * 30)
     (tmp_path / "people.csv").write_text("id,fruit\n" + rows)
     (tmp_path / "fruit.json").write_text(QUESTION.to_json())
     settings = Settings(store=str(tmp_path / "deniable.db"), port=0, minimum=10)
+    store = open_store(settings.store)
+    store.ask(Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(Terms())))
+    store.close()
     for collector in start(settings):
-        text = QUESTION.to_json().encode()
-        assert collector.request("POST", "/v1/questions", text, role="admin").status == 201
         yield Workshop(tmp_path, collector)
 
 
@@ -79,7 +97,7 @@ def test_examples_run(workshop: Workshop, example: str) -> None:
     line = line.replace("50d049cc…", QUESTION.digest).replace("DENIABLE_TOKEN=dn_…", "")
     role = "viewer" if "pull" in line else "relay"
     if "revoke" in line:
-        line = f"deniable token create dashboard --role viewer && {line}"
+        workshop.run("deniable token create dashboard --role viewer")
     environment = {} if "--column" in line else {"DENIABLE_TOKEN": collector.tokens[role]}
     found = workshop.run(line.replace("--from 2025", "--from 2020"), **environment)
     assert found.returncode == 0, found.stderr
