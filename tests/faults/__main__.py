@@ -136,12 +136,14 @@ def explore(folder: Path, args: argparse.Namespace) -> Figures:
     labels = list(test_fuzz.DESCRIBED)
     from deniable.collector.settings import Settings  # noqa: PLC0415 - the same
 
+    sent = 0
     for collector in start_collector(Settings(store=str(folder / "store.db"), port=0)):
-        for label in labels:
-            test_fuzz.explore(collector, label, args.count // len(labels) + 1)
+        # Operations without parameters have few different requests: the others make up for them.
+        for label in labels * 8:
+            if sent < args.count:
+                sent += test_fuzz.explore(collector, label, args.count // len(labels) + 1)
         failures = collector.request("GET", "/v1/counters", role="viewer").json["failures"]
-    cases = (args.count // len(labels) + 1) * len(labels)
-    return {"cases at most": cases, "failures inside": failures, "passed": failures == 0}
+    return {"cases": sent, "failures inside": failures, "passed": failures == 0}
 
 
 def model(folder: Path, args: argparse.Namespace) -> Figures:

@@ -122,7 +122,9 @@ def run(open_place: Callable[[], Place], runs: int) -> None:
     from hypothesis.stateful import run_state_machine_as_test  # noqa: PLC0415 - only here
 
     kind = type("StoreMachine", (Machine,), {"open_place": staticmethod(open_place)})
-    run_state_machine_as_test(kind, settings=settings(max_examples=runs, stateful_step_count=30))
+    run_state_machine_as_test(
+        kind, settings=settings(max_examples=runs, stateful_step_count=30, deadline=None)
+    )
 
 
 def test_sqlite_is_a_dictionary() -> None:
