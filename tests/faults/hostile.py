@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ from tests.faults.fault import QUESTION, Process
 from tests.faults.traffic import _status
 
 ROOT = Path(__file__).parents[2]
+CORES = sorted(os.sched_getaffinity(0))
+"""The collector gets the first core and all generators the last: they must not starve it."""
 
 
 def submission_path() -> str:
@@ -136,7 +139,7 @@ def generate(address: str, connections: int, seconds: float) -> subprocess.Popen
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(order(load, None))
+    process.stdin.write(order(load, CORES[-1]))
     process.stdin.close()
     process.stdin = None
     return process
@@ -150,6 +153,8 @@ def result(process: subprocess.Popen[str]) -> dict[str, object]:
 
 async def overload(process: Process, seconds: float) -> dict[str, object]:
     """Send three times as much as one generator gets through; return what still got through."""
+    assert process.process is not None
+    psutil.Process(process.process.pid).cpu_affinity(CORES[:1])
     alone = await asyncio.to_thread(result, generate(process.address, 64, 8))
     peak, most = float(str(alone["rate"])), 0.0
     many = [generate(process.address, 192, seconds) for _ in range(3)]
