@@ -1,0 +1,151 @@
+"""Whether every way of calling a protocol is the same map from random words to reports.
+
+The same words must give the same report in the call that clients make, ``privatize([one answer])``,
+in batches of 2, of a few and of many, in any order, at any time, and in a copy of the protocol. The
+comparison is of bytes and needs no statistics: one report that differs is a failure, and a call
+that leaves the map with chance c is seen with probability 1 - (1 - c)^n after n of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.auditing.probe import Bytes, Probe, Values, Words
+from deniable.auditing.progress import Progress
+
+_CALLS = 8192
+"""Single calls of each value: a leak in one call of a thousand escapes with chance 3e-4."""
+_LEAST_CALLS = 32
+_ALL_WORDS = 1 << 25
+_ROUND_WORDS = 1 << 21
+_SMALL_BATCHES = {2: 1024, 3: 1024, 7: 512, 100: 64}
+LARGE_BATCHES = (1_009, 20_011, 100_003, 300_007, 1_000_003)
+_COPIES = 64
+_IN_A_ROW = 32
+_BATCH_WORDS = 1 << 23
+_BATCH_BYTES = 1 << 25
+
+
+def calls_of_each(probe: Probe, values: int) -> int:
+    """Return how many single calls are made of each value."""
+    return max(_LEAST_CALLS, min(_CALLS, _ALL_WORDS // (values * probe.count)))
+
+
+def check_replays(probe: Probe, values: Values, progress: Progress) -> list[str]:
+    """Return every way in which calls with the same words gave different reports."""
+    calls = calls_of_each(probe, len(values))
+    rounds = -(-calls * len(values) * probe.count // _ROUND_WORDS)
+    failures: list[str] = _check_copies(probe, values)
+    for index in range(rounds):
+        rows = max(1, calls // rounds)
+        whose = np.repeat(values, rows)
+        words = probe.random_words(len(whose))
+        reports = probe.run_many(whose, words)
+        known = _Known(probe, whose, words, reports)
+        failures += known.check_again()
+        if index == 0:
+            failures += [*known.check_runs(), *known.check_batches()]
+        failures += known.check_singles()
+        progress.advance(0.4 / rounds)
+        if failures:
+            break
+    return list(dict.fromkeys(failures))
+
+
+def _check_copies(probe: Probe, values: Values) -> list[str]:
+    """Make the first and the second call of fresh copies."""
+    if probe.fresh is None:
+        return []
+    whose = probe.generator.choice(values, _COPIES)
+    words = probe.random_words(2 * _COPIES)
+    wrong = 0
+    for i, value in enumerate(whose.tolist()):
+        expected = probe.run(np.full(2, value, dtype=np.uint64), words[2 * i : 2 * i + 2])
+        copied = probe.fresh()
+        for k in range(2):
+            found = probe.single(value, words[2 * i + k].astype("<u8").tobytes(), copied)
+            wrong += found != expected[k].tobytes()
+    if not wrong:
+        return []
+    return [
+        f"the first two calls of fresh copies: {wrong} of {2 * _COPIES} reports are not those that "
+        "the same random words give later; its law depends on the calls before"
+    ]
+
+
+class _Known:
+    """Reports of known words from large batches, with which every other call is compared."""
+
+    def __init__(self, probe: Probe, whose: Values, words: Words, reports: Bytes) -> None:
+        self.probe, self.whose, self.words, self.reports = probe, whose, words, reports
+
+    def check_again(self) -> list[str]:
+        """Replay everything once more, in another order."""
+        order = self.probe.generator.permutation(len(self.whose))
+        again = self.probe.run_many(self.whose[order], self.words[order])
+        return self._said(
+            np.any(again != self.reports[order], axis=1), order, "replayed in another order"
+        )
+
+    def check_singles(self) -> list[str]:
+        """Make the calls that clients make, values mixed."""
+        order = self.probe.generator.permutation(len(self.whose))
+        return self._said(self._differ(order), order, "privatize([value])")
+
+    def check_runs(self) -> list[str]:
+        """Make the same call many times in a row, and calls of one value one after the other."""
+        starts = self.probe.generator.integers(0, len(self.whose), 2 * _IN_A_ROW)
+        same = np.repeat(starts[:_IN_A_ROW], _IN_A_ROW)
+        near = (starts[_IN_A_ROW:, None] + np.arange(_IN_A_ROW)).ravel() % len(self.whose)
+        order = np.concatenate([same, near])
+        return self._said(self._differ(order), order, "privatize([value]) many times in a row")
+
+    def check_batches(self) -> list[str]:
+        """Make batches of 2, of a few and of many, single calls among them."""
+        failures = []
+        for size, order in self._batches():
+            made = self.probe.run(self.whose[order], self.words[order])
+            wrong = np.any(made != self.reports[order], axis=1)
+            failures += self._said(wrong, order, f"a batch of {size:,}")
+            one = order[:1]
+            failures += self._said(self._differ(one), one, f"privatize([value]) after {size:,}")
+            if failures:
+                break
+        return failures
+
+    def _batches(self) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+        rows, generator = len(self.whose), self.probe.generator
+        for size, times in _SMALL_BATCHES.items():
+            for _ in range(max(1, min(times, _BATCH_WORDS // (size * self.probe.count)))):
+                yield size, generator.integers(0, rows, size)
+        for size in batch_sizes(self.reports.shape[1], self.probe.count):
+            yield size, generator.integers(0, rows, size)
+
+    def _differ(self, order: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        data, values = self.words.astype("<u8", copy=False), self.whose.tolist()
+        single, reports = self.probe.single, self.reports
+        return np.fromiter(
+            (single(values[i], data[i].tobytes()) != reports[i].tobytes() for i in order),
+            dtype=np.bool_,
+            count=len(order),
+        )
+
+    def _said(
+        self, wrong: npt.NDArray[np.bool_], order: npt.NDArray[np.intp], call: str
+    ) -> list[str]:
+        if not wrong.any():
+            return []
+        whose = int(self.whose[order[int(wrong.argmax())]])
+        return [
+            f"{call}: {int(wrong.sum()):,} of {len(wrong):,} reports are not those that the same "
+            f"random words gave before, the first of the value {whose}"
+        ]
+
+
+def batch_sizes(report_bytes: int, words: int) -> list[int]:
+    """Return the sizes of large batches that fit into memory; one of them always."""
+    most = min(_BATCH_BYTES // report_bytes, _BATCH_WORDS // max(1, words))
+    return [size for size in LARGE_BATCHES if size <= most] or [max(128, most)]
