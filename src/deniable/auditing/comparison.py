@@ -53,10 +53,7 @@ def difference(mine: Bytes, theirs: Bytes, flags: list[tuple[Floats, Floats]]) -
     ``flags`` are further yes-or-no features of the reports of each sample.
     """
     features = [("reports", *_joint_counts(mine, theirs)), ("bytes", *_places(mine, theirs))]
-    features += [
-        ("features", *(np.array([int(f.sum()), len(f) - int(f.sum())]) for f in pair))
-        for pair in flags
-    ]
+    features += [("features", _yes_no(a), _yes_no(b)) for a, b in flags]
     share = len(mine) / (len(mine) + len(theirs))
     for name, a, b in features:
         both = a + b
@@ -68,6 +65,10 @@ def difference(mine: Bytes, theirs: Bytes, flags: list[tuple[Floats, Floats]]) -
                 f"times in {len(theirs):,}"
             )
     return None
+
+
+def _yes_no(flags: Floats) -> Counted:
+    return np.array([int(flags.sum()), len(flags) - int(flags.sum())], dtype=np.int64)
 
 
 def detectable(n: int) -> float:
@@ -86,7 +87,7 @@ def _nats(seen: Counted, trials: int | Counted, chances: Floats) -> Floats:
 
 def _repeated(law: Law, rows: Bytes) -> str | None:
     """Return whether some whole report came too often: sum over reports of C(n, k) chance^k."""
-    keys, counts = _count(rows)
+    _, first, counts = np.unique(_codes(rows), return_index=True, return_counts=True)
     n, k = len(rows), int(counts.max())
     if k < 2:
         return None
@@ -97,25 +98,38 @@ def _repeated(law: Law, rows: Bytes) -> str | None:
         log_bound += math.log(float(np.sum((chances / chances.max()) ** k)))
     if log_bound > -FAR:
         return None
-    report = list(keys)[int(counts.argmax())]
-    return f"the report {report[:16].hex()} came {k} times in {n:,}"
+    report = rows[first[int(counts.argmax())]].tobytes()[:16]
+    return f"the report {report.hex()} came {k} times in {n:,}"
 
 
 def _count(rows: Bytes) -> tuple[dict[bytes, int], Counted]:
     """Return the different rows, numbered, and how often each came."""
-    packed = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1]))).ravel()
-    keys, counts = np.unique(packed, return_counts=True)
-    return {key.tobytes(): i for i, key in enumerate(keys)}, counts.astype(np.int64)
+    _, first, counts = np.unique(_codes(rows), return_index=True, return_counts=True)
+    keys = [row.tobytes() for row in np.ascontiguousarray(rows[first])]
+    return {key: i for i, key in enumerate(keys)}, counts
 
 
 def _joint_counts(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:
-    keys_a, a = _count(mine)
-    keys_b, b = _count(theirs)
-    every = {key: i for i, key in enumerate(keys_a | keys_b)}
-    counts = np.zeros((2, len(every)), dtype=np.int64)
-    counts[0, [every[key] for key in keys_a]] = a
-    counts[1, [every[key] for key in keys_b]] = b
-    return counts[0], counts[1]
+    codes = np.concatenate([_codes(mine), _codes(theirs)])
+    distinct, which = np.unique(codes, return_inverse=True)
+    a = np.bincount(which[: len(mine)], minlength=len(distinct))
+    b = np.bincount(which[len(mine) :], minlength=len(distinct))
+    return a, b
+
+
+def _codes(rows: Bytes) -> npt.NDArray[np.uint64]:
+    """Return a number for each row, the same for the same row; long rows are hashed.
+
+    Two rows of the same hash only make one cell of two, which a comparison may.
+    """
+    width = rows.shape[1]
+    if width <= 8:
+        padded = np.zeros((len(rows), 8), dtype=np.uint8)
+        padded[:, :width] = rows
+        return padded.view("<u8").ravel()
+    factors = np.random.default_rng(0).integers(0, 1 << 64, width, dtype=np.uint64)
+    parts = [rows[i : i + 4096].astype(np.uint64) @ factors for i in range(0, len(rows), 4096)]
+    return np.concatenate([*parts, np.empty(0, dtype=np.uint64)])
 
 
 def _places(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:

@@ -8,7 +8,6 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 Weights = dict[bytes, int]
 

@@ -126,7 +126,9 @@ def _tabulate(probe: Probe, values: Values, base: Words, steps: list[Steps]) -> 
     union = {j: np.unique(np.concatenate([each[j] for each in steps])) for j in probe.hidden}
     places = touched(probe, values, base, union)
     groups = _groups(places, probe.run(values[:1], base[:1]).shape[1])
-    return [_table(probe, int(v), base[0], groups, own) for v, own in zip(values, steps, strict=True)]
+    return [
+        _table(probe, int(v), base[0], groups, own) for v, own in zip(values, steps, strict=True)
+    ]
 
 
 def _table(probe: Probe, value: int, row: Words, groups: list[Group], steps: Steps) -> Model:

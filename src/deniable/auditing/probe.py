@@ -11,7 +11,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ _MOST_WORDS = 1 << 22
 FINGERPRINTS = 1 << 64
 
 
+@runtime_checkable
 class Privatizer(Protocol):
     """Anything that turns values into reports and claims an epsilon for it.
 
@@ -55,12 +56,15 @@ class NotEnumerable(Exception):
 class Probe:
     """A protocol as a function to the bytes of reports: replayed, drawn, or of a fresh copy.
 
-    ``base`` holds the rows of words around which one word at a time is varied.
+    ``calls`` is how many single calls of each value an audit makes, where it can.
     """
 
-    def __init__(self, protocol: Privatizer, generator: np.random.Generator) -> None:
+    def __init__(
+        self, protocol: Privatizer, generator: np.random.Generator, calls: int = 1
+    ) -> None:
         self.protocol = protocol
         self.generator = generator
+        self.calls = calls
         size = getattr(protocol, "domain_size", None)
         self.domain_size: int = FINGERPRINTS if size is None else int(size)
         self._takes_source = _takes_source(protocol)
@@ -125,7 +129,11 @@ class Probe:
         """Return the bytes of reports with the protocol's own randomness, or from ``rng``."""
         privatize = (protocol or self.protocol).privatize
         # What clients do is to leave rng out.
-        made = privatize(values) if rng is None or not self._takes_source else privatize(values, rng=rng)
+        made = (
+            privatize(values)
+            if rng is None or not self._takes_source
+            else privatize(values, rng=rng)
+        )
         return _rows(made, len(values))
 
     def supports(self, rows: Bytes, value: int) -> npt.NDArray[np.bool_] | None:
@@ -171,8 +179,10 @@ def _announced(protocol: object) -> tuple[int, dict[int, int], tuple[int, ...]] 
     count = getattr(protocol, "word_count", None)
     if not isinstance(count, int) or count < 1:
         return None
-    return count, dict(getattr(protocol, "word_limits", {})), tuple(
-        getattr(protocol, "public_words", ())
+    return (
+        count,
+        dict(getattr(protocol, "word_limits", {})),
+        tuple(getattr(protocol, "public_words", ())),
     )
 
 

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from deniable.auditing.probe import Bytes, Probe, Values, Words
 from deniable.auditing.progress import Progress
 
-_CALLS = 8192
-"""Single calls of each value: a leak in one call of a thousand escapes with chance 3e-4."""
+_ALL_CALLS = 3 << 17
+"""Of 64 values there are 6144 each, which a leak in one of a thousand escapes with chance 2e-3."""
 _LEAST_CALLS = 32
 _ALL_WORDS = 1 << 25
 _ROUND_WORDS = 1 << 21
-_SMALL_BATCHES = {2: 1024, 3: 1024, 7: 512, 100: 64}
+_SMALL_BATCHES = {2: 8, 3: 8, 7: 16, 100: 128}
+"""Sizes, and among how many single calls there is one such batch."""
 LARGE_BATCHES = (1_009, 20_011, 100_003, 300_007, 1_000_003)
 _COPIES = 64
 _IN_A_ROW = 32
@@ -31,14 +32,16 @@ _BATCH_BYTES = 1 << 25
 
 def calls_of_each(probe: Probe, values: int) -> int:
     """Return how many single calls are made of each value."""
-    return max(_LEAST_CALLS, min(_CALLS, _ALL_WORDS // (values * probe.count)))
+    return max(
+        _LEAST_CALLS, min(probe.calls, _ALL_CALLS // values, _ALL_WORDS // (values * probe.count))
+    )
 
 
 def check_replays(probe: Probe, values: Values, progress: Progress) -> list[str]:
     """Return every way in which calls with the same words gave different reports."""
     calls = calls_of_each(probe, len(values))
     rounds = -(-calls * len(values) * probe.count // _ROUND_WORDS)
-    failures: list[str] = _check_copies(probe, values)
+    failures: list[str] = []
     for index in range(rounds):
         rows = max(1, calls // rounds)
         whose = np.repeat(values, rows)
@@ -52,7 +55,7 @@ def check_replays(probe: Probe, values: Values, progress: Progress) -> list[str]
         progress.advance(0.4 / rounds)
         if failures:
             break
-    return list(dict.fromkeys(failures))
+    return list(dict.fromkeys(failures)) or _check_copies(probe, values)
 
 
 def _check_copies(probe: Probe, values: Values) -> list[str]:
@@ -81,6 +84,7 @@ class _Known:
 
     def __init__(self, probe: Probe, whose: Values, words: Words, reports: Bytes) -> None:
         self.probe, self.whose, self.words, self.reports = probe, whose, words, reports
+        self._data, self._values = words.astype("<u8", copy=False), whose.tolist()
 
     def check_again(self) -> list[str]:
         """Replay everything once more, in another order."""
@@ -118,17 +122,18 @@ class _Known:
 
     def _batches(self) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
         rows, generator = len(self.whose), self.probe.generator
-        for size, times in _SMALL_BATCHES.items():
-            for _ in range(max(1, min(times, _BATCH_WORDS // (size * self.probe.count)))):
+        for size, among in _SMALL_BATCHES.items():
+            times = min(self.probe.calls // among, _BATCH_WORDS // (size * self.probe.count))
+            for _ in range(max(1, times)):
                 yield size, generator.integers(0, rows, size)
         for size in batch_sizes(self.reports.shape[1], self.probe.count):
             yield size, generator.integers(0, rows, size)
 
     def _differ(self, order: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-        data, values = self.words.astype("<u8", copy=False), self.whose.tolist()
+        data, values = self._data, self._values
         single, reports = self.probe.single, self.reports
         return np.fromiter(
-            (single(values[i], data[i].tobytes()) != reports[i].tobytes() for i in order),
+            (single(values[i], data[i].tobytes()) != reports[i].tobytes() for i in order.tolist()),
             dtype=np.bool_,
             count=len(order),
         )

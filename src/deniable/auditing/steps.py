@@ -2,8 +2,8 @@
 
 A report is a step function of each word. Words that change different bytes of the report are varied
 at the same time, which costs one call where they would cost many; that they do is seen beforehand
-in a few probes, and a mistake about it shows as a misprediction later (``deniable.auditing.model``),
-after which each word is varied alone.
+in a few probes, and a mistake about it shows as a misprediction later, after which each word is
+varied alone (``deniable.auditing.model``).
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ def find_steps(probe: Probe, values: Values, base: Words, *, alone: bool) -> lis
     for family in _families(probe, values, base, alone=alone):
         hints = {j: np.zeros(1, dtype=np.uint64) for j in family}
         for row in base:
-            starts = _family_steps(
-                probe, values, row, family, _first(probe, base, hints, family)
-            )
+            starts = _family_steps(probe, values, row, family, _first(probe, base, hints, family))
             for j in family:
                 for of_value, own in zip(found, starts[j], strict=True):
                     of_value[j].update(own.tolist())
@@ -66,7 +64,7 @@ def _families(probe: Probe, values: Values, base: Words, *, alone: bool) -> list
         for family, used in zip(families, taken, strict=True):
             if own and not own & used:
                 family[j] = places
-                used |= own
+                used.update(own)
                 break
         else:
             families.append({j: places if own else everything})
@@ -184,9 +182,9 @@ def _bisect(probe: Probe, values: Values, row: Words, tasks: list[_Task]) -> Non
     """Shrink every interval to two neighbours with different reports; words go side by side."""
     longest = max(len(task.value) for task in tasks)
     keys = [task.value * longest + task.ranks() for task in tasks]
-    distinct, index = np.unique(np.concatenate(keys), return_inverse=True)
+    distinct, which = np.unique(np.concatenate(keys), return_inverse=True)
     whose = values[distinct // longest]
-    index = np.split(index, np.cumsum([len(key) for key in keys])[:-1])
+    index = np.split(which, np.cumsum([len(key) for key in keys])[:-1])
     while any(np.any(task.high - task.low > 1) for task in tasks):
         words = np.tile(row, (len(distinct), 1))
         middles = [task.low + (task.high - task.low) // np.uint64(2) for task in tasks]
