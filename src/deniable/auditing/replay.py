@@ -21,6 +21,7 @@ _ALL_CALLS = 3 << 17
 _LEAST_CALLS = 32
 _ALL_WORDS = 1 << 25
 _ROUND_WORDS = 1 << 21
+_ROUNDS = 8
 _SMALL_BATCHES = {2: 8, 3: 8, 7: 16, 100: 128}
 """Sizes, and among how many single calls there is one such batch."""
 LARGE_BATCHES = (1_009, 20_011, 100_003, 300_007, 1_000_003)
@@ -38,24 +39,20 @@ def calls_of_each(probe: Probe, values: int) -> int:
 
 
 def check_replays(probe: Probe, values: Values, progress: Progress) -> list[str]:
-    """Return every way in which calls with the same words gave different reports."""
+    """Return in which way calls with the same words gave different reports, if in any."""
     calls = calls_of_each(probe, len(values))
-    rounds = -(-calls * len(values) * probe.count // _ROUND_WORDS)
-    failures: list[str] = []
+    rounds = max(_ROUNDS, -(-calls * len(values) * probe.count // _ROUND_WORDS))
     for index in range(rounds):
-        rows = max(1, calls // rounds)
-        whose = np.repeat(values, rows)
+        # Sometimes one more, so that the calls of all rounds add up.
+        rows = calls * (index + 1) // rounds - calls * index // rounds
+        whose = np.repeat(values, max(1, rows))
         words = probe.random_words(len(whose))
-        reports = probe.run_many(whose, words)
-        known = _Known(probe, whose, words, reports)
-        failures += known.check_again()
-        if index == 0:
-            failures += [*known.check_runs(), *known.check_batches()]
-        failures += known.check_singles()
-        progress.advance(0.4 / rounds)
+        known = _Known(probe, whose, words, probe.run_many(whose, words))
+        failures = known.check(batches=index == 0)
         if failures:
-            break
-    return list(dict.fromkeys(failures)) or _check_copies(probe, values)
+            return failures
+        progress.advance(0.4 / rounds)
+    return _check_copies(probe, values)
 
 
 def _check_copies(probe: Probe, values: Values) -> list[str]:
@@ -85,6 +82,15 @@ class _Known:
     def __init__(self, probe: Probe, whose: Values, words: Words, reports: Bytes) -> None:
         self.probe, self.whose, self.words, self.reports = probe, whose, words, reports
         self._data, self._values = words.astype("<u8", copy=False), whose.tolist()
+
+    def check(self, *, batches: bool) -> list[str]:
+        """Return what the first check finds that finds anything."""
+        further = (self.check_batches, self.check_runs) if batches else ()
+        for look in (self.check_again, *further, self.check_singles):
+            failures = look()
+            if failures:
+                return failures
+        return []
 
     def check_again(self) -> list[str]:
         """Replay everything once more, in another order."""

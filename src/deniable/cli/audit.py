@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def _document(protocol: Privatizer, found: Audit) -> dict[str, object]:
     specification = getattr(protocol, "specification", None)
     return {
         **asdict(found),
+        "epsilon": found.epsilon if math.isfinite(found.epsilon) else None,
         "holds": found.holds,
         "protocol": specification() if specification else repr(protocol),
         "worst_ratio": None if ratio is None else str(ratio),
