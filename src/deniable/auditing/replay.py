@@ -8,7 +8,7 @@ that leaves the map with chance c is seen with probability 1 - (1 - c)^n after n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -85,8 +85,10 @@ class _Known:
 
     def check(self, *, batches: bool) -> list[str]:
         """Return what the first check finds that finds anything."""
-        further = (self.check_batches, self.check_runs) if batches else ()
-        for look in (self.check_again, *further, self.check_singles):
+        looks: list[Callable[[], list[str]]] = [self.check_again, self.check_singles]
+        if batches:
+            looks[1:1] = [self.check_batches, self.check_runs]
+        for look in looks:
             failures = look()
             if failures:
                 return failures
