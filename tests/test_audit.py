@@ -19,41 +19,40 @@ from deniable import (
     THE,
     InvalidParameter,
     OpenLH,
-    Parameters,
     Protocol,
     audit,
 )
 from deniable.auditing import output_law
 from deniable.binomial import clopper_pearson
-from deniable.randomness import WORD, direct_weights
+from deniable.mechanism import Mechanism
+from deniable.randomness import WORD, Direct, Words
+from deniable.validation import check_values
 
 
-class _Mutant(Protocol):
+class _Mutant(Mechanism):
     """A mechanism for tests: any map from words to reports, with a claimed epsilon."""
 
     epsilon: float
     domain_size: int
 
     @property
-    def parameters(self) -> Parameters:
-        return Parameters(Fraction(1, 2), Fraction(1, 4))
-
-    @property
     def worst_ratio(self) -> Fraction:
         return Fraction(1)
+
+    @property
+    def value_count(self) -> int:
+        return self.domain_size
+
+    def _check_values(self, values):
+        return check_values(values, self.domain_size)
 
     @property
     def report_dtype(self) -> np.dtype:
         return np.dtype((np.uint8, (self.domain_size,)))
 
     @property
-    def word_count(self) -> int:
-        return self.domain_size
-
-    def support_counts(self, reports):
-        if reports.ndim == 1:
-            return np.bincount(reports, minlength=self.domain_size)
-        return (reports[:, : self.domain_size] > 0).sum(axis=0)
+    def words(self) -> Words:
+        return Words(self.domain_size)
 
     def supports(self, reports, value):
         return reports == value if reports.ndim == 1 else reports[:, value % reports.shape[1]] > 0
@@ -77,7 +76,7 @@ class _NeverClearsTrueBits(_Mutant):
     domain_size: int = 4
 
     def _perturb(self, values, words):
-        _, q = SUE(self.epsilon, self.domain_size)._weights
+        q = SUE(self.epsilon, self.domain_size)._weights.q
         return bits(words, WORD - 1, q, self._true(values)) | self._true(values)
 
 
@@ -93,8 +92,8 @@ class _FirstIsTrue(_Mutant):
         return np.dtype((np.uint8, (2,)))
 
     @property
-    def word_count(self) -> int:
-        return 2
+    def words(self) -> Words:
+        return Words(2)
 
     def _perturb(self, values, words):
         d = self.domain_size
@@ -132,7 +131,7 @@ class _UndividedBudget(_Mutant):
     domain_size: int = 4
 
     def _perturb(self, values, words):
-        _, q = SUE(self.epsilon, self.domain_size)._weights
+        q = SUE(self.epsilon, self.domain_size)._weights.q
         position = np.arange(4, dtype=np.uint64)
         filters = (position % np.uint64(2) == (values[:, None] & np.uint64(1))) & (
             position // np.uint64(2) <= np.uint64(1)
@@ -165,7 +164,8 @@ class _RedrawnNoise(_Mutant):
 
     def _perturb(self, values, words):
         used = words[:, [0, 0, 0]] if self.permanent else words
-        p, q = (np.uint64(w) for w in direct_weights(self.epsilon, self.domain_size))
+        weights = Direct.at(self.epsilon, self.domain_size)
+        p, q = np.uint64(weights.p), np.uint64(weights.q)
         offset = np.where(used < p, np.uint64(0), (used - p) // q + np.uint64(1))
         return ((values[:, None] + offset) % np.uint64(self.domain_size)).astype(np.uint8)
 
@@ -182,11 +182,11 @@ class _NeverOutput(_Mutant):
         return np.dtype("u1")
 
     @property
-    def word_count(self) -> int:
-        return 1
+    def words(self) -> Words:
+        return Words(1)
 
     def _perturb(self, values, words):
-        p, _ = direct_weights(self.epsilon, self.domain_size)
+        p = Direct.at(self.epsilon, self.domain_size).p
         rest = (WORD - p) // (self.domain_size - 2) + 1
         offset = np.where(
             words < np.uint64(p),
@@ -245,11 +245,11 @@ class _ModuloBias(_Mutant):
         return np.dtype("u1")
 
     @property
-    def word_count(self) -> int:
-        return 2
+    def words(self) -> Words:
+        return Words(2)
 
     def _perturb(self, values, words):
-        p, _ = direct_weights(self.epsilon, self.domain_size)
+        p = Direct.at(self.epsilon, self.domain_size).p
         other = (words[:, 1] // np.uint64(1 << 62)) % np.uint64(self.domain_size)
         return np.where(words[:, 0] < np.uint64(p), values, other).astype(np.uint8)
 

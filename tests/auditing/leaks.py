@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from deniable import DE, OUE
-from deniable.randomness import WORD, Replayed, open_source
+from deniable.randomness import WORD, Replayed, Words, open_source
 
 RARE = 1000
 TARGET = 7
@@ -103,8 +103,8 @@ class RareAnnounced(Leaking):
     """The same, with the word announced: the audit can enumerate it."""
 
     @property
-    def word_count(self):
-        return super().word_count + 1
+    def words(self):
+        return Words(super().words.count + 1)
 
     def _perturb(self, values, words):
         reports = super()._perturb(values, words[:, :-1])
@@ -119,8 +119,8 @@ class RareLowBits(RareAnnounced):
     """One word in a thousand of those it takes anyway, chosen by its last digits."""
 
     @property
-    def word_count(self):
-        return super().word_count - 1
+    def words(self):
+        return Words(super().words.count - 1)
 
     def _perturb(self, values, words):
         reports = super(RareAnnounced, self)._perturb(values, words)

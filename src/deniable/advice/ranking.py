@@ -9,15 +9,16 @@ people will answer: this is what protocols are ranked by. For rare values alone 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import cast
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameter
-from deniable.protocol import Protocol
 from deniable.protocols import discover
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.pure import Closed
+from deniable.validation import check_domain_size, check_epsilon, check_positive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TIE = 1.02
 """Variances within this factor count as equal; then the smaller report wins."""
@@ -29,7 +30,7 @@ MANY_BYTES = 1400
 class Option:
     """One protocol, and what it would cost."""
 
-    protocol: Protocol
+    protocol: Closed
     variance: float
     """Var*/n: the variance that one person adds to the count of a rare value. [eq:absvar]"""
     mean_variance: float
@@ -149,38 +150,28 @@ def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = N
     return "OUE" if math.ceil(domain_size / 8) <= limit else "OLH"
 
 
-def find_protocols(epsilon: float, domain_size: int) -> list[Protocol]:
-    """Return the pure protocols that epsilon and the domain size are enough to make."""
+def find_protocols(epsilon: float, domain_size: int) -> list[Closed]:
+    """Return the protocols that can be had with their usual settings, each as it comes."""
     found = []
     for kind in discover().values():
-        needed = [
-            f.name
-            for f in fields(cast("type", kind))
-            if f.init and f.default is MISSING and f.default_factory is MISSING
-        ]
-        if needed != ["epsilon", "domain_size"] or not _has_exact_variance(kind):
+        if not issubclass(kind, Closed):
             continue
         try:
-            protocol = kind(epsilon, domain_size)  # type: ignore[call-arg]  # its fields were checked
-            variance(protocol, 1 / domain_size), protocol.report_dtype
-        except ValueError:
+            protocol = kind.usual(epsilon, domain_size)
+        except InvalidParameter:
             continue  # this protocol cannot be had at this epsilon and domain size
-        found.append(protocol)
+        if protocol is not None:
+            found.append(protocol)
     return found
 
 
-def _has_exact_variance(kind: type[Protocol]) -> bool:
-    """Tell whether p* and q* give the variance, or the protocol does so itself."""
-    return kind.pure or kind.variance is not Protocol.variance
-
-
-def rank(protocols: Sequence[Protocol], frequency: float, limit: int | None) -> list[Protocol]:
+def rank(protocols: Sequence[Closed], frequency: float, limit: int | None) -> list[Closed]:
     """Order by variance; among ties by the size of a report; those above the limit last."""
 
-    def noise(protocol: Protocol) -> float:
+    def noise(protocol: Closed) -> float:
         return variance(protocol, frequency)
 
-    def fits(protocol: Protocol) -> bool:
+    def fits(protocol: Closed) -> bool:
         return limit is None or protocol.report_dtype.itemsize <= limit
 
     waiting = sorted(protocols, key=lambda p: (not fits(p), noise(p)))
@@ -191,7 +182,7 @@ def rank(protocols: Sequence[Protocol], frequency: float, limit: int | None) -> 
             f"this epsilon and domain size, got {limit}",
             value=limit,
         )
-    ranked: list[Protocol] = []
+    ranked: list[Closed] = []
     while waiting:
         first = waiting[0]
         tied = [p for p in waiting if fits(p) == fits(first) and noise(p) <= TIE * noise(first)]
@@ -200,10 +191,11 @@ def rank(protocols: Sequence[Protocol], frequency: float, limit: int | None) -> 
     return ranked
 
 
-def _option(protocol: Protocol, users: int | None, limit: int | None, *, guideline: bool) -> Option:
+def _option(protocol: Closed, users: int | None, limit: int | None, *, guideline: bool) -> Option:
     size = protocol.report_dtype.itemsize
     growth = _growth(protocol)
-    words = f"{protocol.word_count:,} random word{'s' if protocol.word_count > 1 else ''}"
+    count = protocol.words.count
+    words = f"{count:,} random word{'s' if count > 1 else ''}"
     return Option(
         protocol=protocol,
         variance=variance(protocol, 0.0),
@@ -217,21 +209,21 @@ def _option(protocol: Protocol, users: int | None, limit: int | None, *, guideli
     )
 
 
-def _growth(protocol: Protocol) -> str:
+def _growth(protocol: Closed) -> str:
     """Say how the random words of a report grow with the domain."""
-    small, large = (_resized(protocol, d).word_count for d in (1 << 8, 1 << 16))
+    small, large = (_resized(protocol, d).words.count for d in (1 << 8, 1 << 16))
     return "O(1)" if large <= small else "O(d)" if large >= 100 * small else "O(log d)"
 
 
-def _server_cost(protocol: Protocol, growth: str) -> str:
+def _server_cost(protocol: Closed, growth: str) -> str:
     """Say what a report costs the server: what a tally keeps tells whether it has to decode."""
     if _resized(protocol, 1 << 8).tally([]).statistic.form == "counts":
         return f"{growth} a report"
     return "O(1) a report, then decode"
 
 
-def _resized(protocol: Protocol, domain_size: int) -> Protocol:
-    return replace(protocol, domain_size=domain_size)  # type: ignore[type-var]  # a dataclass
+def _resized(protocol: Closed, domain_size: int) -> Closed:
+    return protocol.usual(protocol.epsilon, domain_size) or protocol
 
 
 def _reason(options: Sequence[Option], limit: int | None) -> str:
@@ -258,32 +250,19 @@ def _reason(options: Sequence[Option], limit: int | None) -> str:
     return start + "."
 
 
-def variance(protocol: Protocol, frequency: float) -> float:
+def variance(protocol: Closed, frequency: float) -> float:
     """Return the variance that one person adds to a count."""
     return float(protocol.variance(1, frequency))
 
 
-def mean_variance(protocol: Protocol) -> float:
+def mean_variance(protocol: Closed) -> float:
     """Return the variance that one person adds, averaged over all values."""
     return variance(protocol, 1 / protocol.domain_size)
 
 
-def std_error(protocol: Protocol, users: int) -> float:
+def std_error(protocol: Closed, users: int) -> float:
     """Return the root of the mean squared error of the frequencies of all values."""
     return math.sqrt(mean_variance(protocol) / users)
-
-
-def check_positive(name: str, value: object) -> int:
-    """Return a whole number of at least 1, or say what is wrong with it."""
-    try:
-        result = operator.index(value)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = 0
-    if isinstance(value, bool) or result < 1:
-        raise InvalidParameter(
-            f"expected {name} as a whole number of at least 1, got {value!r}", value=value
-        )
-    return result
 
 
 def in_bytes(size: int) -> str:

@@ -17,7 +17,6 @@ sampled, and how rare a leak could still have escaped.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -65,7 +64,6 @@ def audit(
     calls: int = 8192,
     samples: int = 200_000,
     rng: np.random.Generator | None = None,
-    progress: Callable[[float], None] | None = None,
 ) -> Audit:
     """Audit a protocol: by enumeration where that is possible, and from samples.
 
@@ -87,7 +85,7 @@ def audit(
             f"expected at least {_LEAST_CALLS} calls of each value, got {calls!r}", value=calls
         )
     probe = Probe(protocol, np.random.default_rng() if rng is None else rng, calls)
-    examination = _Examination(probe, samples, Progress(progress))
+    examination = _Examination(probe, samples, Progress())
     return examination.result()
 
 

@@ -65,7 +65,7 @@ class Probe:
         self.protocol = protocol
         self.generator = generator
         self.calls = calls
-        size = getattr(protocol, "domain_size", None)
+        size = getattr(protocol, "value_count", getattr(protocol, "domain_size", None))
         self.domain_size: int = FINGERPRINTS if size is None else int(size)
         self._takes_source = _takes_source(protocol)
         words = _announced(protocol)
@@ -176,14 +176,11 @@ class Probe:
 
 def _announced(protocol: object) -> tuple[int, dict[int, int], tuple[int, ...]] | None:
     """Return how many words a report takes, their limits and those it shows; None without."""
-    count = getattr(protocol, "word_count", None)
+    words = getattr(protocol, "words", None)
+    count = getattr(words, "count", None)
     if not isinstance(count, int) or count < 1:
         return None
-    return (
-        count,
-        dict(getattr(protocol, "word_limits", {})),
-        tuple(getattr(protocol, "public_words", ())),
-    )
+    return count, dict(getattr(words, "limits", {})), tuple(getattr(words, "public", ()))
 
 
 def _takes_source(protocol: Privatizer) -> bool:

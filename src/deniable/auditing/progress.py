@@ -1,19 +1,17 @@
-"""How far an audit has come, told to whoever wants to know."""
+"""How far an audit has come, told in hundredths to whoever listens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from deniable.progress import tell
 
 
 class Progress:
-    """Adds up the shares of the work that are done, and tells the listener."""
+    """Adds up the shares of the work that are done."""
 
-    def __init__(self, listener: Callable[[float], None] | None) -> None:
-        self._listener = listener
+    def __init__(self) -> None:
         self._done = 0.0
 
     def advance(self, share: float) -> None:
         """Say that another share of the whole, 1, is done."""
         self._done = min(1.0, self._done + share)
-        if self._listener is not None:
-            self._listener(self._done)
+        tell(round(100 * self._done), 100)

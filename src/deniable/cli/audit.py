@@ -17,6 +17,7 @@ from deniable.cli.display import show_progress
 from deniable.cli.foreign import is_foreign, load_foreign
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import read_question
+from deniable.progress import listening
 
 _DOMAIN_SIZE = 4
 
@@ -58,8 +59,8 @@ def audit(
     its calls differ.
     """
     protocol = _choose(target, epsilon, domain_size)
-    with show_progress("Auditing", 1.0) as advance:
-        found = run_audit(protocol, calls=calls, samples=samples, progress=advance)
+    with show_progress("Auditing", 100) as advance, listening(lambda done, _: advance(done)):
+        found = run_audit(protocol, calls=calls, samples=samples)
     if as_json:
         click.echo(json.dumps(_document(protocol, found)))
     else:

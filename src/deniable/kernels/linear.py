@@ -37,11 +37,12 @@ from deniable.kernels.arithmetic import (
 )
 from deniable.kernels.compilation import kernel
 from deniable.kernels.costs import folded_size, level_start
-from deniable.kernels.fields import Field
 from deniable.kernels.parallel import run_chunks, threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from deniable.kernels.fields import Field
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
