@@ -399,7 +399,7 @@ def test_what_was_not_enumerated_is_not_called_exact() -> None:
     some = audit(RAPPOR(1.0, bits=8, hashes=4, cohorts=1), calls=200, rng=np.random.default_rng(6))
     assert some.exact
     assert not some.complete
-    assert str(some).startswith("no violation found: epsilon is at least 0.875,")
+    assert str(some).startswith("no violation found: epsilon is at least ")
     assert not audit(LH(1.0, 9, 6), calls=200, rng=np.random.default_rng(7)).complete
 
 

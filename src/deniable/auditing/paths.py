@@ -25,6 +25,8 @@ _CALLS = 1 << 16
 _LEAST_CALLS = 64
 _WORDS = 1 << 23
 _SMALL_BATCHES = (2, 3, 7, 100)
+_ALIKE = 3
+"""Which of the large batches is made of like values as well, at most."""
 _REFERENCE = 4
 _COPIES = 512
 _REFERENCE_BYTES = 1 << 25
@@ -79,7 +81,7 @@ def _draws(probe: Probe, values: Values) -> Iterator[Drawn]:
         whose = generator.integers(0, len(values), size)
         rng = generator if index % 2 else None
         yield Drawn(f"a batch of {size:,}", whose, probe.draw(values[whose], rng))
-    size = batch_sizes(singles.shape[1], 0)[-1]
+    size = batch_sizes(singles.shape[1], 0)[:_ALIKE][-1]
     whose = np.full(size, generator.integers(0, len(values)))
     yield Drawn(f"a batch of {size:,} like values", whose, probe.draw(values[whose], generator))
 

@@ -25,6 +25,7 @@ _ROUNDS = 8
 _SMALL_BATCHES = {2: 8, 3: 8, 7: 16, 100: 128}
 """Sizes, and among how many single calls there is one such batch."""
 LARGE_BATCHES = (1_009, 20_011, 100_003, 300_007, 1_000_003)
+_LARGE_REPLAYS = 4
 _COPIES = 64
 _IN_A_ROW = 32
 _BATCH_WORDS = 1 << 23
@@ -134,7 +135,7 @@ class _Known:
             times = min(self.probe.calls // among, _BATCH_WORDS // (size * self.probe.count))
             for _ in range(max(1, times)):
                 yield size, generator.integers(0, rows, size)
-        for size in batch_sizes(self.reports.shape[1], self.probe.count):
+        for size in batch_sizes(self.reports.shape[1], self.probe.count)[:_LARGE_REPLAYS]:
             yield size, generator.integers(0, rows, size)
 
     def _differ(self, order: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
