@@ -383,11 +383,10 @@ class _OneValueLeaks(LH):
         return np.where(leak, super()._perturb(values, truth), super()._perturb(values, words))
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [_RareLeak(1.0, 4), _PlainInBulk(1.0, 4), _OneValueLeaks(1.0, 9, 6)],
-    ids=lambda p: type(p).__name__,
-)
+CORNERS = [_RareLeak(1.0, 4), _PlainInBulk(1.0, 4), _OneValueLeaks(1.0, 9, 6)]
+
+
+@pytest.mark.parametrize("broken", CORNERS, ids=lambda p: type(p).__name__)
 def test_leaks_in_corners_are_caught(broken: Protocol) -> None:
     """Neither a rare word, nor the path of large batches, nor a single value hides a leak."""
     assert not audit(broken, calls=500, rng=np.random.default_rng(5)).holds

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from deniable.auditing.probe import Bytes, NotEnumerable, Probe, Values, Words
 
-_MAX_PIECES = 1 << 16
+_MAX_PIECES = 45_000
 _MOST_ROWS = 1 << 21
 _FEW_WORDS = 1 << 18
 _MOST_BYTES = 1 << 26
@@ -146,6 +146,8 @@ def _family_steps(
             found[j] = [own[1:][each] for each in differ]
             unsure = differ & (own[1:] - own[:-1] > 1)
             at = np.flatnonzero(unsure.any(axis=0))
+            if len(at) > _MAX_PIECES:
+                raise NotEnumerable("its reports change with the random words too often")
             if len(at):
                 first = unsure[:, at].argmax(axis=0)
                 tasks.append(_Task(j, places, first, seen[first, at], own[at], own[at + 1]))
