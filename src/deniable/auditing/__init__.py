@@ -202,11 +202,10 @@ class _Examination:
         )
 
     def _measured(self, models: list[list[Model]], reason: str) -> Audit:
-        bound, witness = self._sampled_bound()
-        if models:
-            exceptional, pair = exceptional_bound(self.probe, models[-1])
-            if exceptional > bound:
-                bound, witness = exceptional, pair
+        found = exceptional_bound(self.probe, models[-1]) if models else (0.0, (0, 0))
+        if found[0] <= self.probe.protocol.epsilon:
+            found = max(found, self._sampled_bound())
+        bound, witness = found
         detail = f"from {self.samples} samples, because {reason}"
         return Audit(bound, self.probe.protocol.epsilon, False, None, witness, detail)
 

@@ -17,10 +17,10 @@ from deniable.auditing.probe import Bytes, Probe
 from deniable.binomial import clopper_pearson
 
 _FIRST_ROWS = 1 << 14
-_ROWS = 1 << 23
+_ROWS = 1 << 22
 _WORDS = 1 << 26
 _PART_WORDS = 1 << 22
-_EVENTS = 3
+_EVENTS = 2
 _LIMITS = 6
 
 

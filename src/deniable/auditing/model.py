@@ -22,6 +22,8 @@ from deniable.auditing.steps import Steps, find_steps, touched
 _MAX_CELLS = 1 << 17
 _BASES = 3
 _ROUNDS = 6
+_PATIENCE = 2
+"""Rounds after which mispredictions must at least halve in each."""
 _WRONG_KEPT = 8
 _FURTHER_BASES = 24
 _CHECKED_WORDS = 1 << 25
@@ -106,15 +108,17 @@ def fresh_rows(probe: Probe, values: int) -> int:
 
 def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str | None]:
     """Find the models around the base rows, and widen these until fresh words are predicted."""
-    alone = False
-    for _ in range(_ROUNDS):
+    alone, before = False, math.inf
+    for index in range(_ROUNDS):
         steps = find_steps(probe, values, base, alone=alone)
         models = _tabulate(probe, values, base, steps)
         checks = fresh_rows(probe, len(values))
         wrong = np.concatenate([_unpredicted(probe, model, checks) for model in models])
         if len(wrong) == 0:
             return models, None
-        alone = True
+        if index >= _PATIENCE and len(wrong) > before / 2:
+            break
+        alone, before = True, len(wrong)
         base = np.concatenate([base, wrong[:_WRONG_KEPT], _further_bases(probe, base, steps[-1])])
         work = len(base) * len(probe.hidden) * len(values) * _POINTS * probe.count
         if work > _MOST_WORK:
