@@ -202,7 +202,9 @@ class _Examination:
         )
 
     def _measured(self, models: list[list[Model]], reason: str) -> Audit:
-        found = exceptional_bound(self.probe, models[-1]) if models else (0.0, (0, 0))
+        found = (
+            exceptional_bound(self.probe, models[-1]) if models and models[-1] else (0.0, (0, 0))
+        )
         if found[0] <= self.probe.protocol.epsilon:
             found = max(found, self._sampled_bound())
         bound, witness = found

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from deniable.auditing.law import Law, Weights
 from deniable.auditing.probe import Bytes, NotEnumerable, Probe, Values, Words
-from deniable.auditing.steps import Steps, find_steps, touched
+from deniable.auditing.steps import Steps, find_steps, often_touched, touched
 
 _MAX_CELLS = 1 << 17
 _BASES = 3
@@ -111,7 +111,10 @@ def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str
     alone, before = False, math.inf
     for index in range(_ROUNDS):
         steps = find_steps(probe, values, base, alone=alone)
-        models = _tabulate(probe, values, base, steps)
+        try:
+            models = _tabulate(probe, values, base, steps)
+        except NotEnumerable as reason:
+            return _roughly(probe, values, base, steps), str(reason)
         checks = fresh_rows(probe, len(values))
         wrong = np.concatenate([_unpredicted(probe, model, checks) for model in models])
         if len(wrong) == 0:
@@ -133,6 +136,25 @@ def _tabulate(probe: Probe, values: Values, base: Words, steps: list[Steps]) -> 
     return [
         _table(probe, int(v), base[0], groups, own) for v, own in zip(values, steps, strict=True)
     ]
+
+
+def _roughly(probe: Probe, values: Values, base: Words, steps: list[Steps]) -> list[Model]:
+    """Tabulate without what matters rarely; such models miss some reports, or there are none."""
+    groups = _groups(often_touched(probe, values, base), probe.run(values[:1], base[:1]).shape[1])
+    rough = [{j: _wide(starts, probe.limits[j]) for j, starts in own.items()} for own in steps]
+    try:
+        return [
+            _table(probe, int(v), base[0], groups, own)
+            for v, own in zip(values, rough, strict=True)
+        ]
+    except NotEnumerable:
+        return []
+
+
+def _wide(starts: Words, limit: int) -> Words:
+    """Return the starts of pieces that are not tiny."""
+    kept = np.array(_widths(starts, limit), dtype=object) > limit >> 20
+    return np.union1d(starts[kept.astype(np.bool_)], np.zeros(1, dtype=np.uint64))
 
 
 def _table(probe: Probe, value: int, row: Words, groups: list[Group], steps: Steps) -> Model:

@@ -24,6 +24,7 @@ _EVEN = 256
 _DRAWN = 512
 _VARIED = 24
 _AROUND = 48
+_RARELY = 2
 
 Steps = dict[int, Words]
 """For each position of a word, where each constant piece of the report begins."""
@@ -89,6 +90,21 @@ def touched(probe: Probe, values: Values, base: Words, steps: Steps | None = Non
             outputs = _outputs(probe, values, words)
             seen = seen | np.any(outputs != outputs[:, :1], axis=(0, 1))
         result[j] = np.flatnonzero(seen)
+    return result
+
+
+def often_touched(probe: Probe, values: Values, base: Words) -> Family:
+    """Return which bytes of the report change with each word more than once in a while."""
+    result = {}
+    for j in probe.hidden:
+        points = _random_below(probe, j, _VARIED)
+        changes: npt.NDArray[np.int64] | int = 0
+        for row in base:
+            words = np.tile(row, (_VARIED + 1, 1))
+            words[1:, j] = points
+            outputs = _outputs(probe, values, words)
+            changes = changes + np.sum(outputs != outputs[:, :1], axis=1)
+        result[j] = np.flatnonzero(np.max(changes, axis=0) > _RARELY)
     return result
 
 
