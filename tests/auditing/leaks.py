@@ -88,7 +88,7 @@ class RareHiddenSingle(RareHidden):
         return super()._leaks(values, rng) & (len(values) == 1)
 
 
-class RareFromSource(Leaking):
+class RareFromSource:
     """One call in a thousand of one value, by a further word that it does not announce."""
 
     def privatize(self, values, rng=None):
