@@ -1,0 +1,151 @@
+"""Windows of m elements of GF(g) over reports (u, s), and what lines of reports support.
+
+The report (u, s) supports x where <u, x> + s is one of the elements 0, ..., m - 1. With c[u, s] the
+number of such reports, the window sums D[u, z] = sum over j < m of c[u, z + j] tell how many
+support an x with <u, x> = -z: all additions are the field's.
+
+With one digit, <u, x> = u x. In the order of the powers of a generator a product is a rotation, so
+that the supports are the sum of rotated rows D[u, ...]: one gather and one addition for each cell.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.kernels.fields import Field
+from deniable.kernels.parallel import iterate_chunks
+
+Codes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+_CELLS = 1 << 20
+"""How many cells of rows are worked on at once: a few megabytes, which caches hold."""
+
+
+def window_sums(rows: Cells, field: Field, m: int) -> Cells:
+    """Return D[i, z] = sum over j < m of rows[i, z + j], with the additions of the field."""
+    if field.degree == 1:
+        return _cyclic_sums(rows, m)
+    return _digit_sums(rows, field, m)
+
+
+def _cyclic_sums(rows: Cells, m: int) -> Cells:
+    """Sum windows of a prime field, where they are runs around a circle."""
+    n, g = rows.shape
+    until = np.empty((n, g + m), rows.dtype)
+    np.cumsum(rows, axis=1, out=until[:, :g])
+    np.add(until[:, :m], until[:, g - 1 : g], out=until[:, g:])
+    # D[z] is the sum until z + m - 1 less that until z - 1.
+    result = until[:, m - 1 : g + m - 1].copy()
+    result[:, 1:] -= until[:, : g - 1]
+    return result
+
+
+def _digit_sums(rows: Cells, field: Field, m: int) -> Cells:
+    """Sum windows of GF(p^k): blocks of p^i elements, each at one place of the digits above.
+
+    The numbers below m are blocks of p^i that share their upper digits, at most p - 1 for each i.
+    A block's sum does not depend on the lower i digits of z, which only change its order.
+    """
+    p, (n, g) = field.characteristic, rows.shape
+    result, blocks, size = np.zeros_like(rows), rows, 1
+    while size < g:
+        every = np.arange(g // size, dtype=np.uint64)
+        above, digit = divmod(m // size, p)
+        level = np.zeros_like(blocks)
+        for b in range(digit):
+            # Shifting all digits up and down again makes upper digits into elements.
+            moved = field.add(every * size, (above * p + b) * size) // np.uint64(size)
+            level += blocks[:, moved]
+        result += np.repeat(level, size, axis=1)
+        blocks, size = blocks.reshape(n, -1, p).sum(axis=2, dtype=rows.dtype), size * p
+    return result
+
+
+def expand(codes: Codes, field: Field, m: int) -> Codes:
+    """Return the codes u g + y of the m lines <u, x> = y that each report (u - 1) g + s stands for.
+
+    They are y = j - s for j < m, and those of one report follow each other.
+    """
+    g = np.uint64(field.order)
+    u, s = codes // g + np.uint64(1), codes % g
+    y = field.add(np.arange(m, dtype=np.uint64)[None, :], field.negate(s)[:, None])
+    return np.asarray(u[:, None] * g + y).ravel()
+
+
+def spread(table: Counts, field: Field, m: int) -> Counts:
+    """Return how often each code u g + y is a line of a report, from the counts of all reports."""
+    g, rows = field.order, table.reshape(-1, field.order)
+    result = np.zeros((len(rows) + 1, g), np.int64)
+    negative = field.negate(np.arange(g, dtype=np.uint64))
+
+    def fill(start: int, stop: int) -> None:
+        sums = window_sums(rows[start:stop], field, m)
+        result[1 + start : 1 + stop] = sums[:, negative]
+
+    for _ in iterate_chunks(fill, len(rows), max(1, _CELLS // g)):
+        pass
+    return result.ravel()
+
+
+def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
+    """Count the supports of 0..d-1 by reports (u - 1) g + s with one digit, fewer than 2^31."""
+    g = field.order
+    ordered = np.sort(codes)
+    functions, starts = np.unique(ordered // np.uint64(g), return_index=True)
+    ends = np.append(starts[1:], len(ordered))
+    places = (ordered % np.uint64(g)).astype(np.intp)
+    powers, logarithms = _cycle(field)
+    turns = logarithms[field.negate(functions + np.uint64(1))]
+
+    def part(start: int, stop: int) -> npt.NDArray[np.int32]:
+        own = np.repeat(np.arange(stop - start), ends[start:stop] - starts[start:stop])
+        cells = own * g + places[starts[start] : ends[stop - 1]]
+        rows = np.bincount(cells, minlength=(stop - start) * g).astype(np.int32).reshape(-1, g)
+        sums = window_sums(rows, field, m)
+        total = np.zeros(g, np.int32)
+        total[0] = sums[:, 0].sum()
+        for row, turn in zip(sums, turns[start:stop], strict=True):
+            total[1:] += row[powers[turn : turn + g - 1]]
+        return total
+
+    total = np.zeros(g, np.int64)
+    for rotated in iterate_chunks(part, len(functions), max(1, _CELLS // g)):
+        total += rotated
+    result = np.empty(g, np.int64)
+    result[0], result[powers[: g - 1]] = total[0], total[1:]
+    return result[:d]
+
+
+@lru_cache(maxsize=8)
+def _cycle(field: Field) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the powers of a generator, twice around, and the exponent of each element."""
+    g = field.order
+    if field.degree > 1:
+        once = field.powers[: g - 1].astype(np.intp)
+    else:
+        root, once = _generator(g), np.ones(1, np.int64)
+        while len(once) < g - 1:
+            once = np.concatenate([once, once * pow(root, len(once), g) % g])
+        once = once[: g - 1].astype(np.intp)
+    logarithms = np.zeros(g, np.intp)
+    logarithms[once] = np.arange(g - 1)
+    return np.concatenate([once, once]), logarithms
+
+
+def _generator(p: int) -> int:
+    """Return the least number whose powers are all nonzero residues modulo a prime."""
+    rest, factors = p - 1, set()
+    for r in count(2):
+        if r * r > rest:
+            break
+        while rest % r == 0:
+            factors.add(r)
+            rest //= r
+    factors |= {rest} - {1}
+    return next(a for a in count(1) if all(pow(a, (p - 1) // r, p) != 1 for r in factors))
