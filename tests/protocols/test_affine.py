@@ -52,7 +52,7 @@ def test_p_and_q_are_the_formula_for_all_pairs(g: int, t: int) -> None:
                 np.full(len(words), x), Replayed(words.astype("<u8").tobytes())
             ).astype(np.intp)
             others = np.arange(v) if v <= 100 else np.append(rng.choice(v, 20), x)
-            supported = f.sums[hashes[reports // g][:, others], (reports % g)[:, None]] < m
+            supported = f.sums[hashes[:, others][reports // g], (reports % g)[:, None]] < m
             near, far = supported[inside].sum(axis=0), supported[~inside].sum(axis=0)
             for other, a, b in zip(others, near.tolist(), far.tolist(), strict=True):
                 chance = Fraction(a * weights[0] + b * weights[-1], total)

@@ -97,25 +97,27 @@ def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     """Count the supports of 0..d-1 by reports (u - 1) g + s with one digit, fewer than 2^31."""
     g = field.order
     ordered = np.sort(codes)
-    functions, starts = np.unique(ordered // np.uint64(g), return_index=True)
-    ends = np.append(starts[1:], len(ordered))
-    places = (ordered % np.uint64(g)).astype(np.intp)
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    times = np.diff(np.append(first, len(ordered))).astype(np.int32)
+    rows, places = np.divmod(ordered[first], np.uint64(g))
+    starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
+    ends = np.append(starts[1:], len(rows))
     powers, logarithms = _cycle(field)
-    turns = logarithms[field.negate(functions + np.uint64(1))]
+    turns = logarithms[field.negate(rows[starts] + np.uint64(1))]
 
     def part(start: int, stop: int) -> npt.NDArray[np.int32]:
         own = np.repeat(np.arange(stop - start), ends[start:stop] - starts[start:stop])
-        cells = own * g + places[starts[start] : ends[stop - 1]]
-        rows = np.bincount(cells, minlength=(stop - start) * g).astype(np.int32).reshape(-1, g)
-        sums = window_sums(rows, field, m)
+        here = slice(starts[start], ends[stop - 1])
+        cells = np.zeros((stop - start, g), np.int32)
+        cells[own, places[here].astype(np.intp)] = times[here]
         total = np.zeros(g, np.int32)
-        total[0] = sums[:, 0].sum()
-        for row, turn in zip(sums, turns[start:stop], strict=True):
-            total[1:] += row[powers[turn : turn + g - 1]]
+        for row, turn in zip(window_sums(cells, field, m), turns[start:stop], strict=True):
+            total[0] += row[0]
+            total[1:] += row.take(powers[turn : turn + g - 1], mode="wrap")
         return total
 
     total = np.zeros(g, np.int64)
-    for rotated in iterate_chunks(part, len(functions), max(1, _CELLS // g)):
+    for rotated in iterate_chunks(part, len(starts), max(1, _CELLS // g)):
         total += rotated
     result = np.empty(g, np.int64)
     result[0], result[powers[: g - 1]] = total[0], total[1:]
