@@ -6,15 +6,10 @@ from hypothesis import strategies as st
 from deniable.kernels import hashes, multiply_shift, parallel
 from tests.naive import hashes as naive
 
+pytestmark = pytest.mark.usefixtures("way")
+
 WORD = st.integers(0, 2**64 - 1)
 RANGE = st.one_of(st.integers(2, 70), st.sampled_from([255, 256, 257, 2**16, 2**31, 2**32 - 1]))
-
-
-@pytest.fixture(autouse=True)
-def default_threads():
-    """Leave each test with the default number of threads."""
-    yield
-    parallel.set_threads(None)
 
 
 @st.composite

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from deniable.kernels import parallel, patterns
 from tests.naive import bits as naive
 
+pytestmark = pytest.mark.usefixtures("way")
+
 WEIGHT = st.one_of(
     st.integers(1, 2**64 - 1),
     st.sampled_from([1, 2**56 - 1, 2**56, 2**63 - 1, 2**63, 255 << 56, 2**64 - 1]),
@@ -44,13 +46,6 @@ class Scripted:
     def split(self, count):
         assert count == 1
         return [self]
-
-
-@pytest.fixture(autouse=True)
-def default_threads():
-    """Leave each test with the default number of threads."""
-    yield
-    parallel.set_threads(None)
 
 
 @given(st.data(), st.integers(1, 60), WEIGHT, WEIGHT, st.integers(0, 2**32))

@@ -1,29 +1,132 @@
-"""How kernels are compiled: on first use, serial, without the GIL, cached on disk if possible."""
+"""When kernels are compiled: where Numba is there, and where so much is to do that it pays.
 
+Every function of this package works in NumPy alone. Its compiled twin gives the same result in a
+fraction of the time, once Numba has been imported and the kernel compiled or read from its cache
+on disk: about a second, or several. A process that decodes one survey in 30 ms must not wait for
+that, one that works through a billion reports must not do without. So each kernel keeps account of
+what NumPy has taken in its place, and is compiled when that comes to about its price: whoever
+knew the work beforehand would be at most a few times faster.
+"""
+
+from __future__ import annotations
+
+import pickle
 from collections.abc import Callable
-from typing import TypeVar, cast
-
-import numba
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+FLOOR = 2e6
+"""Work of less than two milliseconds is not counted: a server of many small requests never stops
+to compile."""
+FIRST_PRICE = 600e6
+"""How many nanoseconds of NumPy the first kernel of a process must save: Numba comes with it."""
+LATER_PRICE = 60e6
+"""The same for further kernels."""
+
+_setting: bool | None = None
+_spent: dict[str, float] = {}
+_compiled: set[str] = set()
+
+
+@lru_cache(maxsize=1)
+def available() -> bool:
+    """Tell whether Numba is installed, without importing it."""
+    return find_spec("numba") is not None
+
+
+def set_compiled(choice: bool | None) -> None:
+    """Always use compiled kernels where Numba is there, or never; with None, where they pay."""
+    global _setting  # noqa: PLW0603 - one setting per process is what this function is for
+    _setting = choice
+
+
+def pays(name: str, nanoseconds: float) -> bool:
+    """Decide whether to use the compiled kernel of that name for what NumPy needs so long for.
+
+    Asking counts: whoever gets False is expected to do the work in NumPy.
+    """
+    if _setting is not None:
+        return _setting and _importable()
+    if name in _compiled:
+        return True
+    if nanoseconds < FLOOR or not available():
+        return False
+    # Two threads at once may lose one of two sums, which delays a kernel a little.
+    _spent[name] = _spent.get(name, 0.0) + nanoseconds
+    if _spent[name] < (LATER_PRICE if _compiled else FIRST_PRICE) or not _importable():
+        return False
+    _compiled.add(name)
+    return True
+
+
+@lru_cache(maxsize=1)
+def _importable() -> bool:
+    """Import Numba; one that is broken, or too old for this NumPy, is as good as none."""
+    try:
+        import_module("numba")
+    except ImportError:
+        return False
+    return True
 
 
 def kernel(function: Function) -> Function:
     """Make a function compile to machine code the first time it is called.
 
     Kernels never use Numba's own threads, which do not survive a fork; they release the GIL and
-    run over chunks in Python threads (`deniable.kernels.parallel`).
+    run over chunks in Python threads (`deniable.kernels.parallel`). Without Numba the function
+    stays what it is, so that the modules of kernels can be read and imported.
     """
+    if not _importable():
+        return function
     try:
         return _compile(function, cache=True)
-    except RuntimeError:
+    except (RuntimeError, OSError):
         # Numba found no writable place for its cache (a read-only install): compile in memory.
         return _compile(function, cache=False)
 
 
 def _compile(function: Function, *, cache: bool) -> Function:
-    compiled: object = numba.njit(
-        function, nogil=True, boundscheck=False, error_model="numpy", cache=cache
-    )
+    import numba  # noqa: PLC0415 - loads only where kernels pay
+
+    compiled = numba.njit(function, nogil=True, boundscheck=False, error_model="numpy", cache=cache)
+    if cache:
+        compiled._cache = _Forgiving(compiled._cache)
     # The dispatcher is called like the function that it compiles.
-    return cast("Function", compiled)
+    dispatcher: Function = compiled
+    return dispatcher
+
+
+class _Cache(Protocol):
+    def load_overload(self, signature: object, context: object) -> object: ...
+    def save_overload(self, signature: object, code: object) -> None: ...
+
+
+class _Forgiving:
+    """Numba's cache of one kernel on disk, whose failures cost time and nothing else.
+
+    A disk may fill up, or lose its mount, at any time after the cache was found to be writable.
+    """
+
+    def __init__(self, cache: _Cache) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature: object, context: object) -> object:
+        """Return the machine code, or None where there is none that can be read."""
+        try:
+            return self._cache.load_overload(signature, context)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def save_overload(self, signature: object, code: object) -> None:
+        """Keep the machine code if the disk takes it; it is in memory anyway."""
+        try:
+            self._cache.save_overload(signature, code)
+        except OSError:
+            return

@@ -2,30 +2,33 @@
 
 The hash is that of `deniable.kernels.multiply_shift`. A report (a1, a2, b, y) supports x exactly
 when (h(x) - low) mod 2^64 < width, with (low, width) = preimage(y, g). Subtracting low from b
-beforehand leaves two multiplications, two additions and a comparison for a pair; over consecutive
-keys h is an arithmetic progression, and one addition and a comparison are enough.
+beforehand leaves two multiplications, two additions and a comparison for a pair.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels.compilation import kernel
+from deniable.kernels import costs
+from deniable.kernels.compilation import pays
 from deniable.kernels.multiply_shift import Unsigned, Words, preimage
 from deniable.kernels.parallel import iterate_chunks
 
 Integers = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.uint32]
-Halves = npt.NDArray[np.uint32]
-Eight = tuple[np.uint64, ...]
+Counts = npt.NDArray[np.integer[Any]]
+Columns = tuple[Words, ...]
+Word = Words | np.uint64
 
-# Keys that a kernel goes through for every eight reports: they and their counts stay in L1.
-BLOCK = 2048
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.
 SPAN = 1 << 14
 REPORTS = 1 << 16
 PAIRS = 1 << 25
+STEP = 1 << 13
+"""How many pairs NumPy goes through at once: they stay in a core's cache."""
 
 LOW, HALF = np.uint64(0xFFFF_FFFF), np.uint64(32)
 
@@ -34,28 +37,32 @@ def count_support(  # noqa: PLR0913, PLR0917 - the columns of a report, then key
     a1: Words, a2: Words, b: Words, y: Unsigned, keys: Words, g: int
 ) -> Integers:
     """Return for each key how many of the reports (a1, a2, b, y) support it."""
+    count_some = _count_some
+    if pays("count support", costs.COUNT_PAIR * len(y) * len(keys)):
+        from deniable.kernels.compiled import hashes as compiled  # noqa: PLC0415 - imports Numba
+
+        count_some = compiled.count_some
 
     def count(reports: slice, span: slice) -> Counts:
         low, width = preimage(y[reports], g)
-        columns = _gather(a1[reports], a2[reports], b[reports] - low, width)
-        counts = np.zeros(span.stop - span.start, np.uint32)
-        add_support(columns, lows[span], highs[span], counts)
-        return counts
+        columns = a1[reports], a2[reports], b[reports] - low, width
+        return count_some(columns, keys[span])
 
-    # Halves as wide as the counts let LLVM use whole vectors for both.
-    lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
     return _count_pairs(count, len(y), len(keys))
 
 
 def count_support_small(a: Words, b: Words, y: Unsigned, domain_size: int, g: int) -> Integers:
     """Return for each key of 0..domain_size-1 how many of the reports (a, 0, b, y) support it."""
+    count_consecutive = _count_consecutive
+    if pays("count small support", costs.COUNT_PAIR * len(y) * domain_size):
+        from deniable.kernels.compiled import hashes as compiled  # noqa: PLC0415 - imports Numba
+
+        count_consecutive = compiled.count_consecutive
 
     def count(reports: slice, span: slice) -> Counts:
         low, width = preimage(y[reports], g)
-        columns = _gather(a[reports], b[reports] - low, width)
-        counts = np.zeros(span.stop - span.start, np.uint32)
-        add_support_from(columns, np.uint64(span.start), counts)
-        return counts
+        columns = a[reports], b[reports] - low, width
+        return count_consecutive(columns, span.start, span.stop - span.start)
 
     return _count_pairs(count, len(y), domain_size)
 
@@ -78,77 +85,39 @@ def _count_pairs(count: Callable[[slice, slice], Counts], n: int, size: int) -> 
     return total
 
 
-def _gather(*columns: Words) -> Words:
-    """Return the columns as rows of one array, filled up to a multiple of eight reports."""
-    # Reports of zeros have width 0, hence support nothing.
-    n = len(columns[0])
-    rows = np.zeros((len(columns), n + -n % 8), np.uint64)
-    for row, column in zip(rows, columns, strict=True):
-        row[:n] = column
-    return rows
+def _count_some(columns: Columns, keys: Words) -> Counts:
+    """Return for each key how many reports of columns a1, a2, c and width support it."""
+    rows = [np.ascontiguousarray(column) for column in columns]
+    halves = keys & LOW, keys >> HALF
+    counts = np.zeros(len(keys), np.int64)
+    # The loop in Python runs over the shorter side.
+    if len(rows[0]) < len(keys):
+        for report in zip(*rows, strict=True):
+            for start in range(0, len(keys), STEP):
+                part = slice(start, start + STEP)
+                counts[part] += _support(report, (halves[0][part], halves[1][part]))
+        return counts
+    for start in range(0, len(rows[0]), STEP):
+        a1, a2, c, width = (row[start : start + STEP] for row in rows)
+        for k, half in enumerate(zip(*halves, strict=True)):
+            counts[k] += np.count_nonzero(_support((a1, a2, c, width), half))
+    return counts
 
 
-@kernel
-def add_support(reports: Words, lows: Halves, highs: Halves, counts: Counts) -> None:
-    """Add to counts the support of each key by reports, the rows of which are a1, a2, c, width."""
-    for start in range(0, len(counts), BLOCK):
-        part = slice(start, min(start + BLOCK, len(counts)))
-        for i in range(0, reports.shape[1], 8):
-            add_eight(reports[:, i : i + 8], lows[part], highs[part], counts[part])
+def _support(
+    report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]
+) -> npt.NDArray[np.bool_]:
+    """Tell whether (a1, a2, c, width) supports (low, high): one of both stands for many."""
+    (a1, a2, c, width), (low, high) = report, key
+    hashed = np.multiply(a1, low)
+    if np.ndim(high) or high:
+        hashed += np.multiply(a2, high)
+    hashed += c
+    return np.less(hashed, width)
 
 
-@kernel
-def add_eight(reports: Words, lows: Halves, highs: Halves, counts: Counts) -> None:
-    """Add the support of each key by eight reports, which stay in registers."""
-    a1, a2, c, width = eight(reports[0]), eight(reports[1]), eight(reports[2]), eight(reports[3])
-    for j in range(len(counts)):
-        low, high = np.uint64(lows[j]), np.uint64(highs[j])
-        counts[j] += (
-            np.uint32(a1[0] * low + a2[0] * high + c[0] < width[0])
-            + np.uint32(a1[1] * low + a2[1] * high + c[1] < width[1])
-            + np.uint32(a1[2] * low + a2[2] * high + c[2] < width[2])
-            + np.uint32(a1[3] * low + a2[3] * high + c[3] < width[3])
-            + np.uint32(a1[4] * low + a2[4] * high + c[4] < width[4])
-            + np.uint32(a1[5] * low + a2[5] * high + c[5] < width[5])
-            + np.uint32(a1[6] * low + a2[6] * high + c[6] < width[6])
-            + np.uint32(a1[7] * low + a2[7] * high + c[7] < width[7])
-        )
-
-
-@kernel
-def add_support_from(reports: Words, first: np.uint64, counts: Counts) -> None:
-    """Add to counts the support of keys first, first + 1, ... by reports of rows a, c, width."""
-    for start in range(0, len(counts), BLOCK):
-        stop = min(start + BLOCK, len(counts))
-        for i in range(0, reports.shape[1], 8):
-            add_eight_from(reports[:, i : i + 8], first + np.uint64(start), counts[start:stop])
-
-
-@kernel
-def add_eight_from(reports: Words, first: np.uint64, counts: Counts) -> None:
-    """Add the support of consecutive keys by eight reports, stepping all eight hashes at once."""
-    a, c, width = eight(reports[0]), eight(reports[1]), eight(reports[2])
-    # Scalars, not a tuple: LLVM recognises them as inductions and steps whole vectors.
-    h0, h1 = c[0] + a[0] * first, c[1] + a[1] * first
-    h2, h3 = c[2] + a[2] * first, c[3] + a[3] * first
-    h4, h5 = c[4] + a[4] * first, c[5] + a[5] * first
-    h6, h7 = c[6] + a[6] * first, c[7] + a[7] * first
-    for j in range(len(counts)):
-        counts[j] += (
-            np.uint32(h0 < width[0])
-            + np.uint32(h1 < width[1])
-            + np.uint32(h2 < width[2])
-            + np.uint32(h3 < width[3])
-            + np.uint32(h4 < width[4])
-            + np.uint32(h5 < width[5])
-            + np.uint32(h6 < width[6])
-            + np.uint32(h7 < width[7])
-        )
-        h0, h1, h2, h3 = h0 + a[0], h1 + a[1], h2 + a[2], h3 + a[3]
-        h4, h5, h6, h7 = h4 + a[4], h5 + a[5], h6 + a[6], h7 + a[7]
-
-
-@kernel
-def eight(row: Words) -> Eight:
-    """Return eight words as a tuple, which the compiler keeps apart from memory."""
-    return row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+def _count_consecutive(columns: Columns, first: int, size: int) -> Counts:
+    """Return the same for keys first, first + 1, ... and reports of columns a, c and width."""
+    a, c, width = columns
+    keys = np.arange(first, first + size, dtype=np.uint64)
+    return _count_some((a, np.zeros_like(a), c, width), keys)

@@ -13,6 +13,8 @@ ENVIRONMENT_VARIABLE = "DENIABLE_THREADS"
 
 Result = TypeVar("Result")
 
+_MOST = 10**9 - 1
+
 _setting: int | None = None
 
 
@@ -23,22 +25,24 @@ def threads() -> int:
     text = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if not text:
         return _available_cores()
-    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+    # Python refuses to read a number of thousands of digits.
+    count = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if count < 1:
         raise InvalidParameter(
-            f"{ENVIRONMENT_VARIABLE} must be a whole number of threads, 1 or more, not {text!r}; "
-            "unset it to use every core",
+            f"{ENVIRONMENT_VARIABLE} must be a whole number of threads, from 1 to {_MOST}, not "
+            f"{text[:20]!r}; unset it to use every core",
             value=text,
         )
-    return int(text)
+    return count
 
 
 def set_threads(count: int | None) -> None:
     """Fix the number of threads for this process, or with None return to the default."""
     global _setting  # noqa: PLW0603 - one setting per process is what this function is for
-    if count is not None and count < 1:
+    if count is not None and not 1 <= count <= _MOST:
         raise InvalidParameter(
-            f"the number of threads must be 1 or more, not {count!r}; "
-            "pass None to return to the default",
+            f"the number of threads must be from 1 to {_MOST}, not "
+            f"{'less' if count < 1 else 'more'}; pass None to return to the default",
             value=count,
         )
     _setting = count

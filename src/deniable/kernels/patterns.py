@@ -19,15 +19,18 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels.compilation import kernel
+from deniable.kernels import costs
+from deniable.kernels.compilation import pays
 from deniable.kernels.parallel import run_chunks
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 # Random bytes drawn at once: they stay in a core's cache until they have been looked up.
 PERTURB_CHUNK = 1 << 19
+STEP = 1 << 15
 UNDECIDED = 256
 
 
@@ -90,13 +93,18 @@ def perturb_bits(
     chunk, found = perturb_rows(domain_size), patterns(q_weight)
     sources = source.split(-(-len(values) // chunk))
     padding = np.uint8(0xFF >> (-domain_size % 8))
+    look_up, set_true_bits = _look_up, _set_true_bits
+    if pays("perturb bits", costs.PERTURB_BYTE * rows.size):
+        from deniable.kernels.compiled import patterns as compiled  # noqa: PLC0415 - imports Numba
+
+        look_up, set_true_bits = compiled.look_up, compiled.set_true_bits
 
     def perturb(start: int, stop: int) -> None:
         part, own = rows[start:stop], sources[start // chunk]
         drawn = own.bytes(8 * len(part) + 2 * part.size)
         words, leading = drawn[: 8 * len(part)].view("<u8"), drawn[8 * len(part) :].view("<u2")
-        flat, places = part.reshape(-1), np.empty(part.size, np.int32)
-        undecided = places[: look_up(leading, found.table, flat, places)]
+        flat = part.reshape(-1)
+        undecided = look_up(leading, found.table, flat)
         if len(undecided):
             settle(flat, undecided, leading, found, own)
         set_true_bits(part, values[start:stop], words < np.uint64(p_weight), padding)
@@ -110,27 +118,19 @@ def perturb_rows(domain_size: int) -> int:
     return max(1, PERTURB_CHUNK // (2 * -(-domain_size // 8)))
 
 
-@kernel
-def look_up(
-    leading: npt.NDArray[np.uint16],
-    table: npt.NDArray[np.uint16],
-    flat: Bytes,
-    places: npt.NDArray[np.int32],
-) -> int:
-    """Fill in the patterns that 16 bits decide; list the other places and count them."""
-    count = 0
-    for i in range(len(flat)):
-        pattern = table[leading[i]]
-        flat[i] = np.uint8(pattern)
-        # Written each time and kept where it matters: no branch to mispredict.
-        places[count] = i
-        count += pattern >> 8
-    return count
+def _look_up(leading: npt.NDArray[np.uint16], table: npt.NDArray[np.uint16], flat: Bytes) -> Places:
+    """Fill in the patterns that 16 bits decide, and return the other places."""
+    undecided = []
+    for start in range(0, len(flat), STEP):
+        found = table.take(leading[start : start + STEP], mode="wrap")
+        flat[start : start + STEP] = found
+        undecided.append(np.flatnonzero(found == UNDECIDED) + start)
+    return np.concatenate(undecided)
 
 
 def settle(
     flat: Bytes,
-    places: npt.NDArray[np.int32],
+    places: Places,
     leading: npt.NDArray[np.uint16],
     found: Patterns,
     source: Source,
@@ -144,14 +144,12 @@ def settle(
         flat[places[k]] = bisect_right(found.exact, int(numbers[k]) << 448 | last)
 
 
-@kernel
-def set_true_bits(
+def _set_true_bits(
     rows: Bytes, values: Integers, true_bits: npt.NDArray[np.bool_], padding: np.uint8
 ) -> None:
     """Give each row its true bit and clean padding."""
-    last = rows.shape[1] - 1
-    for j in range(len(rows)):
-        rows[j, last] &= padding
-        byte = values[j] >> 3
-        bit = np.uint8(1 << (values[j] & 7))
-        rows[j, byte] = (rows[j, byte] & ~bit) | (bit * true_bits[j])
+    rows[:, -1] &= padding
+    place = np.arange(0, rows.size, rows.shape[1]) + (values >> 3)
+    bits = np.left_shift(1, values & 7).astype(np.uint8)
+    flat = rows.reshape(-1)
+    flat[place] = (flat[place] & ~bits) | (bits * true_bits)

@@ -4,21 +4,24 @@ Row r has the key k_r = word(seed, r) of `deniable.kernels.splitmix`; bit v of t
 v mod 64 of word(k_r, v // 64). One scramble so gives sixty-four entries.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels import costs
 from deniable.kernels.bits import count_bits
-from deniable.kernels.compilation import kernel
+from deniable.kernels.compilation import pays
 from deniable.kernels.parallel import run_chunks
-from deniable.kernels.splitmix import FIRST, GAMMA, SECOND, Words, mix
+from deniable.kernels.splitmix import GAMMA, Words, mix
 
 Integers = npt.NDArray[np.int64]
 
 # Rows are made and counted in blocks of about so many bytes, by tasks of about so many.
 BLOCK_BYTES = 1 << 25
 TASK_BYTES = 1 << 18
-
-_27, _30, _31 = np.uint64(27), np.uint64(30), np.uint64(31)
+STEP = 1 << 13
+"""How many words NumPy makes at once: they stay in a core's cache."""
 
 
 def add_rows(keys: Words, weights: Integers, domain_size: int) -> Integers:
@@ -44,6 +47,11 @@ def _make_rows(
     rows = np.empty((len(keys), width), np.uint64)
     states = mix(keys)
     masks = np.where(complemented, ~np.uint64(0), np.uint64(0))
+    fill_rows = _fill_rows
+    if pays("fill rows", costs.FILL_WORD * rows.size):
+        from deniable.kernels.compiled import rows as compiled  # noqa: PLC0415 - imports Numba
+
+        fill_rows = compiled.fill_rows
 
     def fill(start: int, stop: int) -> None:
         fill_rows(states[start:stop], masks[start:stop], rows[start:stop])
@@ -52,13 +60,10 @@ def _make_rows(
     return rows.astype("<u8", copy=False).view(np.uint8)
 
 
-@kernel
-def fill_rows(states: Words, masks: Words, rows: Words) -> None:
+def _fill_rows(states: Words, masks: Words, rows: Words) -> None:
     """Write the words of each row, complemented where the mask says so."""
-    for i in range(len(rows)):
-        z = states[i]
-        for j in range(rows.shape[1]):
-            z += GAMMA
-            x = (z ^ (z >> _30)) * FIRST
-            x = (x ^ (x >> _27)) * SECOND
-            rows[i, j] = (x ^ (x >> _31)) ^ masks[i]
+    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * GAMMA
+    height = max(1, STEP // rows.shape[1])
+    for start in range(0, len(rows), height):
+        part = slice(start, start + height)
+        rows[part] = mix(states[part, None] + steps) ^ masks[part, None]

@@ -1,0 +1,117 @@
+import errno
+
+import numba
+import numpy as np
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
+from deniable.kernels import compilation, fields
+from deniable.kernels.compiled import bits, folding, frozen, shearing
+
+
+def test_planes_are_flushed_before_they_overflow():
+    """All ones, more of them than sixteen bit planes can hold, are all counted."""
+    rows = np.full((70_000, 600), 255, np.uint8)
+    counts = np.zeros(4800, np.int64)
+    bits.add_bits(rows, counts)
+    assert set(counts.tolist()) == {70_000}
+
+
+@pytest.mark.parametrize("width", [1, 13, 700])
+def test_chunks_of_rows_lose_no_bit(monkeypatch, width):
+    """Rows counted in small chunks give the counts of one chunk."""
+    rows = np.random.default_rng(0).integers(0, 256, (5000, width), dtype=np.uint8)
+    whole = bits.count_bits(rows, 8 * width)
+    monkeypatch.setattr(bits, "COUNT_CHUNK", 1000)
+    monkeypatch.setattr(bits, "LEAST_ROWS", 100)
+    assert bits.count_bits(rows, 8 * width).tolist() == whole.tolist()
+
+
+def test_chunks_of_values_lose_none(monkeypatch):
+    """Values counted in small chunks give the counts of one chunk."""
+    values = np.random.default_rng(0).integers(0, 60, 10_000, dtype=np.uint8)
+    whole = bits.count_values(values, 50)
+    monkeypatch.setattr(bits, "VALUES_CHUNK", 100)
+    chunked = bits.count_values(values, 50)
+    assert (chunked[0].tolist(), chunked[1]) == (whole[0].tolist(), whole[1])
+
+
+def test_kernels_compile_once_for_all_kinds_of_arrays():
+    """Read-only, strided and plain inputs meet the same machine code."""
+    codes, ones = np.arange(90, dtype=np.uint64), np.ones(90, np.int64)
+    f = fields.field(3)
+    expected = folding.fold_codes(codes[::2].copy(), ones[::2].copy(), f, 4).tolist()
+    kernel = compilation.kernel(lambda x: x.sum())
+    assert kernel(frozen(codes)) == kernel(frozen(codes[::-1])) == codes.sum()
+    assert len(kernel.signatures) == 1
+    assert folding.fold_codes(codes[::2], frozen(ones[::2]), f, 4).tolist() == expected
+
+
+def test_groups_of_digits_shear_alike(monkeypatch):
+    """One digit at a time or several in a block give the same supports."""
+    cells = np.random.default_rng(4).integers(0, 9, 3**6).astype(np.int32)
+    together = shearing.shear_level(cells, fields.field(3), 5, 700)
+    monkeypatch.setattr(shearing, "_BLOCK", 1)
+    alone = shearing.shear_level(cells, fields.field(3), 5, 700)
+    assert together.tolist() == alone.tolist()
+
+
+def test_a_read_only_installation_compiles_in_memory(monkeypatch):
+    """Where Numba finds no place for its cache, a kernel still compiles and runs."""
+    njit = numba.njit
+    asked = []
+
+    def refuse_cache(*function, cache=False, **options):
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(*function, cache=False, **options)
+
+    monkeypatch.setattr(numba, "njit", refuse_cache)
+    twice = compilation.kernel(lambda x: 2 * x)
+    assert twice(21) == 42
+    assert asked[:2] == [True, False]
+
+
+def test_kernel_without_a_place_for_its_cache_still_compiles():
+    """A function that Numba cannot cache on disk is compiled in memory, at its first call."""
+    namespace = {}
+    exec(compile("def twice(x):\n    return 2 * x", "<nowhere>", "exec"), namespace)
+    twice = compilation.kernel(namespace["twice"])
+    assert not twice.signatures
+    assert twice(21) == 42
+    assert twice.signatures
+
+
+def test_a_full_disk_costs_only_time(monkeypatch):
+    """Machine code that the cache's disk has no room for is used all the same."""
+
+    def fail(*_):
+        attempts.append(1)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    attempts = []
+    monkeypatch.setattr(IndexDataCacheFile, "save", fail)
+    thrice = compilation.kernel(lambda x: 3 * x)
+    assert thrice(14) == 42
+    assert attempts
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "Input/output error"), EOFError()])
+def test_a_cache_that_cannot_be_read_is_compiled_again(monkeypatch, failure):
+    """A damaged cache, or a disk that fails, is no obstacle."""
+
+    def fail(*_):
+        attempts.append(1)
+        raise failure
+
+    attempts = []
+    monkeypatch.setattr(IndexDataCacheFile, "load", fail)
+    increase = compilation.kernel(lambda x: x + 7)
+    assert increase(35) == 42
+    assert attempts
+
+
+def test_decorating_compiles_nothing():
+    """A kernel costs nothing before it is called."""
+    assert compilation.kernel(lambda x: x + 1).signatures == []
