@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable import DE, InvalidDocument, InvalidParameter, Tally
-from deniable.kernels import windows
+from deniable.kernels import compilation, windows
 from deniable.kernels.fields import field
 from deniable.protocol import Protocol
 from deniable.protocols.affine import AffineSelection
@@ -127,10 +127,12 @@ def test_reports_are_those_of_the_twin(protocol: AffineSelection, data: st.DataO
     weights = protocol._places.inside, protocol._places.outside
     expected = [naive.affine_report(v, w, shape, weights) for v, *w in rows]
     assert protocol._perturb(values, words).tolist() == expected
-    from deniable.kernels.selection import perturb_affine  # noqa: PLC0415 - compiles
-
     scheme = protocol._step, protocol.window, *weights
-    assert perturb_affine(values, words, shape[0], scheme).tolist() == expected
+    for compiled in (False, compilation.available()):
+        compilation.set_compiled(compiled)
+        bulk = windows.perturb_affine(values, words, shape[0], shape[1], scheme)
+        compilation.set_compiled(None)
+        assert bulk.tolist() == expected
 
 
 @settings(deadline=None, max_examples=40)

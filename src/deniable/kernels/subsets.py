@@ -3,6 +3,8 @@
 The rank of the members c_1 < c_2 < ... < c_k is the sum of the binomials C(c_j, j): all subsets
 have different ranks, and these are 0, ..., C(d, k) - 1. Backwards, c_k is the largest c with
 C(c, k) at most the rank; what is left of the rank is that of the other members.
+
+``select`` and ``count_members`` do their work in NumPy or compiled, as pays.
 """
 
 from __future__ import annotations
@@ -12,11 +14,21 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels.compilation import pays
+from deniable.kernels.parallel import run_chunks
+
 Words = npt.NDArray[np.uint64]
 Members = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int64]
 
 _LARGEST = np.uint64(2**64 - 1)
+_CHUNK = 1 << 16
+_STEP = 1 << 13
+"""How many subsets NumPy works on at once."""
+
+# Nanoseconds of NumPy on one core for each member of a subset.
+_SELECT_MEMBER = 60.0
+_COUNT_MEMBER = 35.0
 
 
 @lru_cache(maxsize=16)
@@ -76,39 +88,39 @@ def shift(members: Members, distance: Members, d: int) -> Members:
     return moved
 
 
-def select(values: Words, words: Words, places: Members, d: int, k: int, step: int) -> Words:
-    """Return the rank of the report of each value: subset words // step, moved as its place says."""
-    table = binomials(d, k)
-    members = unrank(words // np.uint64(step), table)
-    anchor = place_in(members, places, d)
-    return rank(shift(members, (values.astype(np.int64) + (d - anchor)) % d, d), table)
+def select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
+    """Return the rank of each subset moved so that the value at its place becomes the value."""
+    if pays("select subsets", _SELECT_MEMBER * len(table) * len(values)):
+        from deniable.kernels.compiled import subsets as compiled  # noqa: PLC0415 - imports Numba
+
+        return compiled.select(values, ranks, places, table)
+    codes, d = np.empty(len(values), np.uint64), table.shape[1]
+
+    def fill(start: int, stop: int) -> None:
+        for first in range(start, stop, _STEP):
+            part = slice(first, min(first + _STEP, stop))
+            members = unrank(ranks[part], table)
+            anchor = place_in(members, places[part], d)
+            distance = (values[part].astype(np.int64) + (d - anchor)) % d
+            codes[part] = rank(shift(members, distance, d), table)
+
+    run_chunks(fill, len(values), _CHUNK)
+    return codes
 
 
-def count_members(ranks: Words, d: int, k: int) -> Counts:
+def count_members(ranks: Words, table: Words) -> Counts:
     """Count for each value the subsets that it is in."""
-    table = binomials(d, k)
-    counts = np.zeros(d, np.int64)
-    rest = ranks.astype(np.uint64)
-    for j in range(k - 1, -1, -1):
-        members = np.searchsorted(table[j], rest, side="right") - 1
-        rest -= table[j][members]
-        counts += np.bincount(members, minlength=d)
-    return counts
+    if pays("count members", _COUNT_MEMBER * len(table) * len(ranks)):
+        from deniable.kernels.compiled import subsets as compiled  # noqa: PLC0415 - imports Numba
 
+        return compiled.count_members(ranks, table)
+    d = table.shape[1]
 
-def select_many(values: Words, words: Words, places: Members, d: int, k: int, step: int) -> Words:
-    """Do what ``select`` does, compiled where Numba is there."""
-    try:
-        from deniable.kernels.selection import select_subsets  # noqa: PLC0415 - Numba when needed
-    except ImportError:
-        return select(values, words, places, d, k, step)
-    return select_subsets(values, words // np.uint64(step), places, binomials(d, k))
+    def count(start: int, stop: int) -> Counts:
+        counts = np.zeros(d, np.int64)
+        for first in range(start, stop, _STEP):
+            members = unrank(ranks[first : min(first + _STEP, stop)], table)
+            counts += np.bincount(members.ravel(), minlength=d)
+        return counts
 
-
-def count_many(ranks: Words, d: int, k: int) -> Counts:
-    """Do what ``count_members`` does, compiled where Numba is there."""
-    try:
-        from deniable.kernels.selection import count_subsets  # noqa: PLC0415 - Numba when needed
-    except ImportError:
-        return count_members(ranks, d, k)
-    return count_subsets(ranks, binomials(d, k))
+    return sum(run_chunks(count, len(ranks), _CHUNK), np.zeros(d, np.int64))

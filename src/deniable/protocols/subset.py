@@ -26,7 +26,6 @@ all members take part in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -36,16 +35,14 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.kernels import subsets
-from deniable.kernels.parallel import iterate_chunks, run_chunks
 from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.selection import Places, best_kept, places, selection_variance
-from deniable.randomness import WORD, Source, draw_words
+from deniable.randomness import WORD
 from deniable.statistic import Counts
 from deniable.validation import brief, check_domain_size, check_epsilon, smallest_unsigned
 
 LARGEST_TABLE = 1 << 24
 """How many binomials may be kept, k for each value: 128 MiB of them."""
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -77,6 +74,10 @@ class SubsetSelection(Protocol):
     @cached_property
     def _subsets(self) -> int:
         return math.comb(self.domain_size, self._k)
+
+    @property
+    def _table(self) -> npt.NDArray[np.uint64]:
+        return subsets.binomials(self.domain_size, self._k)
 
     @cached_property
     def _places(self) -> Places:
@@ -112,25 +113,9 @@ class SubsetSelection(Protocol):
         return self._places.details()
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+        ranks = words[:, 0] // np.uint64(self._step)
         place = self._places.draw(words[:, 1]).astype(np.int64)
-        shape = self.domain_size, self._k, self._step
-        return subsets.select(values, words[:, 0], place, *shape).astype(self.report_dtype)
-
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
-        """Make reports of many values on all cores, by the same map."""
-        sources = source.split(math.ceil(len(values) / _CHUNK))
-        reports = np.empty(len(values), dtype=self.report_dtype)
-        shape = self.domain_size, self._k, self._step
-
-        def fill(start: int, stop: int) -> None:
-            words = draw_words(sources[start // _CHUNK], stop - start, 2, self.word_limits)
-            place = self._places.draw(words[:, 1]).astype(np.int64)
-            reports[start:stop] = subsets.select_many(
-                values[start:stop], words[:, 0], place, *shape
-            )
-
-        run_chunks(fill, len(values), _CHUNK)
-        return reports
+        return subsets.select(values, ranks, place, self._table).astype(self.report_dtype)
 
     def _validate(self, reports: Reports) -> None:
         if reports.size and int(reports.max()) >= self._subsets:
@@ -142,21 +127,13 @@ class SubsetSelection(Protocol):
 
     def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Count for each value the reports whose set it is in."""
-        checked, d, k = self._check_reports(reports), self.domain_size, self._k
-
-        def count(start: int, stop: int) -> npt.NDArray[np.int64]:
-            return subsets.count_many(checked[start:stop].astype(np.uint64), d, k)
-
-        total = np.zeros(d, dtype=np.int64)
-        for part in iterate_chunks(count, len(checked), _CHUNK):
-            total += part
-        return total
+        checked = self._check_reports(reports)
+        return subsets.count_members(checked.astype(np.uint64), self._table)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports have ``value`` in their set."""
         checked, own = self._check_reports(reports), self._check_value(value)
-        table = subsets.binomials(self.domain_size, self._k)
-        members = subsets.unrank(checked.astype(np.uint64), table)
+        members = subsets.unrank(checked.astype(np.uint64), self._table)
         return np.asarray((members == own).any(axis=1))
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:

@@ -37,7 +37,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidReport
-from deniable.kernels import fields, windows
+from deniable.kernels import fields, linear, windows
+from deniable.kernels.bits import count_values
 from deniable.kernels.costs import choose
 from deniable.kernels.parallel import run_chunks
 from deniable.protocol import Parameters, Protocol, Reports
@@ -48,7 +49,6 @@ from deniable.randomness import WORD, Source, draw_words
 from deniable.statistic import Counts, Statistic, Table
 from deniable.validation import check_domain_size, check_epsilon, smallest_unsigned
 
-_SMALL_PAIRS = 1 << 17
 _SMALL_BATCH = 1 << 14
 _RAW_LIMIT = 1 << 23
 _EXPANDED = 1 << 22
@@ -152,17 +152,15 @@ class AffineSelection(Protocol):
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
         """Make reports of many values on all cores, by the same map."""
-        try:
-            from deniable.kernels.selection import perturb_affine  # noqa: PLC0415 - Numba
-        except ImportError:
-            return super()._privatize_bulk(values, source)
         sources = source.split(math.ceil(len(values) / _CHUNK))
         reports = np.empty(len(values), dtype=self.report_dtype)
         scheme = self._step, self._places.kept, self._places.inside, self._places.outside
 
         def fill(start: int, stop: int) -> None:
             words = draw_words(sources[start // _CHUNK], stop - start, 2, self.word_limits)
-            reports[start:stop] = perturb_affine(values[start:stop], words, self._field, scheme)
+            reports[start:stop] = windows.perturb_affine(
+                values[start:stop], words, self._field, self._settings.digits, scheme
+            )
 
         run_chunks(fill, len(values), _CHUNK)
         return reports
@@ -206,17 +204,13 @@ class AffineSelection(Protocol):
         for batch in _gather(batches):
             n += len(batch)
             if len(batch) > _SMALL_BATCH and size <= min(_RAW_LIMIT, 64 * len(batch)):
-                from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba
-
                 raw = count_values(batch, size)[0] + (raw if len(raw) else 0)
             else:
                 table = table + self._family.summarise(self._lines(batch))[1]
         if len(raw):
-            from deniable.kernels.linear import fold_table  # noqa: PLC0415 - Numba
-
             lines = windows.spread(raw, self._field, self._settings.window)
             table = table + Table.from_dense(
-                fold_table(lines, self._field, self._settings.digits)
+                linear.fold_table(lines, self._field, self._settings.digits)
             )
         return n, table
 
@@ -232,8 +226,6 @@ class AffineSelection(Protocol):
             return super()._support(statistic)
         if not isinstance(statistic, Table):
             raise IncompatibleTally(f"expected a table, got {statistic.form}", value=statistic.form)
-        from deniable.kernels import linear  # noqa: PLC0415 - Numba
-
         t, d = self._settings.digits, self.domain_size
         if choose(self._field, t, d, len(statistic.codes)) == "fold":
             return linear.decode_folded(statistic.dense(), self._field, t, d)
