@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels import vectors
+from deniable.kernels.bits import count_values
 from deniable.kernels.compilation import pays
 from deniable.kernels.fields import Field
 from deniable.kernels.parallel import iterate_chunks, run_chunks
@@ -30,6 +31,8 @@ Cells = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 _CELLS = 1 << 20
 """How many cells of rows are worked on at once: a few megabytes, which caches hold."""
+_COUNTED = 1 << 23
+"""Tables with at most so many codes are counted, larger ones sorted."""
 _CHUNK = 1 << 17
 _STEP = 1 << 13
 """How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
@@ -146,10 +149,8 @@ def spread(table: Counts, field: Field, m: int) -> Counts:
 def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     """Count the supports of 0..d-1 by reports (u - 1) g + s with one digit, fewer than 2^31."""
     g = field.order
-    ordered = np.sort(codes)
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-    times = np.diff(np.append(first, len(ordered))).astype(np.int32)
-    rows, places = np.divmod(ordered[first], np.uint64(g))
+    distinct, times = _distinct(codes, (g - 1) * g)
+    rows, places = np.divmod(distinct, np.uint64(g))
     starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
     ends = np.append(starts[1:], len(rows))
     powers, logarithms = _cycle(field)
@@ -172,6 +173,18 @@ def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     result = np.empty(g, np.int64)
     result[0], result[powers[: g - 1]] = total[0], total[1:]
     return result[:d]
+
+
+def _distinct(codes: Codes, size: int) -> tuple[Codes, npt.NDArray[np.int32]]:
+    """Return the different codes below a size in ascending order, and how often each comes."""
+    if size <= min(_COUNTED, 64 * len(codes)):
+        counts = count_values(codes, size)[0]
+        distinct = np.flatnonzero(counts)
+        return distinct.astype(np.uint64), counts[distinct].astype(np.int32)
+    ordered = np.sort(codes)
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    times = np.diff(np.append(first, len(ordered)))
+    return ordered[first], times.astype(np.int32)
 
 
 @lru_cache(maxsize=8)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
+from deniable.kernels.effort import decoding_time
 from deniable.protocol import FINGERPRINTS, Parameters, Protocol, Reports, Tally
 from deniable.protocols.linear import LinearFamily
 from deniable.protocols.multiply_shift import MultiplyShiftFamily
@@ -111,6 +112,13 @@ class _LocalHashing(Protocol):
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return self._family.read(data, n)
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        if not isinstance(self._family, LinearFamily):
+            return float(n) * self.domain_size
+        shape = (np.array(float(x)) for x in (self._family.g, self._family.digits, 1))
+        return float(decoding_time(*shape, self.domain_size, n))
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,10 @@ class SubsetSelection(Protocol):
         members = subsets.unrank(checked.astype(np.uint64), self._table)
         return np.asarray((members == own).any(axis=1))
 
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to decode: a few steps for each value."""
+        return 5.0 * n * min(self.domain_size, self._k * self.domain_size.bit_length())
+
     def _read_statistic(self, data: memoryview, n: int) -> Counts:
         """Read counts that add up to n k: a report supports k values."""
         return Counts.decode(data, self.domain_size, 0, n, total=n * self._k)

@@ -40,6 +40,7 @@ from deniable.errors import IncompatibleTally, InvalidDocument, InvalidReport
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
 from deniable.kernels.costs import choose
+from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
 from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.affine.settings import Settings, complete
@@ -231,6 +232,11 @@ class AffineSelection(Protocol):
             return linear.decode_folded(statistic.dense(), self._field, t, d)
         codes = self._family.unfold(statistic.codes)
         return linear.decode_codes(codes, statistic.counts, self._field, t, d)
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        g, t, m = (np.array(float(x)) for x in self._settings)
+        return float(decoding_time(g, t, m, self.domain_size, n))
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         """Read counts of supports, or a table of m lines for each report."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields
+from deniable.kernels.effort import decoding_time
 from deniable.protocols.ranges import is_linear
 from deniable.protocols.selection import selection_variance
 from deniable.randomness import WORD
@@ -123,7 +124,7 @@ def _best(epsilon: float, d: int, g: int | None, t: int | None, m: int | None) -
             value=(g, t, m),
         )
     noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, d))
-    effort = decoding_time(g_, t_, m_, d)
+    effort = decoding_time(g_, t_, m_, d, TYPICAL_REPORTS)
     able = effort <= max(BUDGET, effort.min())
     good = able & (noise <= TOLERANCE * noise[able].min())
     first = np.lexsort([m_, g_, np.where(good, effort, np.inf)])[0]
@@ -161,21 +162,6 @@ def _line(d: int) -> int:
     table = _prime_powers(_LARGEST_RANGE)
     at = int(np.searchsorted(table, d))
     return int(table[at]) if at < len(table) else fields.next_prime_power(d)
-
-
-def decoding_time(g: Floats, t: Floats, m: Floats, d: int, n: int = TYPICAL_REPORTS) -> Floats:
-    """Estimate the nanoseconds that n reports take to tally and decode, on one core."""
-    lines = 60.0 * n + 6.0 * np.minimum(n, g) * g
-    codes, cells = g ** (t + 1), g**t * g / (g - 1)
-    counted = 3.0 * n + 8.0 * codes
-    folded = n * (40.0 + 6.0 * m)
-    tally = np.where(codes <= min(1 << 23, 64 * n), np.minimum(counted, folded), folded)
-    used = np.minimum(n * m, cells)
-    kept = np.ceil(d / g ** (t - 1)) / g
-    shear = (t - 1) * cells * kept * (1.5 + g * np.where(t > 2, 0.2, 1.7))
-    solve = used * (35.0 + np.ceil(d / g) * (2.0 + 14.0 / g))
-    shears = (g <= fields.LARGEST_TABLE) & (cells <= 1 << 27)
-    return np.where(t == 1, lines, tally + np.where(shears, np.minimum(shear, solve), solve))
 
 
 @lru_cache(maxsize=1)
