@@ -110,7 +110,7 @@ def test_size_is_part_of_the_specification() -> None:
 
 
 def test_sets_of_one_are_direct_encoding() -> None:
-    """k = 1 has the variance of direct encoding."""
+    """With k = 1 it has the variance of direct encoding."""
     assert float(SubsetSelection(3.0, 9, 1).variance(1)) == pytest.approx(
         float(DE(3.0, 9).variance(1))
     )

@@ -283,8 +283,8 @@ class Saving:
     def __str__(self) -> str:
         share = 100 * self.saved / self.users
         return (
-            f"{self.guideline}, which the paper's guideline takes, would need {self.users:,} people "
-            f"for that: {self.saved:,} ({share:.0f} %) saved."
+            f"{self.guideline}, which the paper's guideline takes, would need {self.users:,} "
+            f"people for that: {self.saved:,} ({share:.0f} %) saved."
         )
 
 

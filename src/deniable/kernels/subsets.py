@@ -77,7 +77,7 @@ def place_in(members: Members, places: Members, d: int) -> Members:
     # c_j - j non-members lie below the member c_j, counting from 0.
     left = places - k
     passed = ((members - order) <= left[:, None]).sum(axis=1)
-    return np.where(outside, (left + passed) % d, chosen)
+    return np.asarray(np.where(outside, (left + passed) % d, chosen))
 
 
 def shift(members: Members, distance: Members, d: int) -> Members:

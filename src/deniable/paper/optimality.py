@@ -114,8 +114,9 @@ def _draw_choice(axes: Axes, rows: Sequence[Row]) -> None:
     axes.pcolormesh(*_axes(rows), _grid(numbered, "choice"), cmap=colours, shading="nearest",
                     vmin=-0.5, vmax=len(names) - 0.5)  # fmt: skip
     patch = load("matplotlib.patches", "plot").Patch
-    axes.legend(handles=[patch(color=_COLOURS[name], label=name) for name in names],
-                fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)  # fmt: skip
+    handles = [patch(color=_COLOURS[name], label=name) for name in names]
+    axes.legend(handles=handles, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0),
+                frameon=False)  # fmt: skip
     _finish(axes, "what is recommended where\n")
 
 
@@ -144,13 +145,14 @@ def _worst(rows: Sequence[Row], column: str) -> float:
 def claims(rows: Sequence[Row]) -> list[Claim]:
     """Set the guideline of the paper beside what can be reached."""
     worst = max(rows, key=lambda row: cast("float", row["excess_before"]))
+    most = 100 * cast("float", worst["excess_before"])
     above = np.mean([cast("float", row["excess_before"]) > 0.01 for row in rows])
     better = min(cast("float", row["others"]) for row in rows)
     return [
         Claim("sec:compare", "of the protocols that the paper compares, DE or OUE/OLH is the best",
               f"no other has less than {100 * better:.1f} % of their variance; against the optimum "
-              f"they have up to {100 * cast('float', worst['excess_before']):.0f} % more (epsilon = "
-              f"{worst['epsilon']:g}, d = {worst['domain_size']}), more than 1 % at "
+              f"they have up to {most:.0f} % more (epsilon = {worst['epsilon']:g}, "
+              f"d = {worst['domain_size']}), more than 1 % at "
               f"{100 * above:.0f} % of the points, and what is recommended now at most "
               f"{100 * _worst(rows, 'excess_after'):.2f} %", better > 0.98),
     ]  # fmt: skip

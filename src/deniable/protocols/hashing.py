@@ -117,8 +117,8 @@ class _LocalHashing(Protocol):
         """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
         if not isinstance(self._family, LinearFamily):
             return float(n) * self.domain_size
-        shape = (np.array(float(x)) for x in (self._family.g, self._family.digits, 1))
-        return float(decoding_time(*shape, self.domain_size, n))
+        g, t, m = (np.array(float(x)) for x in (self._family.g, self._family.digits, 1))
+        return float(decoding_time(g, t, m, self.domain_size, n))
 
 
 @dataclass(frozen=True)

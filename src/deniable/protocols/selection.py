@@ -7,7 +7,7 @@ for most sizes no weights with w1 / w0 <= e^eps add up to 2^64. Where w0 would b
 44 less ln(kept), it is 1, and w1 = floor((2^64 - size + kept) / kept).
 
 A report that supports k of v points, and the true one with probability p*, supports any other with
-q* = (k - p*) / (v - 1) if all others are alike: on average p* + (v - 1) q* = k points are supported.
+q* = (k - p*) / (v - 1) if all others are alike, because p* + (v - 1) q* = k are supported.
 """
 
 from __future__ import annotations

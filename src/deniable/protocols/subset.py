@@ -137,7 +137,7 @@ class SubsetSelection(Protocol):
         return np.asarray((members == own).any(axis=1))
 
     def decoding_time(self, n: int) -> float:
-        """Estimate the nanoseconds that ``n`` reports take to decode: a few steps for each value."""
+        """Estimate the nanoseconds that ``n`` reports take: a few steps for each value."""
         return 5.0 * n * min(self.domain_size, self._k * self.domain_size.bit_length())
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:

@@ -17,9 +17,11 @@ from deniable.kernels.compiled.arithmetic import (
     plus,
 )
 from deniable.kernels.fields import Field
-from deniable.kernels.parallel import run_chunks
+from deniable.kernels.parallel import run_chunks, threads
 
 Codes = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.int64]
+Times = npt.NDArray[np.int32]
 Scheme = tuple[int, int, int, int]
 
 _CHUNK = 1 << 17
@@ -56,3 +58,52 @@ def _perturb(  # noqa: PLR0913, PLR0917 - tuples of arrays take Numba longer tha
         y = r // inside if r < edge else m + (r - edge) // outside
         hashed = dot(before + one, values[i], f, table)
         codes[i] = before * f[0] + plus(y, negate(hashed, f, table), f, table)
+
+
+def rotate_rows(
+    groups: tuple[Integers, Integers, Integers, Times], turns: Integers, powers: Integers, m: int
+) -> Integers:
+    """Add up the rows of window sums of a prime field, each rotated by its turn."""
+    g, count = len(powers) // 2 + 1, len(turns)
+    starts, ends = groups[0], groups[1]
+    places, times = frozen(groups[2]), frozen(groups[3])
+
+    def part(start: int, stop: int) -> Integers:
+        total = np.zeros(g, np.int64)
+        first, last, turn = (frozen(part[start:stop]) for part in (starts, ends, turns))
+        _rotate(first, last, turn, places, times, frozen(powers), m, total)
+        return total
+
+    chunk = max(1, -(-count // (4 * threads())))
+    return sum(run_chunks(part, count, chunk), np.zeros(g, np.int64))
+
+
+@kernel
+def _rotate(  # noqa: PLR0913, PLR0917 - tuples of arrays take Numba longer than arguments
+    starts: Integers,
+    ends: Integers,
+    turns: Integers,
+    places: Integers,
+    times: Times,
+    powers: Integers,
+    m: int,
+    total: Integers,
+) -> None:
+    g = len(total)
+    cells, sums = np.zeros(g, np.int32), np.zeros(g, np.int32)
+    for row in range(len(turns)):
+        for z in range(g):
+            cells[z] = 0
+        for i in range(starts[row], ends[row]):
+            cells[places[i]] = times[i]
+        window = np.int32(0)
+        for z in range(m):
+            window += cells[z]
+        for z in range(g):
+            sums[z] = window
+            ahead = z + m
+            window += cells[ahead - g if ahead >= g else ahead] - cells[z]
+        total[0] += sums[0]
+        turn = turns[row]
+        for i in range(g - 1):
+            total[i + 1] += sums[powers[turn + i]]

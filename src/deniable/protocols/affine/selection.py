@@ -47,7 +47,7 @@ from deniable.protocols.affine.settings import Settings, complete
 from deniable.protocols.linear import LinearFamily, _gather
 from deniable.protocols.selection import Places, places
 from deniable.randomness import WORD, Source, draw_words
-from deniable.statistic import Counts, Statistic, Table
+from deniable.statistic import DENSE_LIMIT, Counts, Statistic, Table
 from deniable.validation import check_domain_size, check_epsilon, smallest_unsigned
 
 _SMALL_BATCH = 1 << 14
@@ -146,10 +146,10 @@ class AffineSelection(Protocol):
         }
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
-        f, g, before = self._field, np.uint64(self._settings.g), words[:, 0] // np.uint64(self._step)
+        f, before = self._field, words[:, 0] // np.uint64(self._step)
         hashed = f.dot(before + np.uint64(1), values, self._settings.digits)
         s = f.add(self._places.draw(words[:, 1]), f.negate(hashed))
-        return (before * g + s).astype(self.report_dtype)
+        return (before * np.uint64(self._settings.g) + s).astype(self.report_dtype)
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
         """Make reports of many values on all cores, by the same map."""
@@ -199,23 +199,29 @@ class AffineSelection(Protocol):
         return n, Counts(total)
 
     def _fold(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
+        """Count the cells of the lines, in the way that costs least for so many at a time."""
+        (_, t, m), f, size = self._settings, self._field, self._settings.size
         n, table = 0, Table.from_codes(self._family.cells, np.empty(0, dtype=np.uint64))
         raw = np.zeros(0, dtype=np.int64)
-        size = self._settings.size
         for batch in _gather(batches):
             n += len(batch)
             if len(batch) > _SMALL_BATCH and size <= min(_RAW_LIMIT, 64 * len(batch)):
                 raw = count_values(batch, size)[0] + (raw if len(raw) else 0)
             else:
-                table = table + self._family.summarise(self._lines(batch))[1]
+                table = sum((self._count_lines(part) for part in self._lines(batch)), table)
         if len(raw):
-            lines = windows.spread(raw, self._field, self._settings.window)
-            table = table + Table.from_dense(
-                linear.fold_table(lines, self._field, self._settings.digits)
-            )
+            table = table + Table.from_dense(linear.fold_table(windows.spread(raw, f, m), f, t))
         return n, table
 
-    def _lines(self, batch: Reports) -> Iterator[Reports]:
+    def _count_lines(self, lines: npt.NDArray[np.uint64]) -> Table:
+        cells = self._family.cells
+        if len(lines) > _SMALL_BATCH and cells <= min(DENSE_LIMIT, 16 * len(lines)):
+            ones = np.ones(len(lines), dtype=np.int64)
+            t = self._settings.digits
+            return Table.from_dense(linear.fold_codes(lines, ones, self._field, t))
+        return Table.from_codes(cells, self._family.fold(lines))
+
+    def _lines(self, batch: Reports) -> Iterator[npt.NDArray[np.uint64]]:
         """Yield the codes of the lines of reports, not too many at once."""
         most = max(1, _EXPANDED // self._settings.window)
         for start in range(0, len(batch), most):

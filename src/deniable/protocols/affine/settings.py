@@ -34,7 +34,7 @@ _LARGEST_LINE = 1 << 16
 """The largest d for which one digit is looked at."""
 _LARGEST_RANGE = 1 << 13
 """The largest g of a table with more digits."""
-_LARGEST_POWER = 361
+_LARGEST_POWER, _TABLE = 361, fields.LARGEST_TABLE
 _TWO_DIGITS = 2_642_000
 """Below the largest g with g^3 below 2^64."""
 
@@ -166,12 +166,13 @@ def _line(d: int) -> int:
 
 @lru_cache(maxsize=1)
 def _prime_powers(limit: int) -> Floats:
-    """Return the primes up to a limit, and small powers of primes, whose fields are made at once."""
+    """Return the primes up to a limit, and the small powers of primes: fields made at once."""
     sieve = np.ones(limit + 1, np.bool_)
     sieve[:2] = False
     for p in range(2, math.isqrt(limit) + 1):
         if sieve[p]:
             sieve[p * p :: p] = False
     powers = [p**k for p in (2, 3, 5, 7, 11, 13, 17, 19) for k in range(2, 11)]
-    extra = [g for g in powers if g <= (_LARGEST_POWER if g % 2 and g % 3 else fields.LARGEST_TABLE)]
+    # The polynomials of powers of 2 and 3 are found fast, those of others only while small.
+    extra = [g for g in powers if g <= _LARGEST_POWER or (g <= _TABLE and 0 in (g % 2, g % 3))]
     return np.sort(np.concatenate([np.flatnonzero(sieve), extra])).astype(np.float64)
