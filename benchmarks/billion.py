@@ -108,9 +108,7 @@ def run(stream: Stream) -> Result:
     start = time.perf_counter()
     tally = protocol.tally(population.reports(protocol))
     tallied = time.perf_counter()
-    support = protocol._support(tally.statistic)
-    decoded = time.perf_counter()
-    estimates = protocol._estimate(support, tally.n)
+    estimates = protocol.estimate(tally)
     end = time.perf_counter()
     made = sum(population.seconds.values()) - before
     errors = np.mean((estimates.counts - population.counts) ** 2)
@@ -120,8 +118,7 @@ def run(stream: Stream) -> Result:
         "seconds": population.seconds
         | {
             "tally": tallied - start - made,
-            "decode": decoded - tallied,
-            "estimate": end - decoded,
+            "decode": end - tallied,
         },
         "total": end - begin,
         "peak_memory": peak_memory(),

@@ -1,5 +1,6 @@
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -46,10 +47,10 @@ def test_foreign_signatures_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> 
         seed: int
 
     @dataclass(frozen=True)
-    class _Impure(OUE):
-        pure = False
+    class _Settings(OUE):
+        usual_settings: ClassVar = {"bits": 8}
 
-    kinds = {"DE": DE, "More": _More, "Other": _Other, "Impure": _Impure}
+    kinds = {"DE": DE, "More": _More, "Other": _Other, "Settings": _Settings}
     monkeypatch.setattr(ranking, "discover", lambda: kinds)
     assert [option.name for option in recommend(1.0, 10).options] == ["DE"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable import BLH, DE, LH, OLH, OUE, SHE, SUE, THE, UE, OpenLH, Protocol
+from deniable import BLH, DE, LH, OLH, OUE, SHE, SUE, THE, UE, OpenLH, Protocol, Pure
 from deniable.advice.ranking import find_protocols
 
 CASES = 20_000
@@ -59,7 +59,9 @@ CHOSEN: list[tuple[Protocol, int]] = [
 def _cases() -> list[tuple[Protocol, int]]:
     """Return the chosen cases, and one of each pure protocol that is not among them."""
     chosen = {protocol.name for protocol, _ in CHOSEN}
-    return CHOSEN + [(p, 1000) for p in find_protocols(2.0, D) if p.pure and p.name not in chosen]
+    return CHOSEN + [
+        (p, 1000) for p in find_protocols(2.0, D) if isinstance(p, Pure) and p.name not in chosen
+    ]
 
 
 @pytest.mark.parametrize(("protocol", "n"), _cases(), ids=str)

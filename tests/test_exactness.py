@@ -10,10 +10,9 @@ from deniable import BLH, DE, LH, OLH, OUE, SHE, SUE, THE, UE, OpenLH, Protocol
 from deniable.protocols.histogram import UNIT, best_threshold, laplace_weights
 from deniable.randomness import (
     WORD,
+    Direct,
     Replayed,
-    direct_offset,
-    direct_weights,
-    draw_words,
+    Words,
     exponential_bounds,
     log_above,
 )
@@ -89,9 +88,10 @@ def test_laplace_table_is_complete_centred_and_within_its_ratio(epsilon: float) 
 
 def test_direct_offset_steps_exactly_at_its_weights() -> None:
     """Words below p keep the value; each further run of q words is one other value."""
-    p, q = direct_weights(1.0, 5)
-    edges = [0, p - 1, p, p + q - 1, p + q, p + 4 * q - 1]
-    offsets = direct_offset(np.array(edges, dtype=np.uint64), p, q)
+    direct = Direct.at(1.0, 5)
+    p, q = direct.p, direct.q
+    edges = np.array([0, p - 1, p, p + q - 1, p + q, p + 4 * q - 1], dtype=np.uint64)
+    offsets = direct.perturb(np.zeros(6, dtype=np.uint64), edges)
     assert p + 4 * q == WORD
     assert offsets.tolist() == [0, 0, 1, 1, 2, 4]
 
@@ -99,7 +99,7 @@ def test_direct_offset_steps_exactly_at_its_weights() -> None:
 def test_words_at_their_limit_are_redrawn_in_order() -> None:
     """A rejected word is replaced by the next one read, after all others."""
     words = np.array([[9, 1], [3, 2], [8, 0], [7, 7], [4, 4]], dtype="<u8")
-    drawn = draw_words(Replayed(words.tobytes()), 3, 2, {0: 8})
+    drawn = Words(2, {0: 8}).draw(Replayed(words.tobytes()), 3)
     assert drawn.tolist() == [[7, 1], [3, 2], [7, 0]]
 
 
@@ -116,8 +116,8 @@ def test_exponential_bounds_enclose_the_power(x: float) -> None:
 def test_uniform_hash_functions_are_exactly_uniform() -> None:
     """Every u of the linear family has the same number of words that lead to it."""
     family = OLH(0.5, 7)._family
-    limit = family.word_limits[0]
+    limit = family.words.limits[0]
     assert limit % family.functions == 0
     edges = np.array([[0, 0], [limit - 1, 0]], dtype=np.uint64)
-    reports = family.perturb(np.zeros(2, dtype=np.uint64), edges, direct_weights(0.5, 3))
-    assert reports.tolist() == [0, (family.functions - 1) * 3]
+    reports = family.perturb(np.zeros(2, dtype=np.uint64), edges, Direct.at(0.5, 3))
+    assert reports.tolist() == [0, family.size - 3]

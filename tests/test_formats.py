@@ -121,7 +121,7 @@ def test_tally_of_projection_counts_its_codes() -> None:
 def test_tally_of_rappor_counts_reports_then_bits() -> None:
     """Each cohort has its number of reports, then the ones of each of its bits."""
     protocol = RAPPOR(epsilon=4.0, bits=3, cohorts=2)
-    tally = protocol.tally(protocol.parse(bytes([1, 0b101, 1, 0b001, 0, 0b010])))
+    tally = protocol.tally(protocol.parse(bytes([1, 0b101, 1, 0b001, 0, 0b010]), 3))
     counts = np.frombuffer(tally.to_bytes()[:-32][-64:], "<i8")
     assert counts.tolist() == [1, 0, 1, 0, 2, 2, 0, 1]
 

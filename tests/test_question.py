@@ -170,7 +170,7 @@ def test_open_question_answers_for_candidates_chosen_afterwards() -> None:
     reports = question.privatize(
         ["a.example"] * 4000 + ["b.example"] * 500, np.random.default_rng(2)
     )
-    tally = Tally.from_bytes(question.tally(question.parse(reports.tobytes())).to_bytes())
+    tally = Tally.from_bytes(question.tally(question.parse(reports.tobytes(), None)).to_bytes())
     estimates = question.estimate(tally, ["a.example", "b.example", "c.example"])
     assert np.abs(estimates.counts - [4000, 500, 0]).max() < 5 * estimates.std_errors.max()
     for wrong in (None, [], ["a", "a"], "a.example"):

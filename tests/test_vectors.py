@@ -48,7 +48,7 @@ def test_the_same_bytes_make_the_same_report(name):
     for vector in read(name):
         protocol = Protocol.from_specification(vector["protocol"])
         assert protocol.report_dtype.itemsize == vector["report_bytes"]
-        assert protocol.word_count == vector["words"]
+        assert protocol.words.count == vector["words"]
         for case in vector["cases"]:
             source = Replayed(bytes.fromhex(case["random"]))
             value = np.array([int(case["value"])], dtype=np.uint64)
@@ -64,11 +64,11 @@ def test_parse_draws_the_line_where_the_vectors_do(name):
     for vector in read(name):
         protocol = Protocol.from_specification(vector["protocol"])
         for case in vector["accepted"]:
-            protocol.parse(bytes.fromhex(case["report"]))
+            protocol.parse(bytes.fromhex(case["report"]), None)
         assert vector["malformed"]
         for case in vector["malformed"]:
             with pytest.raises(InvalidReport):
-                protocol.parse(bytes.fromhex(case["report"]))
+                protocol.parse(bytes.fromhex(case["report"]), None)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +83,7 @@ def test_the_edges_are_covered(name):
         }
         assert {0, WORD - 1} <= words
         longest = max(len(case["random"]) // 16 for case in vector["cases"])
-        assert longest == protocol.word_count + (2 if protocol.word_limits else 0)
+        assert longest == protocol.words.count + (2 if protocol.words.limits else 0)
         weights = vector["protocol"].get("weights", {})
         for weight in (int(weights[key]) for key in ("p", "q") if key in weights):
             assert {weight - 1, weight} <= words

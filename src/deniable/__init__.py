@@ -9,9 +9,12 @@ Names are loaded when they are first used, so that a command line's help waits f
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from deniable.version import __version__
+
 if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
+    from deniable.candidates import fingerprint, fingerprints
     from deniable.errors import (
         DeniableError,
         IncompatibleTally,
@@ -20,19 +23,19 @@ if TYPE_CHECKING:
         InvalidReport,
         OutOfDomain,
     )
-    from deniable.estimates import Estimates
+    from deniable.estimates import Estimates, Provenance
     from deniable.kernels.parallel import set_threads, threads
-    from deniable.protocol import Parameters, Protocol, Tally
-    from deniable.protocols.basic_rappor import BasicRAPPOR
+    from deniable.mechanism import Mechanism
+    from deniable.protocol import Protocol
     from deniable.protocols.direct import DE, GRR
-    from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint, fingerprints
+    from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
     from deniable.protocols.histogram import SHE, THE
     from deniable.protocols.projection import RandomMatrixProjection
-    from deniable.protocols.rappor import RAPPOR
+    from deniable.protocols.rappor import RAPPOR, BasicRAPPOR
     from deniable.protocols.unary import OUE, SUE, UE
+    from deniable.pure import Closed, Open, Parameters, Pure
     from deniable.question import Question
-
-__version__ = "0.1.0"
+    from deniable.tally import Accumulator, Tally
 
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),
@@ -45,18 +48,17 @@ _HOMES = {
         "InvalidReport",
         "OutOfDomain",
     ),
-    "deniable.estimates": ("Estimates",),
+    "deniable.candidates": ("fingerprint", "fingerprints"),
+    "deniable.estimates": ("Estimates", "Provenance"),
     "deniable.kernels.parallel": ("set_threads", "threads"),
-    "deniable.protocol": ("Parameters", "Protocol", "Tally"),
-    "deniable.protocols.basic_rappor": ("BasicRAPPOR",),
-    "deniable.protocols.direct": ("DE", "GRR"),
-    "deniable.protocols.hashing": ("BLH", "LH", "OLH", "OpenLH", "fingerprint", "fingerprints"),
-    "deniable.protocols.histogram": ("SHE", "THE"),
-    "deniable.protocols.projection": ("RandomMatrixProjection",),
-    "deniable.protocols.rappor": ("RAPPOR",),
-    "deniable.protocols.unary": ("OUE", "SUE", "UE"),
+    "deniable.mechanism": ("Mechanism",),
+    "deniable.protocol": ("Protocol",),
+    "deniable.protocols.direct": ("GRR",),
+    "deniable.pure": ("Closed", "Open", "Parameters", "Pure"),
     "deniable.question": ("Question",),
+    "deniable.tally": ("Accumulator", "Tally"),
 }
+"""Where names live; protocols are found by themselves."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -71,21 +73,28 @@ __all__ = [
     "SUE",
     "THE",
     "UE",
+    "Accumulator",
     "Audit",
     "BasicRAPPOR",
+    "Closed",
     "DeniableError",
     "Estimates",
     "IncompatibleTally",
     "InvalidDocument",
     "InvalidParameter",
     "InvalidReport",
+    "Mechanism",
+    "Open",
     "OpenLH",
     "OutOfDomain",
     "Parameters",
     "Protocol",
+    "Provenance",
+    "Pure",
     "Question",
     "RandomMatrixProjection",
     "Tally",
+    "__version__",
     "audit",
     "fingerprint",
     "fingerprints",
@@ -98,14 +107,19 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
+    if name.startswith("_"):  # what Python itself looks for, such as __path__
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
-    import_module("deniable.protocols")  # a tally or a question may be of any of them
-    value: object = getattr(import_module(home), name)
+    home = _HOME_OF.get(name)
+    if home is None and not name[0].isupper():  # no protocol; perhaps a module of ours
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    protocols = import_module("deniable.protocols")  # a tally or a question may be of any of them
+    value: object = None if home is None else getattr(import_module(home), name)
+    value = value or protocols.discover().get(name)
+    if value is None:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return list(__all__)

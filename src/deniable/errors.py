@@ -15,6 +15,10 @@ carries what came as ``value``.
 
 from __future__ import annotations
 
+from typing import Self
+
+_LONGEST = 80
+
 
 class DeniableError(Exception):
     """The base of all errors of this package; ``value`` is what gave offence."""
@@ -22,6 +26,18 @@ class DeniableError(Exception):
     def __init__(self, message: str, *, value: object = None) -> None:
         super().__init__(message)
         self.value = value
+
+    @classmethod
+    def expected(cls, what: str, got: object, remedy: str = "", *, came: str | None = None) -> Self:
+        """Compose an error from what was expected, what came and what to do.
+
+        ``came`` says in words what came, where ``got`` itself would not tell.
+
+        >>> str(InvalidParameter.expected("a fruit", "brick", "eat something else"))
+        "expected a fruit, got 'brick'; eat something else"
+        """
+        shown = brief(got) if came is None else came
+        return cls(f"expected {what}, got {shown}{remedy and '; '}{remedy}", value=got)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep ``value`` when the error crosses a process boundary."""
@@ -46,6 +62,19 @@ class InvalidDocument(DeniableError, ValueError):
 
 class IncompatibleTally(DeniableError, ValueError):
     """A tally that belongs to another protocol or question."""
+
+
+def brief(value: object) -> str:
+    """Return what came as an error shows it: in one short line, however long it is.
+
+    >>> brief("kiwi"), brief(10**10_000)
+    ("'kiwi'", 'an integer of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write so many digits
+        return f"an {'integer' if isinstance(value, int) else 'object'} of thousands of digits"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _rebuild(kind: type[DeniableError], message: str, value: object) -> DeniableError:

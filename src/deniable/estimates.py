@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from deniable import presentation
 from deniable.binomial import upper_quantile
-from deniable.errors import InvalidParameter, OutOfDomain
-from deniable.validation import brief
+from deniable.errors import InvalidParameter, OutOfDomain, brief
+from deniable.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where estimates come from: the protocol, the question if there is one, and the version."""
+
+    protocol: str
+    epsilon: float
+    question: str | None = None
+    digest: str | None = None
+    version: str = __version__
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,6 +69,7 @@ class Estimates:
     unbiased: npt.NDArray[np.float64] | None = None
     variance_slope: float | None = None
     chance: float | None = None
+    provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 from deniable.errors import DeniableError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 
 def load(module: str, extra: str) -> ModuleType:

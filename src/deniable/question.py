@@ -7,21 +7,34 @@ so that a client and a server with different parameters can never be mixed.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+import deniable.protocols  # noqa: F401 - a question may be of any of them
+from deniable.candidates import fingerprints
 from deniable.documents import canonical_json, encodes, parse_json
-from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, OutOfDomain
-from deniable.estimates import Estimates
-from deniable.protocol import Protocol, Reports, Tally
-from deniable.protocols.hashing import fingerprints
-from deniable.randomness import Source
-from deniable.validation import brief
+from deniable.errors import (
+    IncompatibleTally,
+    InvalidDocument,
+    InvalidParameter,
+    OutOfDomain,
+    brief,
+)
+from deniable.protocol import Protocol, batches_of
+from deniable.pure import Closed
+from deniable.tally import Accumulator, Tally
+
+if TYPE_CHECKING:
+    from deniable.estimates import Estimates
+    from deniable.mechanism import Reports
+    from deniable.randomness import Source
 
 _FORMAT = "deniable-question"
 _VERSION = 1
@@ -87,8 +100,7 @@ class Question:
                     value=label,
                 )
         if len(set(result)) != len(result):
-            seen: set[str] = set()
-            twice = next(x for x in result if x in seen or seen.add(x))  # type: ignore[func-returns-value]
+            twice = Counter(result).most_common(1)[0][0]
             raise InvalidParameter(
                 f"expected each label once, got {twice[:80]!r} more than once; drop the repeats",
                 value=twice,
@@ -96,18 +108,23 @@ class Question:
         return tuple(str(label) for label in result)
 
     def _check_openness(self) -> None:
-        if self.protocol.is_open != (self.labels is None):
-            raise InvalidParameter(
-                "expected labels for a closed protocol and none for an open one, got "
-                f"{self.protocol.name} with {'no ' if self.labels is None else ''}labels; "
+        closed = isinstance(self.protocol, Closed)
+        if closed != (self.labels is not None):
+            raise InvalidParameter.expected(
+                "labels for a closed protocol and none for an open one",
+                self.protocol,
                 "an open question takes OpenLH or RAPPOR",
-                value=self.protocol,
+                came=f"{self.protocol.name} with {'no ' if self.labels is None else ''}labels",
             )
-        if self.labels is not None and len(self.labels) != self.protocol.domain_size:
-            raise InvalidParameter(
-                f"expected {self.protocol.domain_size} labels, one for each value of the protocol, "
-                f"got {len(self.labels)}; make the protocol with domain_size={len(self.labels)}",
-                value=len(self.labels),
+        if (
+            self.labels is not None
+            and isinstance(self.protocol, Closed)
+            and len(self.labels) != self.protocol.domain_size
+        ):
+            raise InvalidParameter.expected(
+                f"{self.protocol.domain_size} labels, one for each value of the protocol",
+                len(self.labels),
+                f"make the protocol with domain_size={len(self.labels)}",
             )
         if self.labels is None and self.other is not None:
             raise InvalidParameter(
@@ -201,32 +218,51 @@ class Question:
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
     ) -> Reports:
         """Turn each answer into a deniable report."""
-        return self.protocol.privatize(self.values(answers), rng)
+        return self.protocol._randomise(self.values(answers), rng)
 
-    def parse(self, data: bytes) -> Reports:
-        """Turn untrusted bytes into reports."""
-        return self.protocol.parse(data)
+    def parse(self, data: bytes, count: int | None = 1) -> Reports:
+        """Turn untrusted bytes into exactly ``count`` reports, or with None into any number."""
+        return self.protocol.parse(data, count)
+
+    def accumulator(self) -> Accumulator:
+        """Return an empty accumulator whose tallies remember the question."""
+        return Accumulator(self.protocol, self.digest)
 
     def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
         """Sum up reports; the tally remembers the question."""
-        return replace(self.protocol.tally(reports), question=self.digest)
+        accumulator = self.accumulator()
+        for batch in batches_of(reports):
+            accumulator.add(batch)
+        return accumulator.tally()
 
-    def estimate(self, tally: Tally, candidates: Sequence[str] | None = None) -> Estimates:
-        """Estimate how many people gave each answer; an open question needs ``candidates``."""
+    def estimate(
+        self,
+        tally: Tally,
+        candidates: Sequence[str] | None = None,
+        *,
+        people: int | None = None,
+    ) -> Estimates:
+        """Estimate how many people gave each answer; an open question needs ``candidates``.
+
+        Of a closed question ``candidates`` are some of the labels. ``people`` is for protocols
+        that memoise: how many people sent the reports.
+        """
         if isinstance(tally, Tally) and tally.question not in (None, self.digest):
-            raise IncompatibleTally(
-                f"expected a tally of the question {self.digest}, got one of {tally.question}",
-                value=tally.question,
+            raise IncompatibleTally.expected(
+                f"a tally of the question {self.digest}",
+                tally.question,
+                "estimate with the question that it was collected for",
+                came=f"one of {tally.question}",
             )
-        if self.protocol.is_open:
-            if candidates is None:
-                raise InvalidParameter(
-                    "expected candidates, since the question is open; list the answers to count",
-                    value=None,
-                )
-            return self.protocol.estimate(tally, candidates)  # type: ignore[call-arg]  # as open ones do
-        found = replace(self.protocol.estimate(tally), labels=self.labels)
-        return found if candidates is None else found.select(candidates)
+        among = None if self.labels is not None else candidates
+        found = self.protocol.estimate(tally, among, people=people)
+        if found.provenance is not None:
+            source = replace(found.provenance, question=self.name, digest=self.digest)
+            found = replace(found, provenance=source)
+        if self.labels is None:
+            return found
+        named = replace(found, labels=self.labels)
+        return named if candidates is None else named.select(candidates)
 
 
 def _listed(answers: Iterable[object]) -> list[str]:

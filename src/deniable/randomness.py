@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 WORD = 1 << 64
 _CONTEXT = Context(prec=80)
@@ -111,27 +115,63 @@ def open_source(rng: np.random.Generator | Source | None) -> Source:
     )
 
 
-def draw_words(
-    source: Source, rows: int, count: int, limits: Mapping[int, int]
-) -> npt.NDArray[np.uint64]:
-    """Draw ``rows`` rows of ``count`` words; ``limits`` bounds those that must stay below 2^64.
+@dataclass(frozen=True)
+class Words:
+    """The random words that one report takes.
 
-    All words are read first, row by row; then words at or above their limit are replaced, in the
-    same order, by the next words read, until none is left.
+    ``limits`` bounds those that must be uniform below less than 2^64, by position; ``public`` are
+    the positions of words that a report shows as they are, such as a hash function.
     """
-    words = source.bytes(8 * rows * count).view("<u8").reshape(rows, count)
-    if not limits:
+
+    count: int = 1
+    limits: Mapping[int, int] = field(default_factory=dict)
+    public: tuple[int, ...] = ()
+
+    def draw(self, source: Source, rows: int) -> npt.NDArray[np.uint64]:
+        """Draw the words of so many reports, a row for each.
+
+        All words are read first, row by row; then words at or above their limit are replaced, in
+        the same order, by the next words read, until none is left.
+        """
+        words = source.bytes(8 * rows * self.count).view("<u8").reshape(rows, self.count)
+        if not self.limits:
+            return words
+        columns = np.array(sorted(self.limits))
+        bounds = np.array([self.limits[j] for j in sorted(self.limits)], dtype=np.uint64)
+        rejected = words[:, columns] >= bounds
+        if rejected.any():
+            words = words.copy()
+            while rejected.any():
+                hits, which = np.nonzero(rejected)
+                words[hits, columns[which]] = source.bytes(8 * len(hits)).view("<u8")
+                rejected = words[:, columns] >= bounds
         return words
-    columns = np.array(sorted(limits))
-    bounds = np.array([limits[j] for j in sorted(limits)], dtype=np.uint64)
-    rejected = words[:, columns] >= bounds
-    if rejected.any():
-        words = words.copy()
-        while rejected.any():
-            hits, which = np.nonzero(rejected)
-            words[hits, columns[which]] = source.bytes(8 * len(hits)).view("<u8")
-            rejected = words[:, columns] >= bounds
-    return words
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """A uniform integer below ``size`` from one word: its leading part, after rejection.
+
+    >>> Uniform(10).of(np.array([0, 2**64 - 7], dtype=np.uint64))
+    array([0, 9], dtype=uint64)
+    """
+
+    size: int
+
+    @cached_property
+    def step(self) -> int:
+        """How many words stand for each integer."""
+        return WORD // self.size
+
+    @property
+    def limits(self) -> dict[int, int]:
+        """The limit of a first word that is drawn for this; a power of two needs none."""
+        limit = self.step * self.size
+        return {0: limit} if limit < WORD else {}
+
+    def of(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return the integer that each word, below the limit, stands for."""
+        return words // np.uint64(self.step) if self.size > 1 else np.zeros_like(words)
 
 
 def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:
@@ -163,34 +203,63 @@ def log_above(ratio: Fraction) -> float:
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def direct_weights(epsilon: float, size: int) -> tuple[int, int]:
-    """Return the weights (p, q) of direct encoding over ``size`` values: p + (size - 1) q = 2^64.
+@dataclass(frozen=True)
+class Weights:
+    """Two probabilities p > q, as integers over 2^64."""
 
-    Rounding q up keeps p / q at or below e^epsilon.
+    p: int
+    q: int
 
-    >>> p, q = direct_weights(1.0, 2)
-    >>> p + q == 2**64, round(p / q, 12)
+    @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """The probabilities, exactly."""
+        return Fraction(self.p, WORD), Fraction(self.q, WORD)
+
+    @property
+    def ratio(self) -> Fraction:
+        """P / q, exactly."""
+        return Fraction(self.p, self.q)
+
+    def document(self) -> dict[str, object]:
+        """Return the weights as a specification has them: strings, since JSON numbers may round."""
+        return {"weights": {"p": str(self.p), "q": str(self.q)}}
+
+
+@dataclass(frozen=True)
+class Direct(Weights):
+    """Direct encoding over ``size`` values: the true one with weight p, each other with weight q.
+
+    p + (size - 1) q = 2^64, and rounding q up keeps p / q at or below e^epsilon.
+
+    >>> direct = Direct.at(1.0, 2)
+    >>> direct.p + direct.q == 2**64, round(direct.p / direct.q, 12)
     (True, 2.718281828459)
     """
-    low, _ = exponential_bounds(epsilon)
-    q = math.ceil(WORD / (low + size - 1))
-    p = WORD - (size - 1) * q
-    if p <= q:
-        raise InvalidParameter(
-            f"expected an epsilon that 64-bit probabilities can express over {size} values, got "
-            f"{epsilon!r}: the true answer would be no likelier than any other; "
-            "use a larger epsilon or local hashing (OLH)",
-            value=epsilon,
-        )
-    return p, q
 
+    size: int
 
-def direct_offset(
-    words: npt.NDArray[np.uint64], p_weight: int, q_weight: int
-) -> npt.NDArray[np.uint64]:
-    """Return 0 with weight p, and each of 1, 2, ... with weight q, from one word each.
+    @classmethod
+    def at(cls, epsilon: float, size: int) -> Self:
+        """Return the weights at ``epsilon``, or say that 64 bits cannot express them."""
+        low, _ = exponential_bounds(epsilon)
+        q = math.ceil(WORD / (low + size - 1))
+        p = WORD - (size - 1) * q
+        if p <= q:
+            raise InvalidParameter.expected(
+                f"an epsilon that 64-bit probabilities can express over {size} values",
+                epsilon,
+                "use a larger epsilon or local hashing (OLH)",
+                came=f"{epsilon!r}: the true answer would be no likelier than any other",
+            )
+        return cls(p, q, size)
 
-    Arithmetic takes the place of a branch, so that the work tells nothing.
-    """
-    p, q = np.uint64(p_weight), np.uint64(q_weight)
-    return (words >= p) * ((words - p) // q + np.uint64(1))
+    def perturb(
+        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
+    ) -> npt.NDArray[np.uint64]:
+        """Return (v + k) mod size, k being 0 with weight p and each other with weight q.
+
+        Arithmetic takes the place of branches, so that the work tells nothing.
+        """
+        p, q, size = np.uint64(self.p), np.uint64(self.q), np.uint64(self.size)
+        shifted = values + (words >= p) * ((words - p) // q + np.uint64(1))
+        return shifted - size * (shifted >= size)

@@ -4,87 +4,90 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from fractions import Fraction
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
+from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain, brief
 
-_MAX_EPSILON = 100.0
-_MAX_DOMAIN = (1 << 31) - 1
+MAX_EPSILON = 100.0
+MAX_DOMAIN = (1 << 31) - 1
 _MAX_PEOPLE = 10**300
-_LONGEST = 80
+
+
+def check_whole(name: str, value: object, least: int, most: int, remedy: str = "") -> int:
+    """Return a whole number from ``least`` to ``most`` as an int, or say what is wrong with it.
+
+    >>> check_whole("g", np.int64(3), 2, 10)
+    3
+    """
+    result = None
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool | np.bool_):
+        try:
+            result = operator.index(value)
+        except TypeError:  # an array of several numbers
+            result = None
+    if result is None or not least <= result <= most:
+        limits = f"of at least {least}" if most >= _MAX_PEOPLE else f"from {least} to {most}"
+        raise InvalidParameter.expected(f"{name} as a whole number {limits}", value, remedy)
+    return result
+
+
+def check_positive(name: str, value: object) -> int:
+    """Return a whole number of at least 1, or say what is wrong with it."""
+    return check_whole(name, value, 1, _MAX_PEOPLE)
+
+
+def check_number(name: str, value: object, remedy: str = "") -> float:
+    """Return a number as a float, infinite where none holds it, or say that it is none."""
+    kinds = int | float | Fraction | np.floating | np.integer
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise InvalidParameter.expected(f"{name} as a number", value, remedy)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def check_probability(name: str, value: object, remedy: str = "") -> float:
+    """Return a probability as a float, or say what is wrong with it."""
+    result = check_number(name, value, remedy)
+    if not 0 < result < 1:
+        raise InvalidParameter.expected(f"{name} between 0 and 1, both excluded", value, remedy)
+    return result
 
 
 def check_epsilon(epsilon: object) -> float:
     """Return epsilon as a float, or say what is wrong with it."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.floating | np.integer):
-        raise InvalidParameter(
-            f"expected epsilon as a number, got {brief(epsilon)}; 1 or 2 is usual", value=epsilon
-        )
-    try:
-        result = float(epsilon)
-    except OverflowError:  # an integer that no float holds
-        result = math.inf
-    if not 0 < result <= _MAX_EPSILON:
-        raise InvalidParameter(
-            f"expected epsilon above 0 and at most {_MAX_EPSILON:g}, got {brief(epsilon)}; "
+    result = check_number("epsilon", epsilon, "1 or 2 is usual")
+    if not 0 < result <= MAX_EPSILON:
+        raise InvalidParameter.expected(
+            f"epsilon above 0 and at most {MAX_EPSILON:g}",
+            epsilon,
             "1 or 2 is usual, and beyond 20 a report hides next to nothing",
-            value=epsilon,
         )
     return result
 
 
 def check_domain_size(domain_size: object) -> int:
     """Return the domain size as an int, or say what is wrong with it."""
-    try:
-        result = operator.index(domain_size)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = 0
-    if isinstance(domain_size, bool | np.bool_) or not 2 <= result <= _MAX_DOMAIN:
-        remedy = "needs at least two answers" if result < 2 else "with more answers can be open"
-        raise InvalidParameter(
-            f"expected a whole number of values from 2 to {_MAX_DOMAIN}, got {brief(domain_size)}; "
-            f"a question {remedy}",
-            value=domain_size,
-        )
-    return result
-
-
-def brief(value: object) -> str:
-    """Return what came as an error shows it: in one short line, however long it is.
-
-    >>> brief("kiwi"), brief(10**10_000)
-    ("'kiwi'", 'an integer of thousands of digits')
-    """
-    try:
-        text = repr(value)
-    except ValueError:  # Python refuses to write so many digits
-        return f"an {'integer' if isinstance(value, int) else 'object'} of thousands of digits"
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
-    """Return the narrowest little-endian unsigned type that holds ``largest``.
-
-    >>> smallest_unsigned(255), smallest_unsigned(256)
-    (dtype('uint8'), dtype('uint16'))
-    """
-    for code in ("<u1", "<u2", "<u4"):
-        if largest < 1 << (8 * np.dtype(code).itemsize):
-            return np.dtype(code)
-    return np.dtype("<u8")
+    many = isinstance(domain_size, int) and domain_size > MAX_DOMAIN
+    remedy = "with more answers can be open" if many else "needs at least two answers"
+    name = "the number of values, domain_size,"
+    return check_whole(name, domain_size, 2, MAX_DOMAIN, f"a question {remedy}")
 
 
 def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint64]:
     """Return values of a domain as an array, or name the first that is none."""
     array = _array_of(values)
     if array.ndim != 1:
-        raise InvalidParameter(
-            f"expected a one-dimensional list or array of values, got {array.ndim} "
-            "dimensions; for a single answer pass a list of one",
-            value=array.shape,
+        raise InvalidParameter.expected(
+            "a one-dimensional list or array of values",
+            array.shape,
+            "for a single answer pass a list of one",
+            came=f"{array.ndim} dimensions",
         )
     if array.size == 0:
         return np.empty(0, dtype=np.uint64)
@@ -93,17 +96,19 @@ def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint
     elif array.dtype.kind in "iu":
         wrong = (array < 0) | (array > domain_size - 1)
     else:
-        raise InvalidParameter(
-            f"expected whole numbers from 0 to {domain_size - 1}, got {array.dtype} "
-            f"such as {array[0]!r}; map answers to values with a Question",
-            value=array[0],
+        raise InvalidParameter.expected(
+            f"whole numbers from 0 to {domain_size - 1}",
+            array[0],
+            "map answers to values with a Question",
+            came=f"{array.dtype} such as {array[0]!r}",
         )
     if wrong.any():
         position = int(np.argmax(wrong))
-        raise OutOfDomain(
-            f"expected values from 0 to {domain_size - 1}, got {array[position]} at position "
-            f"{position}; map answers to values with a Question",
-            value=int(array[position]),
+        raise OutOfDomain.expected(
+            f"values from 0 to {domain_size - 1}",
+            int(array[position]),
+            "map answers to values with a Question",
+            came=f"{brief(int(array[position]))} at position {position}",
         )
     return array.astype(np.uint64)
 
@@ -112,18 +117,19 @@ def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     # Only a subclass can be masked; asking np.ma about a plain array would have to import it.
     subclass = isinstance(values, np.ndarray) and type(values) is not np.ndarray
     if subclass and np.ma.is_masked(values):
-        raise InvalidParameter(
-            "expected a value for everybody, got masked ones; leave out people without an answer, "
-            "for example with values.compressed()",
-            value=values,
+        raise InvalidParameter.expected(
+            "a value for everybody",
+            values,
+            "leave out people without an answer, for example with values.compressed()",
+            came="masked ones",
         )
     try:
         return np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InvalidParameter(
-            f"expected a one-dimensional list or array of values, got {brief(values)}; "
+        raise InvalidParameter.expected(
+            "a one-dimensional list or array of values",
+            values,
             "for a single answer pass a list of one",
-            value=values,
         ) from error
 
 
@@ -139,27 +145,42 @@ def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> np
     ):
         return np.asarray(reports)
     came = getattr(reports, "dtype", type(reports).__name__)
-    raise InvalidReport(
-        f"expected an array of {name} reports, {base} of shape (n, *{shape}), got {came} of shape "
-        f"{reports.shape if isinstance(reports, np.ndarray) else '-'}; use privatize or parse to "
-        "make it",
-        value=came,
+    size = reports.shape if isinstance(reports, np.ndarray) else "-"
+    raise InvalidReport.expected(
+        f"an array of {name} reports, {base} of shape (n, *{shape})",
+        came,
+        "use privatize or parse to make it",
+        came=f"{came} of shape {size}",
     )
+
+
+def check_below(what: str, largest: int, limit: int) -> None:
+    """Refuse reports that hold a number which no client of the question can have sent."""
+    if largest >= limit:
+        raise InvalidReport.expected(
+            f"{what} below {limit}", largest, "check that the sender answers the same question"
+        )
+
+
+def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
+    """Refuse packed rows of ``bits`` bits whose last byte has others set."""
+    unused = -bits % 8
+    if unused and np.any(rows[:, -1] >> (8 - unused)):
+        raise InvalidReport.expected(
+            f"the last {unused} bits of each report to be zero",
+            unused,
+            "check that the sender answers the same question",
+            came="others",
+        )
 
 
 def check_shares(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return shares of ``n`` people as an array, or say what is impossible about them."""
-    if not (isinstance(n, int | np.integer) and 0 <= n <= _MAX_PEOPLE):
-        raise InvalidParameter(
-            f"expected a whole number of people, 0 or more, got {brief(n)}", value=n
-        )
+    check_whole("the number of people", n, 0, _MAX_PEOPLE)
     try:
         share = np.asarray(frequency, dtype=np.float64)
     except (TypeError, ValueError):
         share = np.array(math.nan)
     if not np.all((share >= 0) & (share <= 1)):
-        raise InvalidParameter(
-            f"expected frequencies from 0 to 1, got {brief(frequency)}; divide counts by n",
-            value=frequency,
-        )
+        raise InvalidParameter.expected("frequencies from 0 to 1", frequency, "divide counts by n")
     return share

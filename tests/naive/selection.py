@@ -25,7 +25,7 @@ def affine_report(value, words, shape, weights):
     """Return the code of the report that two words make of a value; shape is (field, t, m)."""
     (field, t, m), (inside, outside) = shape, weights
     g, functions = field.order, field.order**t - 1
-    u = 1 + words[0] // min(2**64 // functions, 2**64 - 1)
+    u = 1 + words[0] // (2**64 // functions)
     y = place(words[1], m, inside, outside)
     return (u - 1) * g + subtract(y, naive.dot(u, value, t, field), field)
 

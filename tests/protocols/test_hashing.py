@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from deniable import BLH, LH, OLH, DeniableError, InvalidParameter, OpenLH, fingerprints
-from deniable.protocols.linear import LinearFamily
-from deniable.protocols.multiply_shift import MultiplyShiftFamily
-from deniable.protocols.ranges import (
+from deniable.protocols.hashing.linear import LinearFamily
+from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
+from deniable.protocols.hashing.ranges import (
     best_integer,
     best_prime_power,
     digits,
@@ -19,6 +19,7 @@ from deniable.protocols.ranges import (
     hashing_variance,
     is_linear,
 )
+from deniable.randomness import Direct
 
 
 @pytest.mark.parametrize("g", [2, 3, 6, 10, 53])
@@ -30,9 +31,9 @@ def test_multiply_shift_collides_as_often_as_it_says(g: int) -> None:
     collision = float(family.collision)
     for x, y in [(0, 1), (1, 2), (0, 2**32), (5, 2**63 + 5), (2**64 - 1, 2**64 - 2), (123, 456)]:
         hashed = [
-            family.perturb(np.full(len(words), key, dtype=np.uint64), words, (2**64 - g + 1, 1))[
-                "y"
-            ]
+            family.perturb(
+                np.full(len(words), key, dtype=np.uint64), words, Direct(2**64 - g + 1, 1, g)
+            )["y"]
             for key in (x, y)
         ]
         rate = np.mean(hashed[0] == hashed[1])

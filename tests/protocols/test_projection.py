@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable import BLH, InvalidParameter, InvalidReport, RandomMatrixProjection
+from deniable import tally as tally_module
 from deniable.auditing import output_law
 from deniable.kernels import rows as kernel
-from deniable.protocols import linear
 from deniable.statistic import Table
 from tests.protocols.test_rappor import word
 
@@ -54,10 +54,10 @@ def test_many_batches_are_merged_in_little_work(monkeypatch: pytest.MonkeyPatch)
     handled, add = [], Table.__add__
 
     def counted(self: Table, other: Table) -> Table:
-        handled.append(len(self.codes) + len(other.codes))
+        handled.append(self.used + other.used)
         return add(self, other)
 
-    monkeypatch.setattr(linear, "_GATHERED", 2)
+    monkeypatch.setattr(tally_module, "_MOST_WAITING", 2)
     monkeypatch.setattr(Table, "__add__", counted)
     tally = protocol.tally(reports[i : i + 1] for i in range(len(reports)))
     assert len(handled) > 2000
@@ -119,7 +119,7 @@ def test_shared_rows_cost_what_is_stated(rows: int) -> None:
 def test_malformed_codes_are_refused() -> None:
     """Rows that do not exist do not enter."""
     protocol = RandomMatrixProjection(1.0, 4, rows=5)
-    assert len(protocol.parse(bytes(range(10)))) == 10
+    assert len(protocol.parse(bytes(range(10)), None)) == 10
     with pytest.raises(InvalidReport, match="below 10"):
         protocol.parse(b"\x0a")
 

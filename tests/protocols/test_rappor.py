@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from deniable import RAPPOR, BasicRAPPOR, DeniableError, InvalidParameter, InvalidReport, Tally
+from deniable.progress import listening
 from deniable.statistic import Counts
 
 WORD = 1 << 64
@@ -140,9 +141,8 @@ def test_selection_finds_the_frequent_among_many_candidates() -> None:
     held[::512] = np.linspace(20_000, 60_000, 10)
     tally = protocol.simulate_tally(held, np.random.default_rng(5))
     steps: list[tuple[int, int]] = []
-    found = protocol.estimate(
-        tally, np.arange(5120, dtype=np.uint64), lambda done, total: steps.append((done, total))
-    )
+    with listening(lambda done, total: steps.append((done, total))):
+        found = protocol.estimate(tally, np.arange(5120, dtype=np.uint64))
     assert found.significant()[::512].all()
     assert found.significant().sum() <= 12
     others = (found.counts / found.std_errors)[held == 0]

@@ -189,6 +189,6 @@ def test_secrets_of_the_standard_library_will_do() -> None:
 def test_longitudinal_guarantee_takes_whole_numbers_of_reports(reports) -> None:
     """There is no privacy loss of minus one report, nor of one and a half."""
     for protocol in (BasicRAPPOR(32, 0.5, 0.75, 0.25), BasicRAPPOR(32, 0.5)):
-        with pytest.raises(InvalidParameter, match="whole number of reports"):
+        with pytest.raises(InvalidParameter, match="number of reports as a whole number"):
             protocol.epsilon_after(reports)
         assert protocol.epsilon_after(np.int64(1)) == protocol.epsilon

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import DE, InvalidParameter
+from deniable import DE, InvalidParameter, Protocol
 from deniable.kernels import compilation, subsets
-from deniable.protocol import Protocol
 from deniable.protocols.subset import SubsetSelection, best_size
 from deniable.randomness import WORD, Replayed
 from tests.naive import selection as naive
@@ -35,7 +34,7 @@ def test_the_law_is_that_of_subset_selection(d: int, k: int) -> None:
     inside, outside = protocol._places.inside, protocol._places.outside
     weights = [inside] * k + [outside] * (d - k)
     every = math.comb(d, k)
-    sets = np.arange(every, dtype=np.uint64) * np.uint64(protocol._step)
+    sets = np.arange(every, dtype=np.uint64) * np.uint64(protocol._subset.step)
     edges = np.array([sum(weights[:y]) for y in range(d)], dtype=np.uint64)
     words = np.stack([part.ravel() for part in np.meshgrid(sets, edges, indexing="ij")], axis=1)
     members = naive.all_subsets(d, k)
@@ -57,7 +56,7 @@ def test_the_law_is_that_of_subset_selection(d: int, k: int) -> None:
 def test_reports_are_those_of_the_twin(shape: tuple[int, int], data: st.DataObject) -> None:
     """The same words make the same reports as the definition, one by one and in bulk."""
     protocol = SubsetSelection(1.0, *shape)
-    limits = protocol.word_limits
+    limits = protocol.words.limits
     word = [st.integers(0, limits.get(i, WORD) - 1) for i in (0, 1)]
     rows = data.draw(st.lists(st.tuples(st.integers(0, shape[0] - 1), *word), max_size=10))
     values = np.array([v for v, *_ in rows], np.uint64)

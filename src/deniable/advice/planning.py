@@ -7,13 +7,11 @@ gives whatever people will answer (see ``ranking``).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from deniable.advice.ranking import (
-    check_positive,
     find_protocols,
     in_bytes,
     mean_variance,
@@ -22,10 +20,12 @@ from deniable.advice.ranking import (
     variance,
 )
 from deniable.errors import InvalidParameter
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.validation import check_domain_size, check_epsilon, check_positive
 
 if TYPE_CHECKING:
-    from deniable.protocol import Protocol
+    from collections.abc import Callable
+
+    from deniable.pure import Closed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 """Between these an epsilon is looked for; beyond 10 a report hides next to nothing."""
@@ -49,7 +49,7 @@ class Plan:
     epsilon: float
     error: float
     significant: float | None
-    protocol: Protocol
+    protocol: Closed
     reachable: bool
     explanation: str
 
@@ -111,13 +111,13 @@ class _Goal:
     target: float
     significance: bool
 
-    def reached(self, protocol: Protocol, users: int) -> float:
+    def reached(self, protocol: Closed, users: int) -> float:
         """Return the value that ``users`` people reach."""
         if not self.significance:
             return std_error(protocol, users)
         return _detectable(protocol, users) or math.inf
 
-    def users(self, protocol: Protocol) -> int:
+    def users(self, protocol: Closed) -> int:
         """Return how many people it takes."""
         if not self.significance:
             return math.ceil(mean_variance(protocol) / self.target**2)
@@ -146,7 +146,7 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
     return _Goal(float(number), significant is not None)
 
 
-def _solve_users(protocol: Protocol, goal: _Goal) -> Plan:
+def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
         return _planned(protocol, users, start=f"For {goal.words()}: ")
@@ -160,7 +160,7 @@ def _solve_users(protocol: Protocol, goal: _Goal) -> Plan:
     )
 
 
-def _solve_epsilon(pick: Callable[[float], Protocol], users: int, goal: _Goal) -> Plan:
+def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> Plan:
     def reaches(thousandths: int) -> bool:
         return goal.reached(pick(thousandths / 1000), users) <= goal.target
 
@@ -183,7 +183,7 @@ def _solve_epsilon(pick: Callable[[float], Protocol], users: int, goal: _Goal) -
     return _planned(pick(high / 1000), users, f"{start} {goal.words()}: ")
 
 
-def _planned(protocol: Protocol, users: int, start: str = "") -> Plan:
+def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
     error, smallest = std_error(protocol, users), _detectable(protocol, users)
     size = protocol.report_dtype.itemsize
     found = (
@@ -202,10 +202,8 @@ def _planned(protocol: Protocol, users: int, start: str = "") -> Plan:
     )
 
 
-def _picker(
-    domain_size: int, frequency: float, protocol: str | None
-) -> Callable[[float], Protocol]:
-    def pick(epsilon: float) -> Protocol:
+def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callable[[float], Closed]:
+    def pick(epsilon: float) -> Closed:
         found = find_protocols(epsilon, domain_size)
         if protocol is not None:
             named = [p for p in found if p.name == protocol]
@@ -221,7 +219,7 @@ def _picker(
     return pick
 
 
-def _detectable(protocol: Protocol, users: int) -> float | None:
+def _detectable(protocol: Closed, users: int) -> float | None:
     """Return the smallest frequency that will be significant, or None.
 
     It solves n f = T_s + z sqrt(n v(f)). The difference of the sides is convex in f and negative
@@ -242,7 +240,7 @@ def _detectable(protocol: Protocol, users: int) -> float | None:
     return max(high, 1 / users)
 
 
-def _threshold_quantile(protocol: Protocol) -> float:
+def _threshold_quantile(protocol: Closed) -> float:
     return -_z(ALPHA / protocol.domain_size)
 
 

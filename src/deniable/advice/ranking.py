@@ -9,23 +9,23 @@ people will answer: this is what protocols are ranked by. For rare values alone 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameter
-from deniable.protocol import Protocol
 from deniable.protocols import discover
-from deniable.validation import check_domain_size, check_epsilon
+from deniable.pure import Closed, Pure
+from deniable.validation import check_domain_size, check_epsilon, check_positive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
 
 TIE = 1.005
 """Variances within this factor count as equal; then the one that decodes faster wins."""
 TYPICAL_REPORTS = 1_000_000
 """How many reports decoding is compared for."""
-_ONE = 1.000001
-"""A little more than one supported value, for sums of probabilities as floats."""
 MANY_BYTES = 1400
 """Where no limit is given, the paper's guideline takes more than one network packet as too many."""
 
@@ -34,7 +34,7 @@ MANY_BYTES = 1400
 class Option:
     """One protocol, and what it would cost."""
 
-    protocol: Protocol
+    protocol: Closed
     variance: float
     """Var*/n: the variance that one person adds to the count of a rare value. [eq:absvar]"""
     mean_variance: float
@@ -154,48 +154,31 @@ def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = N
     return "OUE" if math.ceil(domain_size / 8) <= limit else "OLH"
 
 
-def find_protocols(epsilon: float, domain_size: int) -> list[Protocol]:
-    """Return the pure protocols that epsilon and the domain size are enough to make."""
+def find_protocols(epsilon: float, domain_size: int) -> list[Closed]:
+    """Return the protocols that can be had with their usual settings, each as it comes."""
     found = []
     for kind in discover().values():
-        needed = [
-            f.name
-            for f in fields(cast("type", kind))
-            if f.init and f.default is MISSING and f.default_factory is MISSING
-        ]
-        if needed != ["epsilon", "domain_size"] or not _has_exact_variance(kind):
+        if not issubclass(kind, Closed):
             continue
-        protocol = _make(kind, epsilon, domain_size)
+        try:
+            protocol = kind.usual(epsilon, domain_size)
+        except InvalidParameter:
+            continue  # this protocol cannot be had at this epsilon and domain size
         if protocol is not None:
             found.append(protocol)
     return found
 
 
-def _make(kind: type[Protocol], epsilon: float, domain_size: int) -> Protocol | None:
-    """Return the protocol, or None where it cannot be had at this epsilon and domain size."""
-    try:
-        protocol = kind(epsilon, domain_size)  # type: ignore[call-arg]  # its fields were checked
-        variance(protocol, 1 / domain_size), protocol.report_dtype
-    except ValueError:
-        return None
-    return protocol
-
-
-def _has_exact_variance(kind: type[Protocol]) -> bool:
-    """Tell whether p* and q* give the variance, or the protocol does so itself."""
-    return kind.pure or kind.variance is not Protocol.variance
-
-
-def rank(protocols: Sequence[Protocol], frequency: float, limit: int | None) -> list[Protocol]:
+def rank(protocols: Sequence[Closed], frequency: float, limit: int | None) -> list[Closed]:
     """Order by variance; among ties the one that decodes fastest, then the smaller report.
 
     Protocols whose reports are above the limit come last.
     """
 
-    def noise(protocol: Protocol) -> float:
+    def noise(protocol: Closed) -> float:
         return variance(protocol, frequency)
 
-    def fits(protocol: Protocol) -> bool:
+    def fits(protocol: Closed) -> bool:
         return limit is None or protocol.report_dtype.itemsize <= limit
 
     waiting = sorted(protocols, key=lambda p: (not fits(p), noise(p)))
@@ -206,7 +189,7 @@ def rank(protocols: Sequence[Protocol], frequency: float, limit: int | None) -> 
             f"this epsilon and domain size, got {limit}",
             value=limit,
         )
-    ranked: list[Protocol] = []
+    ranked: list[Closed] = []
     while waiting:
         first = waiting[0]
         tied = [p for p in waiting if fits(p) == fits(first) and noise(p) <= TIE * noise(first)]
@@ -215,14 +198,15 @@ def rank(protocols: Sequence[Protocol], frequency: float, limit: int | None) -> 
     return ranked
 
 
-def _cost(protocol: Protocol) -> tuple[float, int]:
+def _cost(protocol: Closed) -> tuple[float, int]:
     return protocol.decoding_time(TYPICAL_REPORTS), protocol.report_dtype.itemsize
 
 
-def _option(protocol: Protocol, users: int | None, limit: int | None, *, guideline: bool) -> Option:
+def _option(protocol: Closed, users: int | None, limit: int | None, *, guideline: bool) -> Option:
     size = protocol.report_dtype.itemsize
     growth = _growth(type(protocol))
-    words = f"{protocol.word_count:,} random word{'s' if protocol.word_count > 1 else ''}"
+    count = protocol.words.count
+    words = f"{count:,} random word{'s' if count > 1 else ''}"
     return Option(
         protocol=protocol,
         variance=variance(protocol, 0.0),
@@ -237,21 +221,33 @@ def _option(protocol: Protocol, users: int | None, limit: int | None, *, guideli
 
 
 @lru_cache(maxsize=256)
-def _growth(kind: type[Protocol]) -> str:
+def _growth(kind: type[Closed]) -> str:
     """Say how the random words of a report grow with the domain."""
-    sizes = (_make(kind, 1.0, d) for d in (1 << 8, 1 << 16))
-    small, large = (1 if made is None else made.word_count for made in sizes)
+    small, large = (_word_count(kind, d) for d in (1 << 8, 1 << 16))
     return "O(1)" if large <= small else "O(d)" if large >= 100 * small else "O(log d)"
 
 
-def _server_cost(protocol: Protocol, growth: str) -> str:
+def _word_count(kind: type[Closed], domain_size: int) -> int:
+    try:
+        made = kind.usual(1.0, domain_size)
+    except InvalidParameter:
+        return 1  # a protocol that cannot be had at this size does not grow with it
+    return 1 if made is None else made.words.count
+
+
+def _server_cost(protocol: Closed, growth: str) -> str:
     """Say what a report costs the server: what a tally keeps tells whether it has to decode."""
     if protocol.tally([]).statistic.form != "counts":
         return "O(1) a report, then decode"
-    # A pure protocol whose reports support one value on average has one count to increase.
-    supported = protocol.parameters.p + (protocol.domain_size - 1) * protocol.parameters.q
-    several = protocol.pure and supported > _ONE
-    return f"{'O(d)' if several else growth} a report"
+    # Where reports support one value, as those of DE do, there is one count to increase.
+    single = isinstance(protocol, Pure) and _supported(protocol) == 1
+    return f"{growth if single else 'O(d)'} a report"
+
+
+def _supported(protocol: Pure) -> Fraction:
+    """Return how many values a report supports on average."""
+    p, q = protocol.parameters.exact_p, protocol.parameters.exact_q
+    return p + (protocol.value_count - 1) * q
 
 
 def _reason(options: Sequence[Option], limit: int | None) -> str:
@@ -288,7 +284,7 @@ class Saving:
         )
 
 
-def saving(protocol: Protocol, users: int, frequency: float | None = None) -> Saving | None:
+def saving(protocol: Closed, users: int, frequency: float | None = None) -> Saving | None:
     """Compare a protocol that ``users`` people use with the one that the paper's guideline takes.
 
     They are as accurate where variance over people is the same, at ``frequency`` or on average.
@@ -300,7 +296,7 @@ def saving(protocol: Protocol, users: int, frequency: float | None = None) -> Sa
     """
     epsilon, d = protocol.epsilon, protocol.domain_size
     name = guideline(epsilon, d)
-    made = _make(discover()[name], epsilon, d)
+    made = next((p for p in find_protocols(epsilon, d) if p.name == name), None)
     if made is None:
         return None
     share = 1 / d if frequency is None else frequency
@@ -308,32 +304,19 @@ def saving(protocol: Protocol, users: int, frequency: float | None = None) -> Sa
     return Saving(name, needed, needed - users) if needed > users else None
 
 
-def variance(protocol: Protocol, frequency: float) -> float:
+def variance(protocol: Closed, frequency: float) -> float:
     """Return the variance that one person adds to a count."""
     return float(protocol.variance(1, frequency))
 
 
-def mean_variance(protocol: Protocol) -> float:
+def mean_variance(protocol: Closed) -> float:
     """Return the variance that one person adds, averaged over all values."""
     return variance(protocol, 1 / protocol.domain_size)
 
 
-def std_error(protocol: Protocol, users: int) -> float:
+def std_error(protocol: Closed, users: int) -> float:
     """Return the root of the mean squared error of the frequencies of all values."""
     return math.sqrt(mean_variance(protocol) / users)
-
-
-def check_positive(name: str, value: object) -> int:
-    """Return a whole number of at least 1, or say what is wrong with it."""
-    try:
-        result = operator.index(value)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = 0
-    if isinstance(value, bool) or result < 1:
-        raise InvalidParameter(
-            f"expected {name} as a whole number of at least 1, got {value!r}", value=value
-        )
-    return result
 
 
 def in_bytes(size: int) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,8 +26,11 @@ from deniable.auditing.enumeration import (
 )
 from deniable.auditing.sampling import sampled_bound
 from deniable.errors import InvalidParameter
-from deniable.protocol import Protocol
+from deniable.pure import Open
 from deniable.randomness import log_above
+
+if TYPE_CHECKING:
+    from deniable.protocol import Protocol
 
 __all__ = ["Audit", "Law", "audit", "output_law"]
 
@@ -80,9 +84,11 @@ def audit(
     """
     if samples < 1000:
         raise InvalidParameter(f"expected at least 1000 samples, got {samples!r}", value=samples)
-    if not (protocol.domain_size <= _MANY_VALUES or protocol.is_open or protocol.public_words):
+    if not (
+        protocol.value_count <= _MANY_VALUES or isinstance(protocol, Open) or protocol.words.public
+    ):
         return _sampled(protocol, samples, rng, "the domain is large")
-    values = _some_values(protocol.domain_size, _affordable(protocol))
+    values = _some_values(protocol.value_count, _affordable(protocol))
     try:
         laws = enumerate_laws(protocol, values)
         if len(laws) == 1:
@@ -129,17 +135,17 @@ def _exact(protocol: Protocol, values: list[int], laws: list[list[Law]]) -> Audi
         ratio,
         (values[pair[0]], values[pair[1]]),
         f"all reports of {len(values)} values enumerated{given}",
-        complete=len(values) == protocol.domain_size and len(laws) == 1,
+        complete=len(values) == protocol.value_count and len(laws) == 1,
     )
 
 
 def _affordable(protocol: Protocol) -> int:
     """Return how many values are enumerated: all of a small domain, few where each costs much."""
-    if protocol.public_words:
-        return _SOME_VALUES if protocol.domain_size <= _SOME_VALUES else _FEW_VALUES
-    if protocol.domain_size <= _MANY_VALUES:
+    if protocol.words.public:
+        return _SOME_VALUES if protocol.value_count <= _SOME_VALUES else _FEW_VALUES
+    if protocol.value_count <= _MANY_VALUES:
         return _MANY_VALUES
-    return 2 * _SOME_VALUES if protocol.word_count <= _FEW_WORDS else _FEW_VALUES
+    return 2 * _SOME_VALUES if protocol.words.count <= _FEW_WORDS else _FEW_VALUES
 
 
 def _some_values(domain_size: int, most: int) -> list[int]:

@@ -16,13 +16,17 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import DeniableError
-from deniable.protocol import BULK_WORDS, Protocol
+from deniable.mechanism import BULK_WORDS
 from deniable.randomness import WORD, Replayed
+
+if TYPE_CHECKING:
+    from deniable.protocol import Protocol
 
 _MAX_PIECES = 1 << 14
 _MAX_CELLS = 1 << 19
@@ -109,11 +113,11 @@ class _Probe:
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.generator = np.random.default_rng(20170816)
-        self.count = protocol.word_count
-        self.limits = [protocol.word_limits.get(j, WORD) for j in range(self.count)]
+        self.count = protocol.words.count
+        self.limits = [protocol.words.limits.get(j, WORD) for j in range(self.count)]
         if self.count > _MAX_PIECES:
             raise NotEnumerable("a report takes too many random words")
-        self.public = tuple(j for j in protocol.public_words if self._shows(j))
+        self.public = tuple(j for j in protocol.words.public if self._shows(j))
         self.hidden = [j for j in range(self.count) if j not in self.public]
         self.base = self.random_words(_BASES)
 
@@ -366,7 +370,7 @@ def _unpredicted(
 
 def check_bulk(protocol: Protocol, value: int, law: Law) -> None:
     """Raise NotEnumerable unless a batch that is large enough for all cores follows the law."""
-    count = max(_BULK_REPORTS, BULK_WORDS // protocol.word_count + 1)
+    count = max(_BULK_REPORTS, BULK_WORDS // protocol.words.count + 1)
     values = np.full(count, value, dtype=np.uint64)
     reports = protocol.privatize(values, np.random.default_rng(20170816))
     rows = np.frombuffer(reports.tobytes(), dtype=np.uint8).reshape(count, -1)

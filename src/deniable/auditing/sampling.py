@@ -9,12 +9,16 @@ differ most, and for floating-point reports the grid that each number lies on.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.binomial import clopper_pearson
-from deniable.protocol import Protocol, Reports
+
+if TYPE_CHECKING:
+    from deniable.mechanism import Reports
+    from deniable.protocol import Protocol
 
 _FAILURE = 1e-6
 _PAIRS = 4
@@ -27,7 +31,7 @@ def sampled_bound(
 ) -> tuple[float, tuple[int, int]]:
     """Return a lower bound on epsilon and the pair of values that gave it."""
     chooser = np.random.default_rng(20170816)
-    last = protocol.domain_size - 1
+    last = protocol.value_count - 1
     pairs = [(0, last)] + [
         tuple(int(v) for v in chooser.integers(0, last, 2, dtype=np.uint64, endpoint=True))
         for _ in range(_PAIRS - 1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from deniable.cli.group import InputError
-from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import OpenLH
+
+if TYPE_CHECKING:
+    from deniable.protocol import Protocol
 
 AUTO = "auto"
 OPEN = OpenLH.__name__

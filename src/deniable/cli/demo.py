@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from deniable.cli.display import counted, open_console, print_estimates, show_progress
 from deniable.cli.group import Command
-from deniable.estimates import Estimates
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from deniable.estimates import Estimates
 
 _CENSUS = "data/surnames-us-census-2010-top1000.csv"
 _OTHER = "(other)"

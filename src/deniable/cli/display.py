@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +17,8 @@ from rich.text import Text
 from deniable.presentation.text import one_line, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from deniable.estimates import Estimates
 
 _WIDEST_BAR, _NARROWEST_BAR = 44, 6

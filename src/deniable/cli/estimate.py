@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -22,10 +22,14 @@ from deniable.cli.options import (
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.cli.tally import collect
 from deniable.consistency import METHODS, adjust
-from deniable.estimates import Estimates
 from deniable.extras import load
 from deniable.presentation.text import headline, one_line
-from deniable.question import Question
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deniable.estimates import Estimates
+    from deniable.question import Question
 
 FORMATS = ("table", "csv", "json", "parquet", "html")
 _SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".pq": "parquet",

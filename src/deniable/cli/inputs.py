@@ -8,11 +8,9 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -25,6 +23,9 @@ from deniable.extras import load
 from deniable.question import Question
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
 

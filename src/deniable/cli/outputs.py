@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STDIO = "-"
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,8 +20,13 @@ from deniable.cli.options import (
 )
 from deniable.cli.outputs import STDIO, open_output, refuse_terminal
 from deniable.cli.reports import write_reports
-from deniable.protocol import Reports
-from deniable.question import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from deniable.mechanism import Reports
+    from deniable.question import Question
 
 
 @click.command(

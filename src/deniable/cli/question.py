@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -15,7 +15,14 @@ from deniable.cli.inputs import check_stdin, read_labels, read_question
 from deniable.cli.options import FILE, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.text import one_line
+from deniable.pure import Pure
 from deniable.question import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from deniable.protocol import Protocol
 
 _SHOWN = 8
 
@@ -131,7 +138,7 @@ def _print(shown: Question) -> None:
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
         ("realised", f"epsilon = {protocol.realised_epsilon:.17g}, from the weights that are run"),
-        ("p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"),
+        *_supports(protocol),
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
         ("standard error", f"{float(protocol.variance(10_000)) ** 0.5:,.0f} people among 10,000, "
          f"{float(protocol.variance(1_000_000)) ** 0.5:,.0f} among 1,000,000"),
@@ -140,6 +147,12 @@ def _print(shown: Question) -> None:
         if labels is not None or name != "other":
             table.add_row(Text(name, style="bold"), fit(console, Text(value)))
     console.print(table)
+
+
+def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """Yield p* and q*, where the protocol has them."""
+    if isinstance(protocol, Pure):
+        yield "p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"
 
 
 def _headline(made: Question) -> str:

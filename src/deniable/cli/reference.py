@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +10,10 @@ from deniable.cli import cli
 from deniable.cli.group import Command
 from deniable.cli.options import output_option
 from deniable.cli.outputs import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 _WIDTH = 96
 _HEAD = """\

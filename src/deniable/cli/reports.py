@@ -10,15 +10,18 @@ without them was not written to its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from zlib import crc32
 
 from deniable.documents import canonical_json, parse_json
 from deniable.errors import InvalidDocument, InvalidReport
-from deniable.protocol import Reports
-from deniable.question import Question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from deniable.mechanism import Reports
+    from deniable.question import Question
 
 MAGIC = b"dnbrprts"
 VERSION = 1
@@ -78,7 +81,7 @@ def read_reports(stream: BinaryIO, question: Question, name: str) -> Iterator[Re
         if int.from_bytes(reader.read(4), "little") != crc32(data, crc32(framed)):
             raise reader.wrong(f"a block {block} whose checksum holds", "an altered one")
         try:
-            reports = question.parse(data)
+            reports = question.parse(data, None)
         except InvalidReport as error:
             raise InvalidReport(f"{name}: {error} (in block {block})", value=error.value) from error
         count += len(reports)

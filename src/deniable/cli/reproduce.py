@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -26,6 +25,8 @@ from deniable.paper import EXPERIMENTS, Context, Result, Row, load, run
 from deniable.paper.report import Outcome, duration, make_report
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from rich.table import Table
 
 ALL = "all"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -32,10 +30,17 @@ from deniable.cli.options import (
     input_format_option,
     plot_option,
 )
-from deniable.estimates import Estimates
 from deniable.extras import load
-from deniable.protocol import Protocol, Reports
 from deniable.protocols.hashing import OpenLH, fingerprints
+from deniable.pure import Open
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable.estimates import Estimates
+    from deniable.mechanism import Reports
+    from deniable.protocol import Protocol
 
 _CHUNK_WORDS = 1 << 23
 _MOST_WORDS = 1 << 31
@@ -170,10 +175,7 @@ def try_protocol(
     errors, recalls = [], []
     for _ in range(runs):
         tally = protocol.tally(_reports(protocol, population, rng))
-        if is_open(protocol):
-            estimates = protocol.estimate(tally, population.labels)  # type: ignore[call-arg]  # an open one
-        else:
-            estimates = protocol.estimate(tally)
+        estimates = protocol.estimate(tally, population.labels if is_open(protocol) else None)
         errors.append(float(np.mean((estimates.counts - truth) ** 2)))
         found = np.argsort(-estimates.counts, kind="stable")[:top].tolist()
         recalls.append(len(best.intersection(found)) / len(best))
@@ -272,7 +274,7 @@ def _choose(
                              "--protocol DE,LH:g=4")  # fmt: skip
         return [_make(name, epsilon, d) for name in listed for epsilon in epsilons], []
     every = [p for e in epsilons for p in (*find_protocols(e, d), OpenLH(e))]
-    fast = [p for p in every if n * (d if isinstance(p, OpenLH) else p.word_count) <= _MOST_WORDS]
+    fast = [p for p in every if n * (d if isinstance(p, OpenLH) else p.words.count) <= _MOST_WORDS]
     skipped = [f"{p.name} at epsilon = {p.epsilon:g}" for p in every if p not in fast]
     return fast, skipped
 
@@ -285,13 +287,13 @@ def _make(name: str, epsilon: float, d: int) -> Protocol:
 
 def is_open(protocol: Protocol) -> bool:
     """Tell whether a protocol takes fingerprints, and candidates at estimation."""
-    return not takes(type(protocol), "domain_size")
+    return isinstance(protocol, Open)
 
 
 def _reports(
     protocol: Protocol, population: Population, rng: np.random.Generator | None
 ) -> Iterator[Reports]:
-    size = max(_CHUNK_WORDS // protocol.word_count, 1)
+    size = max(_CHUNK_WORDS // protocol.words.count, 1)
     keys = fingerprints(population.labels) if is_open(protocol) else None
     for start in range(0, len(population.values), size):
         values = population.values[start : start + size]

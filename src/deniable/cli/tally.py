@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +15,14 @@ from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.cli.privatize import check_summary
 from deniable.cli.reports import MAGIC, read_reports
 from deniable.errors import DeniableError
-from deniable.protocol import Reports, Tally
-from deniable.question import Question
+from deniable.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from deniable.mechanism import Reports
+    from deniable.question import Question
 
 
 @click.command(

@@ -8,10 +8,10 @@ SHA-256, so that the same version always writes the same files.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from itertools import accumulate, cycle, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -19,7 +19,6 @@ import numpy as np
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
 from deniable.errors import InvalidReport
-from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint
@@ -27,6 +26,11 @@ from deniable.protocols.histogram import SHE, THE, laplace_weights
 from deniable.protocols.rappor import RAPPOR
 from deniable.protocols.unary import OUE, SUE, UE
 from deniable.randomness import WORD, Replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from deniable.protocol import Protocol
 
 FORMAT = "deniable-vectors"
 VERSION = 1
@@ -117,7 +121,7 @@ def protocol_vectors(protocol: Protocol) -> dict[str, object]:
     return {
         "protocol": protocol.specification(),
         "report_bytes": protocol.report_dtype.itemsize,
-        "words": protocol.word_count,
+        "words": protocol.words.count,
         "cases": [make_case(protocol, *case) for case in _cases(protocol)],
         **_boundaries(protocol),
     }
@@ -135,12 +139,12 @@ def make_case(protocol: Protocol, why: str, value: int, words: Sequence[int]) ->
 
 def _cases(protocol: Protocol) -> Iterator[tuple[str, int, list[int]]]:
     """Yield why, value and words: ordinary ones, then words at the edges of every interval."""
-    count, d = protocol.word_count, protocol.domain_size
+    count, d = protocol.words.count, protocol.value_count
     values = sorted({0, 1, d // 2, d - 1})
     drawn = _words(protocol)
     for value in values:
         yield "ordinary", value, list(islice(drawn, count))
-    limits, turns = protocol.word_limits, cycle(values)
+    limits, turns = protocol.words.limits, cycle(values)
     for name, edge in _edges(protocol):
         accepted = [edge if edge < limits.get(i, WORD) else 0 for i in range(count)]
         yield f"every word is {name}", next(turns), accepted
@@ -178,7 +182,7 @@ def _edges(protocol: Protocol) -> Iterator[tuple[str, int]]:
 
 def _words(protocol: Protocol) -> Iterator[int]:
     """Yield words that look random and are the same everywhere: SHA-256 of a counter."""
-    limit = min(protocol.word_limits.values(), default=WORD)
+    limit = min(protocol.words.limits.values(), default=WORD)
     counter = 0
     while True:
         word = int.from_bytes(sha256(f"{protocol} {counter}".encode()).digest()[:8], "little")
@@ -189,7 +193,7 @@ def _words(protocol: Protocol) -> Iterator[int]:
 
 def _boundaries(protocol: Protocol) -> dict[str, list[dict[str, str]]]:
     """Return the last byte strings that ``parse`` accepts and the first that it refuses."""
-    valid = protocol.privatize([0], Replayed(bytes(8 * protocol.word_count))).tobytes()
+    valid = protocol.privatize([0], Replayed(bytes(8 * protocol.words.count))).tobytes()
     malformed = [("no bytes", b"")]
     if len(valid) > 1:
         malformed += [("a byte too few", valid[:-1]), ("a byte too many", valid + b"\0")]

@@ -124,14 +124,19 @@ class Field:
                 result = self.multiply(result, a)
         return result if self.order > 2 else a
 
+    def total(self, a: Elements) -> Elements:
+        """Add the elements along the last axis."""
+        p = self.characteristic
+        if p == 2:
+            return np.asarray(np.bitwise_xor.reduce(a, axis=-1), dtype=np.uint64)
+        places = [p**i for i in range(self.degree)]
+        return _total([(a // place % p).sum(axis=-1) % p * place for place in places])
+
     def dot(self, u_index: Integers, v_index: Integers, t: int) -> Elements:
         """Compute <u, v> for vectors whose coordinates are the t base-g digits of integers."""
-        u, v, g = _elements(u_index), _elements(v_index), self.order
-        result = self.multiply(u % g, v % g)
-        for _ in range(t - 1):
-            u, v = u // g, v // g
-            result = self.add(result, self.multiply(u % g, v % g))
-        return result
+        g, places = self.order, np.array([self.order**i for i in range(t)], dtype=np.uint64)
+        u, v = (_elements(index)[..., None] // places % g for index in (u_index, v_index))
+        return self.total(self.multiply(u, v))
 
     @cached_property
     def powers(self) -> Elements:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from deniable.paper.drawing import blank_figure, draw_curves, finish_axes
@@ -11,6 +10,8 @@ from deniable.paper.kosarak import TOP, by_setting, run_trials, titled
 from deniable.paper.trials import METHODS, spread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
 
 NAME = "fig3"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from deniable.paper.experiment import Claim, Result
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from deniable.paper.experiment import Claim, Result
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-"""The protocols, one file per encoding family; every module here is found by itself."""
+"""The protocols, one file or package per encoding family; every module here is found by itself."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from deniable.protocol import Protocol
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)
 
 
 def discover() -> dict[str, type[Protocol]]:

@@ -29,18 +29,25 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import mul
-from typing import ClassVar
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, InvalidReport
+from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
-from deniable.protocol import Parameters, Protocol, Reports
+from deniable.protocol import Counted
 from deniable.protocols.unary import _Unary
-from deniable.randomness import WORD, Source, exponential_bounds
-from deniable.statistic import Counts
-from deniable.validation import brief, check_domain_size, check_epsilon, check_shares
+from deniable.pure import Closed
+from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
+from deniable.statistic import Counts, of_form
+from deniable.validation import check_number, check_shares
+
+if TYPE_CHECKING:
+    from deniable.candidates import Chosen
+    from deniable.mechanism import Reports
+    from deniable.tally import Tally
 
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""
@@ -93,36 +100,31 @@ def _reach(epsilon: float) -> int:
 
 
 @dataclass(frozen=True)
-class SHE(Protocol):
+class SHE(Closed, Counted):
     """Summation with histogram encoding: the baseline that central noise would suggest.
 
     >>> round(SHE(epsilon=1.0, domain_size=4).variance(1), 2)
     8.0
-    >>> SHE(epsilon=1.0, domain_size=4).parameters.p
-    1.0
     """
-
-    pure: ClassVar[bool] = False
-    support_unit: ClassVar[int] = UNIT
 
     epsilon: float
     domain_size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+        super().__post_init__()
         if self.epsilon < _MIN_EPSILON:
-            raise InvalidParameter(
-                f"expected epsilon of at least {_MIN_EPSILON} for SHE, got {self.epsilon!r}: its "
-                "table of noise weights would be too long; use OUE, which is better at every "
-                "epsilon",
-                value=self.epsilon,
+            raise InvalidParameter.expected(
+                f"epsilon of at least {_MIN_EPSILON} for SHE",
+                self.epsilon,
+                "use OUE, which is better at every epsilon",
+                came=f"{self.epsilon!r}: its table of noise weights would be too long",
             )
         if self.domain_size > _MAX_VALUES:
-            raise InvalidParameter(
-                f"expected at most {_MAX_VALUES} values for SHE, got {self.domain_size}: a report "
-                "holds a number for each; use OLH, whose report is one integer",
-                value=self.domain_size,
+            raise InvalidParameter.expected(
+                f"at most {_MAX_VALUES} values for SHE",
+                self.domain_size,
+                "use OLH, whose report is one integer",
+                came=f"{self.domain_size}: a report holds a number for each",
             )
 
     @property
@@ -135,10 +137,6 @@ class SHE(Protocol):
         weights = np.array(laplace_weights(self.epsilon)[:-1], dtype=np.uint64)
         return np.cumsum(weights, dtype=np.uint64)
 
-    @property
-    def parameters(self) -> Parameters:
-        return Parameters(Fraction(1), Fraction(0))
-
     @cached_property
     def worst_ratio(self) -> Fraction:
         weights = laplace_weights(self.epsilon)
@@ -149,14 +147,18 @@ class SHE(Protocol):
                 best, other = weight, mirrored
         return Fraction(best, other) ** 2
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         small = self._reach + UNIT < 1 << 15
         return np.dtype(("<i2" if small else "<i4", (self.domain_size,)))
 
-    @property
-    def word_count(self) -> int:
+    @cached_property
+    def words(self) -> Words:
         """One word for each value."""
+        return Words(self.domain_size)
+
+    @property
+    def _length(self) -> int:
         return self.domain_size
 
     def _details(self) -> dict[str, object]:
@@ -221,16 +223,20 @@ class SHE(Protocol):
                 value=(low, high),
             )
 
-    def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Sum the noisy histograms, in grid steps of 1/16."""
-        return np.asarray(self._check_reports(reports).sum(axis=0, dtype=np.int64))
+        return np.asarray(reports.sum(axis=0, dtype=np.int64))
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which noisy counts are nearer to 1 than to 0."""
-        return self._check_reports(reports)[:, self._check_value(value)] > UNIT // 2
+    def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
+        """Take the sums for the counts: the noise has the mean 0."""
+        del chosen  # all are there
+        counts = of_form(tally.statistic, Counts).values / UNIT
+        error = math.sqrt(tally.n * self._report_variance)
+        errors = np.full(len(counts), error)
+        return Estimates(counts, errors, tally.n, error, variance_slope=0.0)
 
     @classmethod
-    def examples(cls) -> list[SHE]:
+    def examples(cls) -> list[Self]:
         """Return small instances; the noise table of a small epsilon is long."""
         return [cls(2.0, 3), cls(4.0, 4)]
 
@@ -272,31 +278,28 @@ class THE(_Unary):
     theta: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+        Closed.__post_init__(self)
         if self.epsilon < _MIN_THRESHOLDED:
-            raise InvalidParameter(
-                f"expected epsilon of at least {_MIN_THRESHOLDED:g} for THE, got {self.epsilon!r}: "
-                "no threshold would tell a true count from noise; 1 or 2 is usual",
-                value=self.epsilon,
+            raise InvalidParameter.expected(
+                f"epsilon of at least {_MIN_THRESHOLDED:g} for THE",
+                self.epsilon,
+                "1 or 2 is usual",
+                came=f"{self.epsilon!r}: no threshold would tell a true count from noise",
             )
         theta = best_threshold(self.epsilon) if self.theta is None else self.theta
-        number = isinstance(theta, int | float | np.floating | np.integer)
-        if not number or isinstance(theta, bool) or not abs(theta) <= 1e3:
-            raise InvalidParameter(
-                f"expected theta as a number near (1/2, 1), got {brief(theta)}; None takes the "
-                "best one",
-                value=theta,
+        if not abs(check_number("theta", theta, "None takes the best one")) <= 1e3:
+            raise InvalidParameter.expected(
+                "theta as a number near (1/2, 1)", theta, "None takes the best one"
             )
         object.__setattr__(self, "theta", float(theta))
         self._check_weights()
 
     @cached_property
-    def _weights(self) -> tuple[int, int]:
+    def _weights(self) -> Weights:
         theta = Fraction(0 if self.theta is None else self.theta)
         p_low, _ = _upper_tail(Fraction(self.epsilon) / 2, theta - 1)
         _, q_high = _upper_tail(Fraction(self.epsilon) / 2, theta)
-        return math.floor(p_low * WORD), math.ceil(q_high * WORD)
+        return Weights(math.floor(p_low * WORD), math.ceil(q_high * WORD))
 
 
 def _upper_tail(rate: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:

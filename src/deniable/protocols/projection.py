@@ -22,23 +22,27 @@ of p.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import IncompatibleTally, InvalidParameter, InvalidReport
-from deniable.estimates import Estimates
 from deniable.kernels.splitmix import words_of
-from deniable.protocol import Parameters, Protocol, Reports
-from deniable.protocols.linear import _gather
-from deniable.randomness import WORD, direct_weights
-from deniable.statistic import Statistic, Table
-from deniable.validation import check_domain_size, check_epsilon, smallest_unsigned
+from deniable.pure import Closed, Parameters, Pure
+from deniable.randomness import Direct, Uniform, Words
+from deniable.statistic import Statistic, Table, of_form
+from deniable.sums import TableSum
+from deniable.validation import check_below, check_whole
+from deniable.wire import smallest_unsigned
+
+if TYPE_CHECKING:
+    from deniable.candidates import Chosen
+    from deniable.estimates import Estimates
+    from deniable.mechanism import Reports
+    from deniable.tally import Tally
 
 MOST_ROWS = 1 << 48
 MOST_SEEDS = 1 << 53
@@ -49,7 +53,7 @@ _ONE, _SIX, _63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 @dataclass(frozen=True)
-class RandomMatrixProjection(Protocol):
+class RandomMatrixProjection(Pure, Closed):
     """The protocol of Bassily and Smith, at the variance of BLH; ``seed`` names the matrix.
 
     Give it at least as many rows as there will be people.
@@ -59,55 +63,53 @@ class RandomMatrixProjection(Protocol):
     (32, 4.68)
     """
 
+    usual_settings: ClassVar[dict[str, object]] = {"rows": 1_000_000}
+
     epsilon: float
     domain_size: int
     rows: int
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
-        rows = _check_whole("rows", self.rows, 1, MOST_ROWS, "at least as many as people is usual")
+        super().__post_init__()
+        rows = check_whole("rows", self.rows, 1, MOST_ROWS, "at least as many as people is usual")
         object.__setattr__(self, "rows", rows)
-        object.__setattr__(
-            self, "seed", _check_whole("seed", self.seed, 0, MOST_SEEDS, "0 will do")
-        )
+        seed = check_whole("seed", self.seed, 0, MOST_SEEDS - 1, "0 will do")
+        object.__setattr__(self, "seed", seed)
 
     @classmethod
-    def examples(cls) -> list[RandomMatrixProjection]:
+    def examples(cls) -> list[Self]:
         """Return small instances, pure as they stand: any two values agree in half of the rows."""
         return [cls(1.0, 3, 4, seed=5), cls(0.5, 4, 8, seed=376), cls(3.0, 5, 8, seed=1260)]
 
     @cached_property
-    def _weights(self) -> tuple[int, int]:
-        return direct_weights(self.epsilon, 2)
+    def _weights(self) -> Direct:
+        return Direct.at(self.epsilon, 2)
 
     @cached_property
     def parameters(self) -> Parameters:
-        return Parameters(Fraction(self._weights[0], WORD), Fraction(1, 2))
+        return Parameters(self._weights.shares[0], Fraction(1, 2))
 
     @property
     def worst_ratio(self) -> Fraction:
-        return Fraction(*self._weights)
+        return self._weights.ratio
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         return smallest_unsigned(2 * self.rows - 1)
 
-    @property
-    def word_count(self) -> int:
-        """One word for the row and one for the bit."""
-        return 2
+    @cached_property
+    def _row(self) -> Uniform:
+        """A uniform draw among the rows."""
+        return Uniform(self.rows)
 
-    @property
-    def word_limits(self) -> dict[int, int]:
-        """The first word stays below a multiple of the number of rows."""
-        limit = WORD // self.rows * self.rows
-        return {0: limit} if limit < WORD else {}
+    @cached_property
+    def words(self) -> Words:
+        """One word for the row and one for the bit."""
+        return Words(2, self._row.limits)
 
     def _details(self) -> dict[str, object]:
-        p, q = self._weights
-        return {"weights": {"p": str(p), "q": str(q)}}
+        return self._weights.document()
 
     def bits(
         self, rows: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]
@@ -120,56 +122,37 @@ class RandomMatrixProjection(Protocol):
         return words_of(np.array([self.seed], dtype=np.uint64), rows)
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
-        rows = words[:, 0] // np.uint64(WORD // self.rows) if self.rows > 1 else words[:, 0] * 0
-        flipped = (words[:, 1] >= np.uint64(self._weights[0])).astype(np.uint64)
+        rows = self._row.of(words[:, 0])
+        flipped = (words[:, 1] >= np.uint64(self._weights.p)).astype(np.uint64)
         reports = rows << _ONE | self.bits(rows, values) ^ flipped
         return reports.astype(self.report_dtype)
 
     def _validate(self, reports: Reports) -> None:
-        if reports.size and int(reports.max()) >= 2 * self.rows:
-            raise InvalidReport(
-                f"expected report codes below {2 * self.rows}, got {int(reports.max())}; "
-                "check that the sender answers the same question",
-                value=int(reports.max()),
-            )
+        check_below("report codes", int(reports.max(initial=0)), 2 * self.rows)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports hold the bit that their row has at ``value``."""
         codes = self._check_reports(reports).astype(np.uint64)
-        bits = self.bits(codes >> _ONE, np.array([self._check_value(value)], dtype=np.uint64))
+        bits = self.bits(codes >> _ONE, self._check_values([value]))
         return np.asarray(bits == codes & _ONE)
 
-    def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
-        """Count for each value the reports that hold its bit."""
-        _, statistic = self._summarise(iter([self._check_reports(reports)]))
-        return self._support(statistic)
-
-    def _summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
-        n, tables = 0, [Table.from_codes(2 * self.rows, np.empty(0, dtype=np.uint64))]
-        for batch in _gather(batches):
-            n += len(batch)
-            tables.append(Table.from_codes(2 * self.rows, batch.astype(np.uint64)))
-            # Only tables of like size are merged, so that a report is merged about log n times;
-            # each is less than half of the one before, so that all are less than twice the first.
-            while len(tables) > 1 and len(tables[-2].codes) <= 2 * len(tables[-1].codes):
-                tables[-2:] = [tables[-2] + tables[-1]]
-        while len(tables) > 1:
-            tables[-2:] = [tables[-2] + tables[-1]]
-        return n, tables[0]
+    def _new_sum(self) -> TableSum:
+        return TableSum(2 * self.rows, lambda reports: reports.astype(np.uint64))
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return Table.decode(data, 2 * self.rows, n)
 
-    def _support(self, statistic: Statistic) -> npt.NDArray[np.int64]:
-        if not isinstance(statistic, Table):
-            raise IncompatibleTally(f"expected a table, got {statistic.form}", value=statistic.form)
+    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        """Count for each value the reports that hold its bit."""
+        del chosen  # all values at once
+        codes, counts = of_form(statistic, Table).hits()
         # Zeros support all values whose bit is 0: count them for every value, and take them off
         # where the bit is 1, so that a row's weight is its ones less its zeros.
-        rows, where = np.unique(statistic.codes >> _ONE, return_inverse=True)
-        ones = (statistic.codes & _ONE).astype(np.bool_)
+        rows, where = np.unique(codes >> _ONE, return_inverse=True)
+        ones = (codes & _ONE).astype(np.bool_)
         weights = np.zeros(len(rows), dtype=np.int64)
-        np.add.at(weights, where, np.where(ones, statistic.counts, -statistic.counts))
-        return np.asarray(statistic.counts[~ones].sum() + self._add_rows(rows, weights))
+        np.add.at(weights, where, np.where(ones, counts, -counts))
+        return np.asarray(counts[~ones].sum() + self._add_rows(rows, weights))
 
     def _add_rows(
         self, rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]
@@ -183,9 +166,9 @@ class RandomMatrixProjection(Protocol):
         chosen = np.flatnonzero(weights)
         return add_rows(self._keys(rows[chosen]), weights[chosen], self.domain_size)
 
-    def _estimate(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
+    def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Add to the errors of pure estimates what shared rows cost, as the module explains."""
-        found = super()._estimate(support, n)
+        found = super()._estimate(tally, chosen)
         # Without bias for N_v (N_v - 1); negative when there is nothing to see.
         pairs = found.counts**2 - found.std_errors**2 - found.counts
         shared = np.maximum(pairs.sum() - pairs, 0.0) / self.rows
@@ -195,17 +178,3 @@ class RandomMatrixProjection(Protocol):
             null_std_error=(found.null_std_error**2 + max(pairs.sum(), 0.0) / self.rows) ** 0.5,
             chance=None,
         )
-
-
-def _check_whole(name: str, value: object, least: int, beyond: int, hint: str) -> int:
-    try:
-        result = operator.index(value)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = least - 1
-    if isinstance(value, bool | np.bool_) or not least <= result < beyond:
-        raise InvalidParameter(
-            f"expected {name} as a whole number from {least} to {beyond - 1}, got {value!r}; "
-            f"{hint}",
-            value=value,
-        )
-    return result

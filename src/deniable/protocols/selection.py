@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
-from deniable.protocol import Parameters
-from deniable.randomness import WORD, exponential_bounds
+from deniable.pure import Parameters
+from deniable.randomness import WORD, Uniform, Words, exponential_bounds
 
-Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 
 
@@ -46,7 +46,12 @@ class Places:
         """By how much the weights of two places differ."""
         return Fraction(self.inside, self.outside)
 
-    def draw(self, words: Words) -> Words:
+    def words_after(self, first: Uniform) -> Words:
+        """Return the words of a report: one for a uniform integer, and one for the place."""
+        limit = {1: self.limit} if self.limit < WORD else {}
+        return Words(2, {**first.limits, **limit})
+
+    def draw(self, words: Integers) -> Integers:
         """Return the place of each word below L.
 
         Both cases are computed for every word, so that the work tells nothing.
@@ -62,7 +67,7 @@ class Places:
         p = Fraction(self.kept * self.inside, self.limit)
         return Parameters(p, (supported - p) / (points - 1))
 
-    def details(self) -> dict[str, object]:
+    def document(self) -> dict[str, object]:
         """Return the weights as a specification has them."""
         return {"weights": {"inside": str(self.inside), "outside": str(self.outside)}}
 
@@ -78,11 +83,11 @@ def places(epsilon: float, size: int, kept: int) -> Places:
     outside = math.floor(WORD / (kept * low + size - kept)) or 1
     inside = min(math.floor(low * outside), (WORD - (size - kept) * outside) // kept)
     if inside <= outside:
-        raise InvalidParameter(
-            f"expected an epsilon that 64-bit probabilities can express over {size} places, got "
-            f"{epsilon!r}: the true answer would be no likelier than any other; "
+        raise InvalidParameter.expected(
+            f"an epsilon that 64-bit probabilities can express over {size} places",
+            epsilon,
             "use a larger epsilon",
-            value=epsilon,
+            came=f"{epsilon!r}: the true answer would be no likelier than any other",
         )
     return Places(size, kept, inside, outside)
 

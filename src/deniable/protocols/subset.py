@@ -27,33 +27,39 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter, InvalidReport
+from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
-from deniable.protocol import Parameters, Protocol, Reports
 from deniable.protocols.selection import Places, best_kept, places, selection_variance
-from deniable.randomness import WORD
+from deniable.pure import CountedPure, Parameters
+from deniable.randomness import WORD, Uniform, Words
 from deniable.statistic import Counts
-from deniable.validation import brief, check_domain_size, check_epsilon, smallest_unsigned
+from deniable.validation import check_below, check_whole
+from deniable.wire import smallest_unsigned
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable.mechanism import Reports
 
 LARGEST_TABLE = 1 << 24
 """How many binomials may be kept, k for each value: 128 MiB of them."""
 
 
 @dataclass(frozen=True)
-class SubsetSelection(Protocol):
+class SubsetSelection(CountedPure):
     """Subset selection: the least variance there is, for up to some hundred values.
 
     ``size`` is k, the one of least variance unless given.
 
     >>> protocol = SubsetSelection(epsilon=1.0, domain_size=12)
     >>> protocol.size, protocol.report_bits, round(protocol.variance(1, 1 / 12), 2)
-    (3, 8, 2.67)
+    (3, 8, 3.03)
     """
 
     epsilon: float
@@ -61,19 +67,19 @@ class SubsetSelection(Protocol):
     size: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+        super().__post_init__()
         size = best_size(self.epsilon, self.domain_size) if self.size is None else self.size
         object.__setattr__(self, "size", _check_size(size, self.domain_size))
-        self._places  # noqa: B018 - refuses an epsilon that has no weights
+        _ = self._places  # refuses what 64 bits cannot express
 
     @cached_property
     def _k(self) -> int:
         return _check_size(self.size, self.domain_size)
 
     @cached_property
-    def _subsets(self) -> int:
-        return math.comb(self.domain_size, self._k)
+    def _subset(self) -> Uniform:
+        """A uniform draw among the sets of k values."""
+        return Uniform(math.comb(self.domain_size, self._k))
 
     @property
     def _table(self) -> npt.NDArray[np.uint64]:
@@ -91,48 +97,32 @@ class SubsetSelection(Protocol):
     def worst_ratio(self) -> Fraction:
         return self._places.worst_ratio
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(self._subsets - 1)
+        return smallest_unsigned(self._subset.size - 1)
 
-    @property
-    def word_count(self) -> int:
+    @cached_property
+    def words(self) -> Words:
         """One word for the set and one for the place."""
-        return 2
-
-    @property
-    def word_limits(self) -> dict[int, int]:
-        limits = {0: self._step * self._subsets, 1: self._places.limit}
-        return {position: limit for position, limit in limits.items() if limit < WORD}
-
-    @property
-    def _step(self) -> int:
-        return WORD // self._subsets
+        return self._places.words_after(self._subset)
 
     def _details(self) -> dict[str, object]:
-        return self._places.details()
+        return self._places.document()
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
-        ranks = words[:, 0] // np.uint64(self._step)
-        place = self._places.draw(words[:, 1]).astype(np.int64)
-        return subsets.select(values, ranks, place, self._table).astype(self.report_dtype)
+        ranks, place = self._subset.of(words[:, 0]), self._places.draw(words[:, 1])
+        moved = subsets.select(values, ranks, place.astype(np.int64), self._table)
+        return moved.astype(self.report_dtype)
 
     def _validate(self, reports: Reports) -> None:
-        if reports.size and int(reports.max()) >= self._subsets:
-            raise InvalidReport(
-                f"expected ranks below {self._subsets}, got {int(reports.max())}; "
-                "check that the sender answers the same question",
-                value=int(reports.max()),
-            )
+        check_below("ranks", int(reports.max(initial=0)), self._subset.size)
 
-    def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
-        """Count for each value the reports whose set it is in."""
-        checked = self._check_reports(reports)
-        return subsets.count_members(checked.astype(np.uint64), self._table)
+    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+        return subsets.count_members(reports.astype(np.uint64), self._table)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports have ``value`` in their set."""
-        checked, own = self._check_reports(reports), self._check_value(value)
+        checked, own = self._check_reports(reports), int(self._check_values([value])[0])
         members = subsets.unrank(checked.astype(np.uint64), self._table)
         return np.asarray((members == own).any(axis=1))
 
@@ -160,25 +150,21 @@ def best_size(epsilon: float, domain_size: int) -> int:
 
 def _check_size(size: object, d: int) -> int:
     """Return the size of the sets as an int, or say what is wrong with it."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size < d:
-        raise InvalidParameter(
-            f"expected a whole size of the sets from 1 to {d - 1}, got {brief(size)}; "
-            "leave it out for the best one",
-            value=size,
-        )
-    k = int(size)
+    k = check_whole("the size of the sets", size, 1, d - 1, "leave it out for the best one")
     # C(d, k) >= (d / k)^k rules out most sizes without computing huge integers.
     small = min(k, d - k)
     if small * (math.log2(d) - math.log2(small)) > 64 or math.comb(d, k) > WORD:
-        raise InvalidParameter(
-            f"expected at most 2^64 sets, got all sets of {k} of {d} values; AffineSelection has "
-            "nearly the same variance at any number of values",
-            value=k,
+        raise InvalidParameter.expected(
+            "at most 2^64 sets",
+            k,
+            "AffineSelection has nearly the same variance at any number of values",
+            came=f"all sets of {k} of {d} values",
         )
     if k * d > LARGEST_TABLE:
-        raise InvalidParameter(
-            f"expected at most {LARGEST_TABLE} binomials, {k} for each of {d} values; "
+        raise InvalidParameter.expected(
+            f"at most {LARGEST_TABLE} binomials",
+            k,
             "AffineSelection needs none",
-            value=k,
+            came=f"{k} for each of {d} values",
         )
     return k

@@ -9,7 +9,6 @@ decodes fastest is taken; those that take too long for a million reports are not
 from __future__ import annotations
 
 import math
-import operator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,10 +18,10 @@ import numpy.typing as npt
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields
 from deniable.kernels.effort import decoding_time
-from deniable.protocols.ranges import is_linear
+from deniable.protocols.hashing.ranges import is_linear
 from deniable.protocols.selection import selection_variance
 from deniable.randomness import WORD
-from deniable.validation import brief
+from deniable.validation import check_whole
 
 TOLERANCE = 1.0025
 """Variances within this factor of the least count as equal; then decoding decides."""
@@ -30,6 +29,7 @@ TYPICAL_REPORTS = 1_000_000
 BUDGET = 10e9
 """How many nanoseconds the typical number of reports may take to decode on one core."""
 
+_REMEDY = "leave it out for the best one"
 _LARGEST_LINE = 1 << 16
 """The largest d for which one digit is looked at."""
 _LARGEST_RANGE = 1 << 13
@@ -64,43 +64,31 @@ def complete(
 ) -> Settings:
     """Return the settings that were given, with the best of what was not."""
     order = None if g is None else _check_range(g)
-    t = None if digits is None else _whole("digits", digits, 1, 63)
+    t = None if digits is None else check_whole("digits", digits, 1, 63, _REMEDY)
     largest = fields.LARGEST_PRIME if order is None else order - 1
-    m = None if window is None else _whole("window", window, 1, largest)
+    m = None if window is None else check_whole("window", window, 1, largest, _REMEDY)
     if order is not None and t is not None and m is not None:
         found = Settings(order, t, m)
     else:
         found = _best(epsilon, domain_size, order, t, m)
     if found.points < domain_size or found.size > WORD:
-        raise InvalidParameter(
-            f"expected g^digits from {domain_size}, the number of values, to what reports of "
-            f"eight bytes can tell apart, got {found.g}^{found.digits}; leave out digits",
-            value=found,
+        raise InvalidParameter.expected(
+            f"g^digits from {domain_size}, the number of values, to what reports of eight bytes "
+            "can tell apart",
+            tuple(found),
+            "leave out digits",
+            came=f"{found.g}^{found.digits}",
         )
     return found
 
 
 def _check_range(g: object) -> int:
-    result = _whole("g", g, 2, fields.LARGEST_PRIME - 1)
+    result = check_whole("g", g, 2, fields.LARGEST_PRIME - 1, _REMEDY)
     if not is_linear(result):
-        raise InvalidParameter(
-            f"expected g as a prime, or as a power of one up to {fields.LARGEST_POWER}, got "
-            f"{result}; the next prime power is {fields.next_prime_power(result)}",
-            value=g,
-        )
-    return result
-
-
-def _whole(name: str, value: object, least: int, most: int) -> int:
-    try:
-        result = operator.index(value)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = least - 1
-    if isinstance(value, bool) or not least <= result <= most:
-        raise InvalidParameter(
-            f"expected {name} as a whole number from {least} to {most}, got {brief(value)}; "
-            "leave it out for the best one",
-            value=value,
+        raise InvalidParameter.expected(
+            f"g as a prime, or as a power of one up to {fields.LARGEST_POWER}",
+            g,
+            f"the next prime power is {fields.next_prime_power(result)}",
         )
     return result
 
@@ -118,10 +106,11 @@ def _best(epsilon: float, d: int, g: int | None, t: int | None, m: int | None) -
     keep = m_ < g_
     g_, t_, m_ = g_[keep], t_[keep], m_[keep]
     if not len(g_):
-        raise InvalidParameter(
-            f"expected settings that {d} values have, got g = {g}, digits = {t}, window = {m}; "
+        raise InvalidParameter.expected(
+            f"settings that {d} values have",
+            (g, t, m),
             "leave out one of them",
-            value=(g, t, m),
+            came=f"g = {g}, digits = {t}, window = {m}",
         )
     noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, d))
     effort = decoding_time(g_, t_, m_, d, TYPICAL_REPORTS)

@@ -13,7 +13,7 @@ The tally counts the reports of each cohort and the ones of each of its bits. Wh
 the count of a value is the mean over its bits, with Var* = n q (1 - q) / (b (p - q)^2), where
 q = f/2, p = 1 - q and b is the expected number of bits that a filter has set; ``variance`` and the
 threshold for significance use it. Collisions add to that, whatever epsilon: regression
-(``deniable.protocols.regression``) sorts out those among the candidates as far as it can.
+(``deniable.protocols.rappor.regression``) sorts out those among the candidates as far as it can.
 
 Hash H_c,j(v), j = 0..m-1, is floor((w >> 32) k / 2^32) of the word w = word(v, c m + j) of
 ``deniable.kernels.splitmix``. Random bytes: the first word, redrawn at or above
@@ -24,40 +24,51 @@ word 1 + i is below the weight of f/2. Bits are packed least significant first, 
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, InvalidReport
+from deniable.errors import InvalidDocument, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels.splitmix import scale, words_of
-from deniable.protocol import FINGERPRINTS, Parameters, Protocol, Reports, Tally
-from deniable.protocols.basic_rappor import (
-    check_probability,
+from deniable.protocol import Counted
+from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
     permanent_f,
     permanent_weights,
 )
-from deniable.protocols.hashing import candidate_keys
-from deniable.protocols.regression import Progress, System, solve, sparse_design
-from deniable.randomness import WORD, Source, draw_words
-from deniable.statistic import Counts, Statistic
-from deniable.validation import check_epsilon, smallest_unsigned
+from deniable.protocols.rappor.regression import System, solve, sparse_design
+from deniable.pure import Open, Parameters
+from deniable.randomness import Source, Uniform, Weights, Words
+from deniable.statistic import Counts, of_form
+from deniable.tally import Tally
+from deniable.validation import (
+    check_below,
+    check_epsilon,
+    check_padding,
+    check_probability,
+    check_whole,
+)
+from deniable.wire import smallest_unsigned
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable.candidates import Chosen
+    from deniable.mechanism import Reports
 
 MOST_CELLS = 1 << 24
 _SMALL = 1 << 20
+_USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
-Words = npt.NDArray[np.uint64]
+Integers = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class RAPPOR(Protocol):
+class RAPPOR(Open, Counted):
     """RAPPOR; give ``epsilon`` or ``f``, and the other follows.
 
     >>> protocol = RAPPOR(f=0.5)
@@ -67,8 +78,6 @@ class RAPPOR(Protocol):
     0.5379
     """
 
-    pure: ClassVar[bool] = False
-
     epsilon: float = None  # type: ignore[assignment]  # never None once made
     f: float = None  # type: ignore[assignment]  # likewise
     bits: int = 128
@@ -77,7 +86,8 @@ class RAPPOR(Protocol):
 
     def __post_init__(self) -> None:
         for name, least, most in (("bits", 2, 1 << 16), ("hashes", 1, 64), ("cohorts", 1, 1 << 16)):
-            object.__setattr__(self, name, _check_whole(name, getattr(self, name), least, most))
+            value = check_whole(name, getattr(self, name), least, most, _USUAL)
+            object.__setattr__(self, name, value)
         if self.bits * self.cohorts > MOST_CELLS:
             raise InvalidParameter(
                 f"expected at most {MOST_CELLS} bits in all cohorts, got {self.bits} in each of "
@@ -108,85 +118,74 @@ class RAPPOR(Protocol):
         return check_epsilon(epsilon), f
 
     @classmethod
-    def examples(cls) -> list[RAPPOR]:
+    def examples(cls) -> list[Self]:
         """Return small instances in which few of the first values collide."""
         return [
             cls(epsilon=1.0, bits=74, cohorts=1),
             cls(f=0.5, bits=33, hashes=1, cohorts=1),
         ]
 
-    @property
-    def domain_size(self) -> int:  # type: ignore[override]  # no field: always all fingerprints
-        """The number of 64-bit fingerprints."""
-        return FINGERPRINTS
-
     @cached_property
-    def _weights(self) -> tuple[int, int]:
+    def _weights(self) -> Weights:
         return permanent_weights(self.f)
 
     @cached_property
-    def parameters(self) -> Parameters:
-        """The probabilities of a one where the filter has a one and a zero, not p* and q*."""
-        p, q = self._weights
-        return Parameters(Fraction(p, WORD), Fraction(q, WORD))
+    def bit_parameters(self) -> Parameters:
+        """The probabilities of a one where the filter has a one and where it has a zero."""
+        return Parameters(*self._weights.shares)
 
     @cached_property
     def worst_ratio(self) -> Fraction:
-        return Fraction(*self._weights) ** min(2 * self.hashes, self.bits)
+        return self._weights.ratio ** min(2 * self.hashes, self.bits)
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         cohort = smallest_unsigned(self.cohorts - 1).str
         return np.dtype([("cohort", cohort), ("bits", "u1", (math.ceil(self.bits / 8),))])
 
-    @property
-    def word_count(self) -> int:
-        """One word for the cohort and one for each bit."""
-        return 1 + self.bits
+    @cached_property
+    def _cohort(self) -> Uniform:
+        """A uniform draw among the cohorts."""
+        return Uniform(self.cohorts)
 
-    @property
-    def word_limits(self) -> dict[int, int]:
-        """The first word stays below a multiple of the number of cohorts."""
-        limit = WORD // self.cohorts * self.cohorts
-        return {0: limit} if limit < WORD else {}
+    @cached_property
+    def words(self) -> Words:
+        """One word for the cohort and one for each bit."""
+        return Words(1 + self.bits, self._cohort.limits)
 
     def _details(self) -> dict[str, object]:
-        return {"weights": {"q": str(self._weights[1])}}
+        return {"weights": {"q": str(self._weights.q)}}
 
-    def positions(self, values: Words, cohorts: Words) -> npt.NDArray[np.int64]:
+    def positions(self, values: Integers, cohorts: Integers) -> npt.NDArray[np.int64]:
         """Return the ``hashes`` bits that each value sets in the filter of its cohort."""
         every = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
         indices = every.reshape(self.cohorts, self.hashes)[cohorts]
         return scale(words_of(values[:, None], indices), self.bits).astype(np.int64)
 
-    def _cohort(self, words: Words) -> Words:
-        return (
-            words // np.uint64(WORD // self.cohorts) if self.cohorts > 1 else words * np.uint64(0)
-        )
-
-    def _filters(self, values: Words, cohorts: Words) -> npt.NDArray[np.uint8]:
+    def _filters(self, values: Integers, cohorts: Integers) -> npt.NDArray[np.uint8]:
         """Return the packed Bloom filter of each value."""
         rows = np.zeros((len(values), math.ceil(self.bits / 8)), dtype=np.uint8)
         for column in self.positions(values, cohorts).T:
             rows[np.arange(len(rows)), column >> 3] |= (1 << (column & 7)).astype(np.uint8)
         return rows
 
-    def _perturb(self, values: Words, words: Words) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         reports = np.empty(len(values), dtype=self.report_dtype)
-        cohorts = self._cohort(words[:, 0])
-        flips = words[:, 1:] < np.uint64(self._weights[1])
+        cohorts = self._cohort.of(words[:, 0])
+        flips = words[:, 1:] < np.uint64(self._weights.q)
         reports["cohort"] = cohorts
         reports["bits"] = self._filters(values, cohorts) ^ np.packbits(
             flips, axis=1, bitorder="little"
         )
         return reports
 
-    def _privatize_bulk(self, values: Words, source: Source) -> Reports:
+    def _privatize_bulk(self, values: Integers, source: Source) -> Reports:
         from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
 
         first, second = source.split(2)
-        cohorts = self._cohort(draw_words(first, len(values), 1, self.word_limits)[:, 0])
-        anywhere, q = np.zeros(len(values), dtype=np.int64), self._weights[1]
+        drawn = Words(1, self._cohort.limits).draw(first, len(values))
+        cohorts = self._cohort.of(drawn[:, 0])
+        anywhere, q = np.zeros(len(values), dtype=np.int64), self._weights.q
         reports = np.empty(len(values), dtype=self.report_dtype)
         reports["cohort"] = cohorts
         flips = perturb_bits(anywhere, q, q, self.bits, second)
@@ -195,32 +194,24 @@ class RAPPOR(Protocol):
 
     def _validate(self, reports: Reports) -> None:
         cohorts, rows = _columns(reports)
-        if len(cohorts) and int(cohorts.max()) >= self.cohorts:
-            raise InvalidReport(
-                f"expected cohorts below {self.cohorts}, got {int(cohorts.max())}; "
-                "check that the sender answers the same question",
-                value=int(cohorts.max()),
-            )
-        unused = -self.bits % 8
-        if unused and np.any(rows[:, -1] >> (8 - unused)):
-            raise InvalidReport(
-                f"expected the last {unused} bits of each filter to be zero, got others; "
-                "check that the sender answers the same question",
-                value=unused,
-            )
+        check_below("cohorts", int(cohorts.max(initial=0)), self.cohorts)
+        check_padding(rows, self.bits)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports have all bits of ``value`` set."""
         cohorts, rows = _columns(self._check_reports(reports))
-        values = np.full(len(rows), self._check_value(value), dtype=np.uint64)
+        values = np.full(len(rows), self._check_values([value])[0], dtype=np.uint64)
         filters = self._filters(values, cohorts.astype(np.uint64))
         return np.asarray(np.all(rows & filters == filters, axis=1))
 
-    def support_counts(self, reports: Reports) -> npt.NDArray[np.int64]:
-        """Count for each bit of each cohort, cohort by cohort, the reports that set it."""
-        return self._count(self._check_reports(reports))[:, 1:].ravel()
+    @property
+    def _length(self) -> int:
+        return self.cohorts * (1 + self.bits)
 
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+        return self.count(reports).ravel()
+
+    def count(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Return a row for each cohort: its reports, then the ones of each bit."""
         cohorts, rows = _columns(reports)
         table = np.zeros((self.cohorts, 1 + self.bits), dtype=np.int64)
@@ -237,14 +228,8 @@ class RAPPOR(Protocol):
             row[1:] = count_bits(ordered[end - row[0] : end], self.bits)
         return table
 
-    def _summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
-        table = np.zeros((self.cohorts, 1 + self.bits), dtype=np.int64)
-        for batch in batches:
-            table += self._count(batch)
-        return int(table[:, 0].sum()), Counts(table.ravel())
-
-    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
-        counts = Counts.decode(data, self.cohorts * (1 + self.bits), 0, n)
+    def _read_statistic(self, data: memoryview, n: int) -> Counts:
+        counts = Counts.decode(data, self._length, 0, n)
         table = counts.values.reshape(self.cohorts, -1)
         if sum(table[:, 0].tolist()) != n or np.any(table[:, 1:] > table[:, :1]):
             raise InvalidDocument(
@@ -259,44 +244,30 @@ class RAPPOR(Protocol):
     ) -> float | npt.NDArray[np.float64]:
         """Return the variance of a count among ``n`` people when nobody's bits collide."""
         set_bits = self.bits * (1 - (1 - 1 / self.bits) ** self.hashes)
-        return super().variance(n, frequency) / set_bits
+        return self.bit_parameters.variance(n, frequency) / set_bits
 
-    def estimate(  # type: ignore[override]  # an open domain has to be told its candidates
-        self,
-        tally: Tally,
-        candidates: Sequence[str] | npt.NDArray[np.uint64],
-        progress: Progress | None = None,
-    ) -> Estimates:
-        """Estimate how many people hold each of the candidates, labels or fingerprints.
+    def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
+        """Estimate how many people hold each of the candidates, by regression on the bits.
 
-        Needs the extra ``rappor``. ``progress`` is called with the steps done and in all. Few
-        candidates are estimated together; of many, the frequent ones are selected first, and each
-        of the others is estimated beside them. The standard errors hold the noise and what the
-        rest of the population adds to the bits, and take the selection as given: with few cohorts
-        and a large epsilon a wrong selection is beyond them. Name all answers that may be frequent:
-        one that is missing lifts the counts of those that share bits with it.
+        Needs the extra ``rappor``, and tells its progress. Few candidates are estimated together;
+        of many, the frequent ones are selected first, and each of the others is estimated beside
+        them. The standard errors hold the noise and what the rest of the population adds to the
+        bits, and take the selection as given: with few cohorts and a large epsilon a wrong
+        selection is beyond them. Name all answers that may be frequent: one that is missing lifts
+        the counts of those that share bits with it.
         """
-        keys, labels = candidate_keys(candidates)
-        counts, std_errors = solve(self._system(self._own(tally), keys), progress)
+        counts, std_errors = solve(self._system(tally, chosen.keys))
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
-        return Estimates(counts, np.minimum(std_errors, n), n, null, labels)
+        return Estimates(counts, np.minimum(std_errors, n), n, null)
 
-    def _system(self, tally: Tally, keys: Words) -> System:
+    def _system(self, tally: Tally, keys: Integers) -> System:
         """Return the equations: expected ones of each bit, less the noise, as sums of counts."""
-        statistic, n = tally.statistic, tally.n
-        if not isinstance(statistic, Counts):
-            raise IncompatibleTally(f"expected counts, got {statistic.form}", value=statistic.form)
-        if n == 0:
-            raise IncompatibleTally(
-                "expected a tally of at least one report, got an empty one; "
-                "there is nothing to estimate from",
-                value=0,
-            )
-        table = statistic.values.reshape(self.cohorts, -1)
+        n = tally.n
+        table = of_form(tally.statistic, Counts).values.reshape(self.cohorts, -1)
         present = np.flatnonzero(table[:, 0])
         sizes, ones = table[present, :1].astype(np.float64), table[present, 1:]
-        q, gap = self.parameters.q, self.parameters.gap
+        q, gap = self.bit_parameters.q, self.bit_parameters.gap
         # A cohort of n_c reports holds the share n_c / n of each count, with noise that grows as
         # the root of n_c; both are divided by the root of n_c / n.
         response = (ones - q * sizes) / gap * np.sqrt(n / sizes)
@@ -324,7 +295,7 @@ class RAPPOR(Protocol):
         held = np.asarray(counts, dtype=np.int64)
         keys = np.arange(len(held), dtype=np.uint64) if values is None else values
         members = rng.multinomial(held, np.full(self.cohorts, 1 / self.cohorts))
-        p, q = self.parameters.p, self.parameters.q
+        p, q = self.bit_parameters.p, self.bit_parameters.q
         table = np.empty((self.cohorts, 1 + self.bits), dtype=np.int64)
         for cohort, row in enumerate(table):
             filters = np.sort(self.positions(keys, np.full(len(keys), cohort, dtype=np.uint64)))
@@ -341,17 +312,3 @@ def _columns(reports: Reports) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.ui
     cohorts: npt.NDArray[np.int64] = reports["cohort"].astype(np.int64)
     rows: npt.NDArray[np.uint8] = reports["bits"]
     return cohorts, rows
-
-
-def _check_whole(name: str, value: object, least: int, most: int) -> int:
-    try:
-        result = operator.index(value)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = least - 1
-    if isinstance(value, bool | np.bool_) or not least <= result <= most:
-        raise InvalidParameter(
-            f"expected {name} as a whole number from {least} to {most}, got {value!r}; 128 bits, "
-            "2 hashes and 16 cohorts are usual",
-            value=value,
-        )
-    return result

@@ -25,28 +25,34 @@ from __future__ import annotations
 
 import hmac
 import math
-import operator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.documents import canonical_json
 from deniable.errors import InvalidParameter
-from deniable.protocol import Parameters, Reports, Values
-from deniable.protocols.unary import _Unary
-from deniable.randomness import (
-    WORD,
-    Source,
-    draw_words,
-    exponential_bounds,
-    log_above,
-    open_source,
+from deniable.protocols.rappor.permanent import (
+    permanent_epsilon,
+    permanent_f,
+    permanent_weights,
 )
-from deniable.validation import brief, check_domain_size, check_epsilon
+from deniable.protocols.unary import _Unary
+from deniable.pure import Parameters
+from deniable.randomness import WORD, Source, Weights, Words, log_above, open_source
+from deniable.validation import (
+    check_domain_size,
+    check_epsilon,
+    check_positive,
+    check_probability,
+)
+
+if TYPE_CHECKING:
+    from deniable.mechanism import Reports, Values
 
 SHORTEST_SECRET = 16
 
@@ -62,6 +68,8 @@ class BasicRAPPOR(_Unary):
     >>> client.privatize([3, 3]).shape
     (2, 4)
     """
+
+    usual_settings: ClassVar[dict[str, object]] = {"f": 0.5, "p": 0.75, "q": 0.25}
 
     domain_size: int
     f: float
@@ -81,7 +89,7 @@ class BasicRAPPOR(_Unary):
         if self.p is not None:
             object.__setattr__(self, "p", check_probability("p", self.p))
             object.__setattr__(self, "q", check_probability("q", self.q))
-            if not self._instant[1] < self._instant[0]:
+            if not self._instant.q < self._instant.p:
                 raise InvalidParameter(
                     f"expected q below p, got p = {self.p!r} and q = {self.q!r}; "
                     "a one must stay likelier than a zero",
@@ -100,25 +108,24 @@ class BasicRAPPOR(_Unary):
         return cls(domain_size, permanent_f(check_epsilon(epsilon), 1), p, q)
 
     @classmethod
-    def examples(cls) -> list[BasicRAPPOR]:
+    def examples(cls) -> list[Self]:
         """Return small instances with one step and with both."""
         return [cls(5, 0.5), cls(9, 0.25), cls(3, 0.5, 0.75, 0.25), cls(2, 0.3, 0.9, 0.2)]
 
     @cached_property
-    def _weights(self) -> tuple[int, int]:
+    def _weights(self) -> Weights:
         return permanent_weights(self.f)
 
     @cached_property
-    def _instant(self) -> tuple[int, int]:
+    def _instant(self) -> Weights:
         """The weights of p and q, or of 1 and 0 where every report is the permanent response."""
         if self.p is None or self.q is None:
-            return WORD, 0
-        return math.floor(Fraction(self.p) * WORD), math.ceil(Fraction(self.q) * WORD)
+            return Weights(WORD, 0)
+        return Weights(math.floor(Fraction(self.p) * WORD), math.ceil(Fraction(self.q) * WORD))
 
     @cached_property
     def parameters(self) -> Parameters:
-        a, b = (Fraction(weight, WORD) for weight in self._weights)
-        p, q = (Fraction(weight, WORD) for weight in self._instant)
+        (a, b), (p, q) = self._weights.shares, self._instant.shares
         return Parameters(a * p + b * q, b * p + a * q)
 
     @cached_property
@@ -127,7 +134,7 @@ class BasicRAPPOR(_Unary):
         return p * (1 - q) / ((1 - p) * q)
 
     @cached_property
-    def epsilon(self) -> float:  # type: ignore[override]  # here it follows from f, p and q
+    def epsilon(self) -> float:
         """The privacy loss of one report, for f, p and q before they are rounded to weights."""
         # Rounding lowers p and raises q and f, and the ratio grows with p and falls with q and f.
         return self.epsilon_after(1)
@@ -144,7 +151,7 @@ class BasicRAPPOR(_Unary):
         >>> [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)]
         [1.02, 1.69, 2.13, 2.2]
         """
-        reports = _check_reports(reports)
+        reports = check_positive("the number of reports", reports)
         if self.p is None or self.q is None:
             return self.epsilon_forever
         b, p, q = Fraction(self.f) / 2, Fraction(self.p), Fraction(self.q)
@@ -153,15 +160,16 @@ class BasicRAPPOR(_Unary):
         ratios = (((1 - b) * s + b * t) / (b * s + (1 - b) * t) for s, t in (ones, zeros))
         return min(log_above(math.prod(ratios, start=Fraction(1))), self.epsilon_forever)
 
-    @property
-    def word_count(self) -> int:
+    @cached_property
+    def words(self) -> Words:
         """One word for each bit and step."""
-        return self.domain_size if self.p is None else 2 * self.domain_size
+        return Words(self.domain_size if self.p is None else 2 * self.domain_size)
 
     def _details(self) -> dict[str, object]:
-        names = ("p", "q") if self.p is None else ("p", "q", "instant_p", "instant_q")
-        weights = zip(names, (*self._weights, *self._instant), strict=False)
-        return {"weights": {name: str(weight) for name, weight in weights}}
+        weights = {"p": str(self._weights.p), "q": str(self._weights.q)}
+        if self.p is not None:
+            weights |= {"instant_p": str(self._instant.p), "instant_q": str(self._instant.q)}
+        return {"weights": weights}
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         permanent = self._permanently(values, words[:, : self.domain_size])
@@ -178,7 +186,7 @@ class BasicRAPPOR(_Unary):
         if self.p is None:
             return permanent
         bits = np.unpackbits(permanent, axis=1, count=self.domain_size, bitorder="little")
-        p, q = self._instant
+        p, q = self._instant.p, self._instant.q
         weights = bits * np.uint64(p - q) + np.uint64(q)
         return np.packbits(words < weights, axis=1, bitorder="little")
 
@@ -189,7 +197,7 @@ class BasicRAPPOR(_Unary):
 
         first, second, third = source.split(3)
         anywhere = np.zeros(len(values), dtype=np.int64)
-        p, q = self._instant
+        p, q = self._instant.p, self._instant.q
         permanent = super()._privatize_bulk(values, first)
         likely = perturb_bits(anywhere, p, p, self.domain_size, second)
         unlikely = perturb_bits(anywhere, q, q, self.domain_size, third)
@@ -225,7 +233,7 @@ class Client:
             )
         if not isinstance(self.context, str):
             raise InvalidParameter(
-                f"expected the context as a string, got {brief(self.context)}", value=self.context
+                f"expected the context as a string, got {self.context!r:.80}", value=self.context
             )
 
     def permanent(self, value: int) -> Reports:
@@ -239,14 +247,13 @@ class Client:
         distinct, where = np.unique(checked, return_inverse=True)
         empty = np.empty((0, self.protocol.report_dtype.shape[0]), dtype=np.uint8)
         rows = np.concatenate([empty, *(self.permanent(int(v)) for v in distinct)])
-        instant = self.protocol.word_count - self.protocol.domain_size
-        words = draw_words(source, len(checked), instant, {})
-        return self.protocol._instantly(rows[where], words)
+        words = Words(self.protocol.words.count - self.protocol.domain_size)
+        return self.protocol._instantly(rows[where], words.draw(source, len(checked)))
 
     def _words(self, value: int) -> npt.NDArray[np.uint64]:
         """Return the words of the permanent response: HMAC-SHA256 in counter mode."""
         d = self.protocol.domain_size
-        document = {"context": self.context, "domain_size": d, "q": str(self.protocol._weights[1])}
+        document = {"context": self.context, "domain_size": d, "q": str(self.protocol._weights.q)}
         keyed = hmac.new(self.secret, sha256(canonical_json(document)).digest(), "sha256")
         keyed.update(value.to_bytes(8, "little"))
         blocks = []
@@ -255,49 +262,3 @@ class Client:
             block.update(counter.to_bytes(8, "little"))
             blocks.append(block.digest())
         return np.frombuffer(b"".join(blocks), dtype="<u8")[:d].astype(np.uint64)
-
-
-def _check_reports(reports: object) -> int:
-    try:
-        result = operator.index(reports)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = 0
-    if isinstance(reports, bool) or result < 1:
-        raise InvalidParameter(
-            f"expected a whole number of reports, 1 or more, got {brief(reports)}", value=reports
-        )
-    return result
-
-
-def permanent_weights(f: float) -> tuple[int, int]:
-    """Return the weights of 1 - f/2, rounded down, and f/2, rounded up; they add up to 2^64."""
-    q = math.ceil(Fraction(f) / 2 * WORD)
-    return WORD - q, q
-
-
-def permanent_epsilon(f: float, hashes: int) -> float:
-    """Return 2 hashes ln((1 - f/2) / (f/2)), rounded up.
-
-    >>> round(permanent_epsilon(0.5, 2), 2), round(permanent_epsilon(0.25, 2), 2)
-    (4.39, 7.78)
-    """
-    return log_above((2 / Fraction(f) - 1) ** (2 * hashes))
-
-
-def permanent_f(epsilon: float, hashes: int) -> float:
-    """Return the smallest float f that spends at most ``epsilon``: 2 / (e^(eps / 2 hashes) + 1)."""
-    low, _ = exponential_bounds(Fraction(epsilon) / (2 * hashes))
-    exact = 2 / (low + 1)
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, 1.0)
-
-
-def check_probability(name: str, value: object) -> float:
-    """Return a probability as a float, or say what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction | np.floating):
-        raise InvalidParameter(f"expected {name} as a number, got {brief(value)}", value=value)
-    if not 0 < value < 1:
-        raise InvalidParameter(
-            f"expected {name} between 0 and 1, both excluded, got {brief(value)}", value=value
-        )
-    return float(value)

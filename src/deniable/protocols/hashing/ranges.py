@@ -8,13 +8,12 @@ little.
 from __future__ import annotations
 
 import math
-import operator
 from fractions import Fraction
 from functools import lru_cache
 
-from deniable.errors import InvalidParameter
 from deniable.kernels import costs, fields
-from deniable.randomness import WORD, direct_weights
+from deniable.randomness import WORD, Direct
+from deniable.validation import check_whole
 
 LARGEST_RANGE = fields.LARGEST_PRIME - 1
 LARGEST_OPEN_RANGE = 1 << 24
@@ -27,16 +26,7 @@ _TYPICAL_REPORTS = 1_000_000
 
 def check_range(g: object, largest: int) -> int:
     """Return the range as an int, or say what is wrong with it."""
-    try:
-        result = operator.index(g)  # type: ignore[arg-type]  # the point of the try
-    except TypeError:
-        result = 0
-    if isinstance(g, bool) or not 2 <= result <= largest:
-        raise InvalidParameter(
-            f"expected a whole hash range g from 2 to {largest}, got {g!r}; e^epsilon + 1 is best",
-            value=g,
-        )
-    return result
+    return check_whole("the hash range g", g, 2, largest, "e^epsilon + 1 is best")
 
 
 def is_linear(g: int) -> bool:
@@ -60,7 +50,7 @@ def hashing_variance(epsilon: float, g: int) -> float:
     >>> round(hashing_variance(1.0, 4), 2)
     3.69
     """
-    p, _ = direct_weights(epsilon, g)
+    p = Direct.at(epsilon, g).p
     return float(Fraction((g - 1) * WORD**2, (g * p - WORD) ** 2))
 
 

@@ -12,25 +12,30 @@ offset k of direct encoding over g values; y = (H(x) + k) mod g.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import IncompatibleTally, InvalidReport
 from deniable.kernels.multiply_shift import hash_keys
-from deniable.protocol import Reports
-from deniable.randomness import direct_offset
-from deniable.statistic import Collected, Statistic
-from deniable.validation import smallest_unsigned
+from deniable.protocols.hashing.family import Family
+from deniable.randomness import Direct, Source, Words
+from deniable.statistic import Collected, Statistic, of_form
+from deniable.sums import CollectedSum
+from deniable.validation import check_below
+from deniable.wire import smallest_unsigned
+
+if TYPE_CHECKING:
+    from deniable.mechanism import Reports
 
 _SMALL_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True)
-class MultiplyShiftFamily:
+class MultiplyShiftFamily(Family):
     """Keys 0..domain_size-1, or all 64-bit fingerprints when ``domain_size`` is None."""
 
     g: int
@@ -51,45 +56,38 @@ class MultiplyShiftFamily:
     def _multipliers(self) -> tuple[str, ...]:
         return ("a1", "a2", "b") if self.domain_size is None else ("a1", "b")
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         """The words of the hash function and the perturbed hash, without padding."""
         words = [(name, "<u8") for name in self._multipliers]
         return np.dtype([*words, ("y", smallest_unsigned(self.g - 1).str)])
 
-    @property
-    def word_count(self) -> int:
-        """The words of the hash function and one for the offset."""
-        return len(self._multipliers) + 1
-
-    @property
-    def word_limits(self) -> dict[int, int]:
-        """None: every 64-bit word is a valid multiplier."""
-        return {}
-
-    @property
-    def public_words(self) -> tuple[int, ...]:
-        """The hash function is in the report as it was drawn."""
-        return tuple(range(len(self._multipliers)))
+    @cached_property
+    def words(self) -> Words:
+        """The words of the hash function, in the report as they were drawn, and the offset's."""
+        own = len(self._multipliers)
+        return Words(own + 1, public=tuple(range(own)))
 
     def details(self) -> dict[str, object]:
         """Return what another implementation needs to hash alike."""
         return {"family": "multiply-shift", "g": self.g}
 
     def perturb(
-        self,
-        values: npt.NDArray[np.uint64],
-        words: npt.NDArray[np.uint64],
-        weights: tuple[int, int],
+        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64], direct: Direct
     ) -> Reports:
         """Make one report of each key from its words."""
         reports = np.empty(len(values), dtype=self.report_dtype)
         for position, name in enumerate(self._multipliers):
             reports[name] = words[:, position]
-        g = np.uint64(self.g)
-        y = self._hash(reports, values) + direct_offset(words[:, -1], *weights)
-        reports["y"] = y - g * (y >= g)
+        reports["y"] = direct.perturb(self._hash(reports, values), words[:, -1])
         return reports
+
+    def perturb_bulk(
+        self, values: npt.NDArray[np.uint64], source: Source, direct: Direct
+    ) -> Reports | None:
+        """Leave it to chunks of ``perturb``, which are as fast."""
+        del values, source, direct
+        return None
 
     def _hash(
         self, reports: npt.NDArray[np.void], keys: npt.NDArray[np.uint64]
@@ -100,29 +98,24 @@ class MultiplyShiftFamily:
 
     def validate(self, reports: Reports) -> None:
         """Raise InvalidReport unless every hash value is below g."""
-        if reports.size and int(reports["y"].max()) >= self.g:
-            largest = int(reports["y"].max())
-            raise InvalidReport(
-                f"expected hash values below {self.g}, got {largest}; "
-                "check that the sender answers the same question",
-                value=largest,
-            )
+        check_below("hash values", int(reports["y"].max(initial=0)), self.g)
 
-    def summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
-        """Keep the reports: which candidates to count is decided afterwards."""
-        reports = np.concatenate([np.empty(0, dtype=self.report_dtype), *batches])
-        return len(reports), Collected.from_reports(reports)
+    def new_sum(self) -> CollectedSum:
+        """Return an empty collection: which candidates to count is decided afterwards."""
+        return CollectedSum(self.report_dtype)
 
-    def support(
-        self, statistic: Statistic, candidates: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.int64]:
-        """Count for each candidate the reports with H(x) = y."""
-        if not isinstance(statistic, Collected):
-            raise IncompatibleTally(f"expected reports, got {statistic.form}", value=statistic.form)
-        reports = statistic.reports
-        if len(reports) * len(candidates) <= _SMALL_PAIRS:
+    def read(self, data: memoryview, n: int) -> Statistic:
+        """Read a tally's reports."""
+        return Collected.decode(data, n, self.report_dtype, self.validate)
+
+    def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Count the reports with H(x) = y: for each key, or for every value of a closed domain."""
+        reports = of_form(statistic, Collected).reports
+        if self.domain_size is not None and len(reports) * self.domain_size <= _SMALL_PAIRS:
+            keys = np.arange(self.domain_size, dtype=np.uint64)
+        if len(keys) and len(reports) * len(keys) <= _SMALL_PAIRS:
             return np.array(
-                [np.count_nonzero(self._hash(reports, key) == reports["y"]) for key in candidates],
+                [np.count_nonzero(self._hash(reports, key) == reports["y"]) for key in keys],
                 dtype=np.int64,
             )
         from deniable.kernels import hashes  # noqa: PLC0415 - Numba loads when needed
@@ -130,13 +123,9 @@ class MultiplyShiftFamily:
         a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))
         if self.domain_size is not None:
             return hashes.count_support_small(a1, b, y, self.domain_size, self.g)
-        return hashes.count_support(a1, reports["a2"], b, y, candidates, self.g)
+        return hashes.count_support(a1, reports["a2"], b, y, keys, self.g)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports (H, y) have H(x) = y."""
         hashed = self._hash(reports, np.array([value], dtype=np.uint64))
         return np.asarray(hashed == reports["y"])
-
-    def read(self, data: memoryview, n: int) -> Statistic:
-        """Read a tally's reports."""
-        return Collected.decode(data, n, self.report_dtype, self.validate)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -31,10 +30,10 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.extras import load
+from deniable.progress import tell
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 STEPS = 20
 """How many penalties the path has; progress is told after each, and at the end."""
@@ -95,19 +94,18 @@ def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
     return design
 
 
-def solve(system: System, progress: Progress | None = None) -> tuple[Floats, Floats]:
+def solve(system: System) -> tuple[Floats, Floats]:
     """Return the count and the standard error of each candidate.
 
     Where the equations do not tell a candidate from others, the standard error is infinite.
     """
-    tell = progress or (lambda _done, _total: None)
     equations, candidates = system.design.shape
     if 16 * candidates <= equations:
         chosen = np.arange(candidates)
         fit = _fit(system, chosen)
         counts, std_errors = fit.counts, fit.std_errors
     else:
-        chosen, fit = _prune(system, _select(system, tell))
+        chosen, fit = _prune(system, _select(system))
         counts, std_errors = _beside(system, chosen, fit)
         counts[chosen], std_errors[chosen] = fit.counts, fit.std_errors
     std_errors = _doubt(system, chosen, fit, counts, std_errors)
@@ -115,7 +113,7 @@ def solve(system: System, progress: Progress | None = None) -> tuple[Floats, Flo
     return counts, std_errors
 
 
-def _select(system: System, tell: Progress) -> Integers:
+def _select(system: System) -> Integers:
     """Return the candidates that the LASSO takes at the end of the path."""
     linear_model = load("sklearn.linear_model", "rappor")
     exceptions = load("sklearn.exceptions", "rappor")

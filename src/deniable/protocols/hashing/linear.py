@@ -16,33 +16,37 @@ value with (t - 1) g^(t+1) additions instead of n d hash evaluations.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import IncompatibleTally, InvalidReport
 from deniable.kernels import fields
 from deniable.kernels.costs import choose, folded_size, level_start
+from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
-from deniable.protocol import Reports
-from deniable.protocols.ranges import digits
-from deniable.randomness import WORD, Source, direct_offset, draw_words
-from deniable.statistic import DENSE_LIMIT, Statistic, Table
-from deniable.validation import smallest_unsigned
+from deniable.protocols.hashing.family import Family
+from deniable.protocols.hashing.ranges import digits
+from deniable.randomness import Direct, Source, Uniform, Words
+from deniable.statistic import DENSE_LIMIT, Statistic, Table, of_form
+from deniable.sums import TableSum
+from deniable.validation import check_below
+from deniable.wire import smallest_unsigned
+
+if TYPE_CHECKING:
+    from deniable.mechanism import Reports
 
 _SMALL_PAIRS = 1 << 17
 _SMALL_BATCH = 1 << 14
-_GATHERED = 1 << 18
 _RAW_LIMIT = 1 << 23
 _CHUNK = 1 << 17
 
 
 @dataclass(frozen=True)
-class LinearFamily:
+class LinearFamily(Family):
     """H(v) = <u, v> over GF(g), for values 0..domain_size-1."""
 
     g: int
@@ -58,17 +62,22 @@ class LinearFamily:
         """t, the number of base-g digits of a value."""
         return digits(self.g, self.domain_size)
 
-    @cached_property
+    @property
     def functions(self) -> int:
         """How many hash functions there are: g^t."""
-        return int(self.g**self.digits)
+        return self._function.size
+
+    @cached_property
+    def _function(self) -> Uniform:
+        """A uniform draw among the hash functions."""
+        return Uniform(int(self.g**self.digits))
 
     @property
     def size(self) -> int:
         """How many different reports there are: g^(t+1)."""
         return self.functions * self.g
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """How many different reports there are up to multiples, for the purposes of a tally."""
         return folded_size(self.g, self.digits)
@@ -78,30 +87,15 @@ class LinearFamily:
         """The probability that two different values hash alike."""
         return Fraction(1, self.g)
 
-    @property
+    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         """The narrowest unsigned integer that holds a report."""
         return smallest_unsigned(self.size - 1)
 
-    @property
-    def word_count(self) -> int:
+    @cached_property
+    def words(self) -> Words:
         """One word for the hash function and one for the offset."""
-        return 2
-
-    @property
-    def word_limits(self) -> dict[int, int]:
-        """The first word stays below a multiple of g^t; powers of two need no limit."""
-        limit = self._step * self.functions
-        return {0: limit} if limit < WORD else {}
-
-    @property
-    def public_words(self) -> tuple[int, ...]:
-        """None: a report shows u, not the word it came from."""
-        return ()
-
-    @property
-    def _step(self) -> int:
-        return WORD // self.functions
+        return Words(2, self._function.limits)
 
     def details(self) -> dict[str, object]:
         """Return what another implementation needs to hash alike."""
@@ -117,31 +111,27 @@ class LinearFamily:
         }
 
     def perturb(
-        self,
-        values: npt.NDArray[np.uint64],
-        words: npt.NDArray[np.uint64],
-        weights: tuple[int, int],
+        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64], direct: Direct
     ) -> Reports:
         """Make one report of each value from its two words."""
-        g, u = np.uint64(self.g), words[:, 0] // np.uint64(self._step)
-        hashed = self.field.dot(u, values, self.digits).astype(np.uint64)
-        y = hashed + direct_offset(words[:, 1], *weights)
-        return (u * g + (y - g * (y >= g))).astype(self.report_dtype)
+        u = self._function.of(words[:, 0])
+        y = direct.perturb(self.field.dot(u, values, self.digits), words[:, 1])
+        return (u * np.uint64(self.g) + y).astype(self.report_dtype)
 
     def perturb_bulk(
-        self, values: npt.NDArray[np.uint64], source: Source, weights: tuple[int, int]
+        self, values: npt.NDArray[np.uint64], source: Source, direct: Direct
     ) -> Reports:
         """Make reports of many values on all cores, by the same map."""
         from deniable.kernels.linear import perturb_linear  # noqa: PLC0415 - Numba when needed
 
         sources = source.split(math.ceil(len(values) / _CHUNK))
         reports = np.empty(len(values), dtype=self.report_dtype)
-        signed = values.astype(np.int64)
+        signed, step = values.astype(np.int64), self._function.step
 
         def fill(start: int, stop: int) -> None:
-            words = draw_words(sources[start // _CHUNK], stop - start, 2, self.word_limits)
+            words = self.words.draw(sources[start // _CHUNK], stop - start)
             reports[start:stop] = perturb_linear(
-                signed[start:stop], words, self.field, self.digits, self._step, *weights
+                signed[start:stop], words, self.field, self.digits, step, direct.p, direct.q
             )
 
         run_chunks(fill, len(values), _CHUNK)
@@ -149,12 +139,7 @@ class LinearFamily:
 
     def validate(self, reports: Reports) -> None:
         """Raise InvalidReport unless every code is one that a client can have sent."""
-        if reports.size and int(reports.max()) >= self.size:
-            raise InvalidReport(
-                f"expected report codes below {self.size}, got {int(reports.max())}; "
-                "check that the sender answers the same question",
-                value=int(reports.max()),
-            )
+        check_below("report codes", int(reports.max(initial=0)), self.size)
 
     def fold(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """Return the cell of each report: that of the one report its multiples are folded onto.
@@ -189,57 +174,44 @@ class LinearFamily:
         last = np.uint64(self.cells - 2)
         return np.where(cells >= last, cells - last, u * g + inside % g)
 
-    def summarise(self, batches: Iterator[Reports]) -> tuple[int, Statistic]:
-        """Count the reports of each cell, in the way that costs least for so many at a time."""
-        n, table = 0, Table.from_codes(self.cells, np.empty(0, dtype=np.uint64))
-        raw = folded = np.zeros(0, dtype=np.int64)
-        for batch in _gather(batches):
-            n += len(batch)
-            if len(batch) > _SMALL_BATCH and self.size <= min(_RAW_LIMIT, 64 * len(batch)):
-                from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba when needed
+    def new_sum(self) -> LinearSum:
+        """Return an empty sum of reports."""
+        return LinearSum(self)
 
-                raw = count_values(batch, self.size)[0] + (raw if len(raw) else 0)
-            elif len(batch) > _SMALL_BATCH and self.cells <= min(DENSE_LIMIT, 16 * len(batch)):
-                from deniable.kernels.linear import fold_codes  # noqa: PLC0415 - Numba when needed
+    def read(self, data: memoryview, n: int) -> Statistic:
+        """Read a tally's table."""
+        return Table.decode(data, self.cells, n)
 
-                codes, ones = batch.astype(np.uint64), np.ones(len(batch), dtype=np.int64)
-                cells = fold_codes(codes, ones, self.field, self.digits)
-                folded = cells + (folded if len(folded) else 0)
-            else:
-                table = table + Table.from_codes(self.cells, self._fold_many(batch))
-        if len(raw):
-            from deniable.kernels.linear import fold_table  # noqa: PLC0415 - Numba when needed
+    def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Count for every value the reports (u, y) with <u, v> = y."""
+        del keys  # the transform gives all values at once
+        table = of_form(statistic, Table)
+        if table.used * self.domain_size > _SMALL_PAIRS:
+            return self._decode(table)
+        cells, counts = table.hits()
+        codes = self.unfold(cells)
+        g, every = np.uint64(self.g), np.arange(self.domain_size, dtype=np.uint64)
+        hashed = self.field.dot((codes // g)[:, None], every[None, :], self.digits)
+        supports = hashed == (codes % g)[:, None]
+        return np.asarray(counts @ supports.astype(np.int64), dtype=np.int64)
 
-            table = table + Table.from_dense(fold_table(raw, self.field, self.digits))
-        return n, table + Table.from_dense(folded) if len(folded) else table
-
-    def _fold_many(self, batch: Reports) -> npt.NDArray[np.uint64]:
-        def part(start: int, stop: int) -> npt.NDArray[np.uint64]:
-            return self.fold(batch[start:stop].astype(np.uint64))
-
-        return np.concatenate([np.empty(0, dtype=np.uint64), *run_chunks(part, len(batch), _CHUNK)])
-
-    def support(
-        self, statistic: Statistic, candidates: npt.NDArray[np.uint64] | None = None
-    ) -> npt.NDArray[np.int64]:
-        """Count for each value the reports (u, y) with <u, v> = y."""
-        if not isinstance(statistic, Table):
-            raise IncompatibleTally(f"expected a table, got {statistic.form}", value=statistic.form)
-        codes, counts = self.unfold(statistic.codes), statistic.counts
-        if len(codes) * self.domain_size <= _SMALL_PAIRS:
-            g, every = np.uint64(self.g), np.arange(self.domain_size, dtype=np.uint64)
-            hashed = self.field.dot((codes // g)[:, None], every[None, :], self.digits)
-            supports = hashed == (codes % g)[:, None]
-            return np.asarray(counts @ supports.astype(np.int64), dtype=np.int64)
+    def _decode(self, table: Table) -> npt.NDArray[np.int64]:
         from deniable.kernels import linear  # noqa: PLC0415 - Numba loads when needed
 
-        if self.decoding(len(codes)) == "solve":
+        if self.decoding(table.used) == "solve":
+            cells, counts = table.hits()
+            codes = self.unfold(cells)
             return linear.decode_codes(codes, counts, self.field, self.digits, self.domain_size)
-        return linear.decode_folded(statistic.dense(), self.field, self.digits, self.domain_size)
+        return linear.decode_folded(table.dense(), self.field, self.digits, self.domain_size)
 
     def decoding(self, cells: int) -> str:
         """Name the way in which a tally with so many cells in use is decoded: fold or solve."""
         return choose(self.field, self.digits, self.domain_size, cells)
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        g, t, m = (np.array(float(x)) for x in (self.g, self.digits, 1))
+        return float(decoding_time(g, t, m, self.domain_size, n))
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports (u, y) have <u, v> = y."""
@@ -247,20 +219,44 @@ class LinearFamily:
         every = np.array([value], dtype=np.uint64)
         return np.asarray(self.field.dot(codes // g, every, self.digits) == codes % g)
 
-    def read(self, data: memoryview, n: int) -> Statistic:
-        """Read a tally's table."""
-        return Table.decode(data, self.cells, n)
 
+class LinearSum(TableSum):
+    """Counts the reports of each cell, in the way that costs least for so many at a time."""
 
-def _gather(batches: Iterator[Reports]) -> Iterator[Reports]:
-    """Join small batches, so that the cost of adding tables is shared by many reports."""
-    waiting: list[Reports] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += len(batch)
-        if count >= _GATHERED:
-            yield np.concatenate(waiting) if len(waiting) > 1 else batch
-            waiting, count = [], 0
-    if count:
-        yield np.concatenate(waiting)
+    def __init__(self, family: LinearFamily) -> None:
+        super().__init__(family.cells, self._fold)
+        self._family = family
+        self._raw = np.zeros(0, dtype=np.int64)
+
+    def add(self, reports: Reports) -> None:
+        """Count a batch by code, by cell, or one by one where it is small for the table."""
+        family, n = self._family, len(reports)
+        if n > _SMALL_BATCH and family.size <= min(_RAW_LIMIT, 64 * n):
+            from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba when needed
+
+            counts = count_values(reports, family.size)[0]
+            self._raw = counts + self._raw if len(self._raw) else counts
+        elif n > _SMALL_BATCH and family.cells <= min(DENSE_LIMIT, 16 * n):
+            from deniable.kernels.linear import fold_codes  # noqa: PLC0415 - Numba when needed
+
+            ones = np.ones(n, dtype=np.int64)
+            codes = reports.astype(np.uint64)
+            self.add_dense(fold_codes(codes, ones, family.field, family.digits))
+        else:
+            super().add(reports)
+
+    def statistic(self) -> Table:
+        """Return the table so far."""
+        if len(self._raw):
+            from deniable.kernels.linear import fold_table  # noqa: PLC0415 - Numba when needed
+
+            self.add_dense(fold_table(self._raw, self._family.field, self._family.digits))
+            self._raw = np.zeros(0, dtype=np.int64)
+        return super().statistic()
+
+    def _fold(self, reports: Reports) -> npt.NDArray[np.uint64]:
+        def part(start: int, stop: int) -> npt.NDArray[np.uint64]:
+            return self._family.fold(reports[start:stop].astype(np.uint64))
+
+        parts = run_chunks(part, len(reports), _CHUNK)
+        return np.concatenate([np.empty(0, dtype=np.uint64), *parts])

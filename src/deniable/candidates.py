@@ -1,0 +1,124 @@
+"""Candidates: the values to estimate, and the fingerprints that stand for labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InvalidParameter
+from deniable.validation import check_values
+
+if TYPE_CHECKING:
+    from deniable.estimates import Estimates
+
+FINGERPRINTS = 1 << 64
+"""How many fingerprints there are."""
+
+Candidates: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The values to estimate: all of a closed domain, some of it, or fingerprints with labels."""
+
+    keys: npt.NDArray[np.uint64]
+    labels: tuple[str, ...] | None = None
+    rows: npt.NDArray[np.int64] | None = None
+
+    def of(self, estimates: Estimates) -> Estimates:
+        """Return the estimates of the chosen values alone, under their labels."""
+        if self.rows is not None:
+            # As if only these had been asked for: the threshold is theirs.
+            return replace(estimates.take(self.rows), tested=None)
+        return estimates if self.labels is None else replace(estimates, labels=self.labels)
+
+
+def choose_all() -> Chosen:
+    """Return the choice of all values of a closed domain."""
+    return Chosen(np.empty(0, dtype=np.uint64))
+
+
+def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
+    """Return the choice of some values of a closed domain."""
+    rows = check_values(_listed(candidates), domain_size)
+    _check_distinct(rows)
+    return Chosen(rows, rows=rows.astype(np.int64))
+
+
+def choose_open(candidates: Candidates | None) -> Chosen:
+    """Return the choice of labels or fingerprints of an open domain."""
+    if candidates is None:
+        raise InvalidParameter.expected(
+            "candidates, since the domain is open", None, "list the answers to count", came="none"
+        )
+    listed = _listed(candidates)
+    # Arrays of numbers are fingerprints, and arrays of anything else are lists of labels.
+    if isinstance(listed, np.ndarray) and (listed.ndim != 1 or listed.dtype.kind in "iufcb"):
+        keys, labels = check_values(listed, FINGERPRINTS), None
+    else:
+        labels = tuple(_label(candidate) for candidate in listed)
+        keys = fingerprints(labels)
+    if len(keys) == 0:
+        raise InvalidParameter.expected(
+            "at least one candidate",
+            candidates,
+            "an open domain answers only for the candidates it is given",
+            came="none",
+        )
+    _check_distinct(keys)
+    return Chosen(keys, labels)
+
+
+def _listed(candidates: Candidates) -> Candidates:
+    if isinstance(candidates, str | bytes) or not (
+        isinstance(candidates, Iterable) and isinstance(candidates, Sized)
+    ):
+        raise InvalidParameter.expected(
+            "a list of candidates", candidates, "pass a list, also of one"
+        )
+    return candidates
+
+
+def _label(candidate: object) -> str:
+    if not isinstance(candidate, str):
+        raise InvalidParameter.expected(
+            "candidates as labels, or as an array of fingerprints", candidate
+        )
+    return str(candidate)
+
+
+def _check_distinct(keys: npt.NDArray[np.uint64]) -> None:
+    if len(np.unique(keys)) != len(keys):
+        raise InvalidParameter.expected(
+            "each candidate once", len(keys), "drop the duplicates", came="repeated ones"
+        )
+
+
+def fingerprint(label: str) -> int:
+    """Return the 64-bit fingerprint of a label: the first eight bytes of its SHA-256.
+
+    The label is encoded as UTF-8 and the bytes are read as a little-endian integer; this is the
+    same on every machine and in every version.
+
+    >>> hex(fingerprint("kiwi"))
+    '0x...'
+    """
+    if not isinstance(label, str):
+        raise InvalidParameter.expected(
+            "a label as a string", label, "pass str(label)", came=type(label).__name__
+        )
+    try:
+        data = label.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidParameter.expected("a label that UTF-8 can encode", label) from error
+    return int.from_bytes(sha256(data).digest()[:8], "little")
+
+
+def fingerprints(labels: Iterable[str]) -> npt.NDArray[np.uint64]:
+    """Return the fingerprints of many labels as an array."""
+    return np.array([fingerprint(label) for label in labels], dtype=np.uint64)

@@ -1,0 +1,39 @@
+"""How far long work has come: told to whoever listens, and to nobody else.
+
+Long computations call ``tell``; a command line that wants to show them wraps the call::
+
+    with progress.listening(bar.update):
+        estimates = question.estimate(tally, candidates)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Listener = Callable[[int, int], object]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have ``listener(done, total)`` called as the work in this context goes on.
+
+    >>> with listening(lambda done, total: print(done, "of", total)):
+    ...     tell(1, 2)
+    1 of 2
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def tell(done: int, total: int) -> None:
+    """Say how many steps of how many are done."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(done, total)

@@ -1,0 +1,218 @@
+"""Local hashing (LH): a report is a random hash function and a perturbed hash of the value.
+
+Encode   v -> (H, H(v)), H drawn uniformly from a family with values in 0..g-1
+Perturb  y = H(v) with probability p = e^eps / (e^eps + g - 1), else one of the g - 1 others
+Support  {v : H(v) = y}, hence p* = p and q* = q + (p - q) Pr[two values collide]  [sec:partition]
+Privacy  H is independent of v, and p / q = e^eps
+
+The paper asks for a universal family, collisions at most 1/g; purity needs them equal for all
+pairs, so both families have a collision probability that is known exactly: 1/g for the linear one
+(``deniable.protocols.hashing.linear``), 1/g + O(g / 2^64) for multiply-shift
+(``deniable.protocols.hashing.multiply_shift``). Those modules say how random bytes become a report.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from deniable.protocols.hashing.linear import LinearFamily
+from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
+from deniable.protocols.hashing.ranges import (
+    LARGEST_OPEN_RANGE,
+    LARGEST_RANGE,
+    best_integer,
+    best_prime_power,
+    check_range,
+    fits,
+    is_linear,
+)
+from deniable.pure import Closed, Open, Parameters, Pure
+from deniable.randomness import Direct, Source, Words
+from deniable.validation import check_epsilon
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from deniable.candidates import Chosen
+    from deniable.mechanism import Reports
+    from deniable.protocols.hashing.family import Family
+    from deniable.statistic import Statistic
+    from deniable.sums import Sum
+
+
+class _LocalHashing(Pure):
+    """What all local hashing shares: a hash family, then direct encoding over its range."""
+
+    @property
+    @abstractmethod
+    def _family(self) -> Family:
+        """The hash family."""
+
+    @cached_property
+    def _weights(self) -> Direct:
+        return Direct.at(self.epsilon, self._family.g)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        p, q = self._weights.shares
+        return Parameters(p, q + (p - q) * self._family.collision)
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        return self._weights.ratio
+
+    @property
+    def report_dtype(self) -> np.dtype[np.generic]:
+        return self._family.report_dtype
+
+    @cached_property
+    def words(self) -> Words:
+        return self._family.words
+
+    def _details(self) -> dict[str, object]:
+        return self._family.details() | self._weights.document()
+
+    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+        return self._family.perturb(values, words, self._weights)
+
+    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+        reports = self._family.perturb_bulk(values, source, self._weights)
+        return super()._privatize_bulk(values, source) if reports is None else reports
+
+    def _validate(self, reports: Reports) -> None:
+        self._family.validate(reports)
+
+    def _new_sum(self) -> Sum:
+        return self._family.new_sum()
+
+    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
+        return self._family.read(data, n)
+
+    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        return self._family.support(statistic, chosen.keys)
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        return self._family.decoding_time(n)
+
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell which reports hold the hash of ``value``."""
+        place = int(self._check_values([value])[0])
+        return self._family.supports(self._check_reports(reports), place)
+
+
+@dataclass(frozen=True)
+class LH(_LocalHashing, Closed):
+    """Local hashing with any range g: linear where g is a prime power, else multiply-shift.
+
+    Multiply-shift too where the codes of linear reports would take more than 64 bits.
+
+    >>> round(LH(epsilon=1.0, domain_size=1000, g=3).variance(1), 2)
+    3.77
+    """
+
+    usual_settings: ClassVar[dict[str, object]] = {"g": 16}
+
+    epsilon: float
+    domain_size: int
+    g: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "g", check_range(self.g, LARGEST_RANGE))
+        _ = self._weights  # refuses what 64 bits cannot express
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Return small instances of both families."""
+        settings = ((1.0, 5, 3), (2.0, 7, 4), (1.0, 9, 6), (0.5, 4, 9))
+        return [cls(epsilon, d, g) for epsilon, d, g in settings]
+
+    @cached_property
+    def _family(self) -> Family:
+        if is_linear(self.g) and fits(self.g, self.domain_size):
+            return LinearFamily(self.g, self.domain_size)
+        return MultiplyShiftFamily(self.g, self.domain_size)
+
+
+@dataclass(frozen=True)
+class BLH(_LocalHashing, Closed):
+    """Binary local hashing: one hashed bit, at a variance that never falls below n.
+
+    The random matrix projection in other words [sec:prot:lbh]; its variance is [eq:blh:var].
+
+    >>> round(BLH(epsilon=1.0, domain_size=1000).variance(1), 2)
+    4.68
+    """
+
+    epsilon: float
+    domain_size: int
+
+    @cached_property
+    def _family(self) -> LinearFamily:
+        return LinearFamily(2, self.domain_size)
+
+
+@dataclass(frozen=True)
+class OLH(_LocalHashing, Closed):
+    """Optimized local hashing over a closed domain: OUE's variance in a few bytes.
+
+    The range g is the prime power that decodes fastest among those whose variance is within 1 %
+    of the best. Above epsilon 15 it is millions, and each of so many hash values has a weight of
+    about 2^40: as an integer that leaves ``realised_epsilon`` up to 2e-12 short of ``epsilon``.
+
+    >>> olh = OLH(epsilon=1.0, domain_size=41_270)
+    >>> olh.g, olh.report_bits, round(olh.variance(1), 2)
+    (4, 32, 3.69)
+    """
+
+    epsilon: float
+    domain_size: int
+
+    @property
+    def g(self) -> int:
+        """The range of the hash functions."""
+        return self._family.g
+
+    @cached_property
+    def _family(self) -> LinearFamily:
+        return LinearFamily(best_prime_power(self.epsilon, self.domain_size), self.domain_size)
+
+
+@dataclass(frozen=True)
+class OpenLH(_LocalHashing, Open):
+    """Optimized local hashing over an open domain: candidates are chosen after collection.
+
+    Values are 64-bit fingerprints of labels; the tally keeps the reports. ``g=None`` takes the
+    range of least variance.
+
+    >>> from deniable import fingerprints
+    >>> protocol = OpenLH(epsilon=2.0)
+    >>> reports = protocol.privatize(fingerprints(["kiwi", "fig", "kiwi"]))
+    >>> protocol.estimate(protocol.tally(reports), ["kiwi", "fig", "plum"]).labels
+    ('kiwi', 'fig', 'plum')
+    """
+
+    epsilon: float
+    g: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        g = best_integer(self.epsilon) if self.g is None else self.g
+        object.__setattr__(self, "g", check_range(g, LARGEST_OPEN_RANGE))
+        _ = self._weights  # refuses what 64 bits cannot express
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Return instances with the best range and with a given one."""
+        return [cls(1.0), cls(2.0, 5)]
+
+    @cached_property
+    def _family(self) -> MultiplyShiftFamily:
+        return MultiplyShiftFamily(check_range(self.g, LARGEST_OPEN_RANGE))

@@ -1,0 +1,216 @@
+"""Pure protocols, closed and open domains: one class for each promise, each written once.
+
+A protocol is *pure* when a report supports the true value with probability p* and any other value
+with probability q*, the same for all pairs of values. Then the number of reports that support a
+value is enough to estimate how many people hold it.                        [sec:framework]
+The estimate is unbiased [thm:pure_unbiased] and its variance is known exactly [thm:pure_var].
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.candidates import (
+    FINGERPRINTS,
+    Candidates,
+    Chosen,
+    choose_all,
+    choose_open,
+    choose_some,
+    fingerprint,
+)
+from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
+from deniable.protocol import Counted, Protocol
+from deniable.statistic import Counts, Statistic, of_form
+from deniable.validation import check_domain_size, check_epsilon, check_shares, check_values
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from deniable.mechanism import Reports, Values
+    from deniable.tally import Tally
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The two probabilities that characterise a pure protocol, exact and as floats.
+
+    >>> Parameters(Fraction(1, 2), Fraction(1, 4)).p
+    0.5
+    """
+
+    exact_p: Fraction
+    exact_q: Fraction
+
+    @property
+    def p(self) -> float:
+        """p*, the probability that a report supports the true value."""
+        return float(self.exact_p)
+
+    @property
+    def q(self) -> float:
+        """q*, the probability that a report supports any one other value."""
+        return float(self.exact_q)
+
+    @property
+    def gap(self) -> float:
+        """p* - q*, subtracted before rounding, so that a small epsilon loses no digits."""
+        return float(self.exact_p - self.exact_q)
+
+    def variance(
+        self, n: int, frequency: float | npt.NDArray[np.float64]
+    ) -> float | npt.NDArray[np.float64]:
+        """Return the exact variance of the unbiased count of a value.  [eq:absvar_exact]."""
+        share = check_shares(n, frequency)
+        q, gap = self.q, self.gap
+        rest = float(1 - self.exact_p - self.exact_q)
+        result = n * (q * (1 - q) / gap**2 + share * rest / gap)
+        return float(result) if np.ndim(result) == 0 else result
+
+
+class Pure(Protocol, abstract=True):
+    """A protocol whose reports support values, with p* and q* that hold for all pairs."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Parameters:
+        """p* and q* of the law that is executed."""
+
+    @abstractmethod
+    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        """Return how many reports support each value: all of a closed domain, or the chosen."""
+
+    @abstractmethod
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell of each report whether it supports ``value``; the definition behind the counts."""
+
+    def support_counts(
+        self, reports: Reports, candidates: Candidates | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Count for each value the reports that support it."""
+        chosen = self._choose(candidates)
+        counts = self._support(self.tally(reports).statistic, chosen)
+        return counts if chosen.rows is None else counts[chosen.rows]
+
+    def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
+        """Apply the unbiased estimator to support counts.       [eq:absestimate]."""
+        return self._unbiased(self._support(tally.statistic, chosen), tally.n)
+
+    def _unbiased(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
+        counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
+        variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
+        none, all_ = float(self.variance(n, 0.0)), float(self.variance(n, 1.0))
+        return Estimates(
+            counts,
+            np.sqrt(variance),
+            n,
+            math.sqrt(none),
+            variance_slope=(all_ - none) / n,
+            chance=self.parameters.q,
+        )
+
+    def variance(
+        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+    ) -> float | npt.NDArray[np.float64]:
+        """Return the exact variance of an estimated count among ``n`` people.
+
+        ``frequency`` is the true share of the value; at 0 this is the paper's approximation
+        Var*.       [eq:absvar_exact] [eq:absvar]
+        """
+        return self.parameters.variance(n, frequency)
+
+
+class Closed(Protocol, abstract=True):
+    """A protocol over the values 0..domain_size-1, all of which are estimated by default."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: float, domain_size: int) -> None:
+            """Most are made so; who is made otherwise overrides what makes instances here."""
+
+        @property
+        def domain_size(self) -> int:
+            """d, the number of values."""
+
+    def __post_init__(self) -> None:
+        """Check epsilon and the domain size, for those whose fields these are."""
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+
+    @classmethod
+    def usual(cls, epsilon: float, domain_size: int) -> Self | None:
+        """Return the protocol as the advice ranks it, or None for one that takes other settings."""
+        return None if cls.usual_settings else cls(epsilon, domain_size)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Return small instances, which the conformance suite puts through every property."""
+        return [cls(0.5, 5), cls(1.0, 4), cls(3.0, 9)]
+
+    @property
+    def value_count(self) -> int:
+        """How many values there are: d."""
+        return self.domain_size
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core.
+
+        Where a tally counts what reports hold, every byte of them is read and counted once.
+        """
+        return float(n * (1 + 2 * self.report_dtype.itemsize))
+
+    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+        return check_values(values, self.domain_size)
+
+    def _choose(self, candidates: Candidates | None) -> Chosen:
+        return choose_all() if candidates is None else choose_some(candidates, self.domain_size)
+
+
+class Open(Protocol, abstract=True):
+    """A protocol over 64-bit fingerprints of any labels; candidates are named afterwards."""
+
+    @property
+    def value_count(self) -> int:
+        """How many values there are: all 64-bit fingerprints."""
+        return FINGERPRINTS
+
+    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+        return check_values(values, FINGERPRINTS)
+
+    def _choose(self, candidates: Candidates | None) -> Chosen:
+        return choose_open(candidates)
+
+    @staticmethod
+    def fingerprint(label: str) -> int:
+        """Return the value of a label; ``deniable.fingerprints`` takes many at once."""
+        return fingerprint(label)
+
+
+class CountedPure(Pure, Closed, Counted, abstract=True):
+    """A pure protocol over a closed domain whose tally is the support count of each value."""
+
+    @property
+    def _length(self) -> int:
+        return self.domain_size
+
+    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        del chosen  # all are there
+        return of_form(statistic, Counts).values
+
+
+def check_order(p: int, q: int, whole: int) -> None:
+    """Refuse weights that leave a report impossible under some value."""
+    if not 0 < q < p < whole:
+        raise InvalidParameter.expected(
+            "0 < q < p < 1 in steps of 2^-64",
+            (p / whole, q / whole),
+            "a report must be possible under every value",
+            came=f"p = {p / whole!r} and q = {q / whole!r}",
+        )

@@ -1,0 +1,219 @@
+"""Tallies: what is left of many reports, and the one way in which reports are summed.
+
+An ``Accumulator`` takes reports in batches of any size; a ``Tally`` is what it has at a moment, or
+what was read from a file. Tallies add in any order and grouping, with equal bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.documents import as_bytes, canonical_json, parse_json
+from deniable.errors import IncompatibleTally, InvalidDocument, brief
+
+if TYPE_CHECKING:
+    from deniable.mechanism import Reports
+    from deniable.protocol import Protocol
+    from deniable.statistic import Statistic
+
+MOST_REPORTS = 10**18 - 1
+"""The largest n of a tally, which leaves room in 64 bits for sums of a few."""
+MAGIC = b"dnbtally"
+_VERSION = 1
+_FIELDS = {"n", "protocol", "question", "statistic"}
+_DIGEST = re.compile("[0-9a-f]{64}")
+_WAITING_BYTES = 1 << 19
+_MOST_WAITING = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What is left of ``n`` reports: a statistic that adds, and nothing about any one of them.
+
+    ``question`` is the digest of the question that the reports answer, when there is one.
+    """
+
+    protocol: Protocol
+    n: int
+    statistic: Statistic
+    question: str | None = None
+
+    def __add__(self, other: Tally) -> Tally:
+        """Merge two tallies of the same protocol and question."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        _check_alike(self, other)
+        return replace(self, n=_add(self.n, other.n), statistic=self.statistic + other.statistic)
+
+    def __radd__(self, other: object) -> Tally:
+        """Let ``sum`` start from 0."""
+        return self if other == 0 else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (self.protocol, self.n, self.question) == (
+            other.protocol,
+            other.n,
+            other.question,
+        ) and self.statistic.encode() == other.statistic.encode()
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+    def _header(self) -> bytes:
+        return canonical_json(
+            {
+                "n": str(self.n),
+                "protocol": self.protocol.specification(),
+                "question": self.question,
+                "statistic": self.statistic.form,
+            }
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return the tally as bytes: magic, version, header, statistic, SHA-256."""
+        header = self._header()
+        start = MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little")
+        body = start + header + self.statistic.encode()
+        return body + sha256(body).digest()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Tally:
+        """Read a tally, refusing what is foreign, cut short or altered."""
+        from deniable.protocol import Protocol  # noqa: PLC0415 - a protocol makes tallies
+
+        view = memoryview(as_bytes(data))
+        written, payload = _split(view)
+        header = parse_json(written)
+        if not isinstance(header, dict) or set(header) != _FIELDS:
+            raise InvalidDocument("expected a tally header with its four fields", value=header)
+        n, question = header["n"], header["question"]
+        if not (isinstance(n, str) and n.isascii() and n.isdigit() and len(n) <= 18):
+            raise InvalidDocument.expected("n as a string of at most 18 digits", n)
+        if question is not None and not (isinstance(question, str) and _DIGEST.fullmatch(question)):
+            raise InvalidDocument.expected(
+                "a question's digest, 64 lower-case hexadecimal digits, or null", question
+            )
+        protocol = Protocol.from_specification(header["protocol"])
+        tally = Tally(protocol, int(n), protocol._read_statistic(payload, int(n)), question)
+        # White space, 1.0 or true for 1: the same tally must not have two forms.
+        if tally._header() != written:
+            raise InvalidDocument(
+                "expected a tally header in canonical form, got another; the file was not written "
+                "by deniable",
+                value=header,
+            )
+        return tally
+
+
+class Accumulator:
+    """Sums the reports of one protocol, batch by batch, in memory that n does not grow.
+
+    (Open protocols keep their reports, so there it does.) Small batches wait until there are
+    enough of them, so that adding single reports is cheap.
+
+    >>> from deniable import DE
+    >>> protocol = DE(epsilon=1.0, domain_size=4)
+    >>> accumulator = protocol.accumulator()
+    >>> for value in (0, 1, 1):
+    ...     accumulator.add(protocol.privatize([value]))
+    >>> accumulator.tally().n
+    3
+    """
+
+    def __init__(self, protocol: Protocol, question: str | None = None) -> None:
+        self.protocol, self.question, self.n = protocol, question, 0
+        self._sum = protocol._new_sum()
+        size = protocol.report_dtype.itemsize
+        room = min(_MOST_WAITING, max(1, _WAITING_BYTES // size))
+        self._waiting = np.empty(room, dtype=protocol.report_dtype)
+        self._count = 0
+
+    def add(self, reports: Reports) -> None:
+        """Add an array of reports; one that is refused changes nothing."""
+        batch = self.protocol._check_reports(reports)
+        self.n = _add(self.n, len(batch))
+        if len(batch) >= len(self._waiting):
+            self._sum.add(batch)
+            return
+        if self._count + len(batch) > len(self._waiting):
+            self._flush()
+        self._waiting[self._count : self._count + len(batch)] = batch
+        self._count += len(batch)
+
+    def merge(self, other: Accumulator | Tally) -> None:
+        """Add all that another accumulator or tally of the same protocol and question holds."""
+        tally = other.tally() if isinstance(other, Accumulator) else other
+        if not isinstance(tally, Tally):
+            raise IncompatibleTally.expected("a tally or an accumulator", other)
+        _check_alike(self, tally)
+        total = _add(self.n, tally.n)
+        self._sum.merge(tally.statistic)
+        self.n = total
+
+    def tally(self) -> Tally:
+        """Return the tally of everything added so far; more may follow."""
+        self._flush()
+        return Tally(self.protocol, self.n, self._sum.statistic(), self.question)
+
+    def _flush(self) -> None:
+        if self._count:
+            self._sum.add(self._waiting[: self._count])
+            self._count = 0
+
+
+def _check_alike(mine: Tally | Accumulator, other: Tally) -> None:
+    """Refuse to add what was made by another protocol or on another question."""
+    if mine.protocol != other.protocol:
+        raise IncompatibleTally.expected(
+            f"a tally of {mine.protocol}",
+            other.protocol,
+            "only tallies of the same protocol add",
+            came=f"one of {other.protocol}",
+        )
+    if mine.question != other.question:
+        raise IncompatibleTally.expected(
+            f"a tally of the question {mine.question}",
+            other.question,
+            "only tallies of the same question add",
+            came=f"one of {other.question}",
+        )
+
+
+def _add(n: int, more: int) -> int:
+    if n + more > MOST_REPORTS:
+        raise IncompatibleTally.expected(
+            f"at most {MOST_REPORTS} reports in all",
+            n + more,
+            "nobody has collected so many: check where the tallies come from",
+        )
+    return n + more
+
+
+def _split(view: memoryview) -> tuple[bytes, memoryview]:
+    """Return the header and the statistic of a tally whose frame holds."""
+    if len(view) < 48 or bytes(view[:8]) != MAGIC:
+        raise InvalidDocument.expected(
+            "a deniable tally", len(view), "check the file", came="something else"
+        )
+    version = int.from_bytes(view[8:12], "little")
+    if version != _VERSION:
+        raise InvalidDocument.expected(
+            f"a tally of version {_VERSION}", version, "upgrade deniable", came=brief(version)
+        )
+    if sha256(view[:-32]).digest() != bytes(view[-32:]):
+        raise InvalidDocument.expected(
+            "a tally whose checksum holds",
+            len(view),
+            "copy the file again",
+            came="one cut short or altered",
+        )
+    end = 16 + int.from_bytes(view[12:16], "little")
+    if end > len(view) - 32:
+        raise InvalidDocument("expected a tally header with its four fields", value=None)
+    return bytes(view[16:end]), view[end:-32]
