@@ -49,7 +49,7 @@ def least_variance(epsilon: float, domain_size: int) -> float:
     """Return the least mean variance of a pure protocol, for one person.
 
     >>> round(least_variance(1.0, 12), 4)
-    2.773
+    3.0256
     """
     size, d = best_size(epsilon, domain_size), float(domain_size)
     return float(selection_variance(epsilon, size / d, d, domain_size))
