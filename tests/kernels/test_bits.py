@@ -22,7 +22,9 @@ def test_counts_of_bits_are_those_of_the_twin(n, domain_size, threads, seed):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("n", "width"), [(90_000, 1), (20_000, 13), (9000, 128), (700, 1300)])
+@pytest.mark.parametrize(
+    ("n", "width"), [(90_000, 1), (20_000, 13), (9000, 128), (700, 1300), (300, 5000)]
+)
 def test_many_rows_are_counted_exactly(n, width, threads):
     """Long inputs, in several chunks and blocks of columns, lose no bit."""
     parallel.set_threads(threads)

@@ -83,3 +83,15 @@ def support_counts(codes, counts, field, t, d):
             if dot(code // g, v, t, field) == code % g:
                 supports[v] += times
     return supports
+
+
+def fold(code, field, t):
+    """Return the level and the cell of a report: of its multiple whose lowest digit is 1."""
+    g, p, modulus = field.order, field.characteristic, field.modulus
+    u, y = digits(code // g, g, t), code % g
+    level = next((j for j, digit in enumerate(u) if digit), t)
+    if level == t:
+        return t, int(y > 0)
+    scale = next(c for c in range(1, g) if multiply(c, u[level], p, modulus) == 1)
+    above = [multiply(scale, digit, p, modulus) for digit in u[level + 1 :]]
+    return level, number([multiply(scale, y, p, modulus), *above], g)

@@ -68,7 +68,7 @@ def _importable() -> bool:
     """Import Numba; one that is broken, or too old for this NumPy, is as good as none."""
     try:
         import_module("numba")
-    except ImportError:
+    except (ImportError, AttributeError, OSError):
         return False
     return True
 

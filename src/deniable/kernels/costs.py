@@ -60,13 +60,13 @@ def decode_cost(field: Field, t: int, d: int, m: int) -> dict[str, Cost]:
 
 # From here on: choices made while running, which change no result. Nanoseconds of NumPy on one
 # core at 2.3 GHz; kernels are five to fifteen times faster, at all of it about alike.
-PERTURB_LINEAR = 30.0
+PERTURB_LINEAR = 25.0
 PERTURB_BYTE = 5.0
 COUNT_VALUE = 4.0
 COUNT_BYTE = 1.2
-COUNT_PAIR = 3.0
+COUNT_PAIR = 4.0
 FILL_WORD = 10.0
-FOLD_CODE = 60.0
+FOLD_CODE = 40.0
 FOLD_ENTRY = 6.0
 SHEAR_CALL = 15_000.0
 SHEAR_MOVE = 6.0

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels import vectors
 from deniable.kernels.costs import folded_size, level_start
 from deniable.kernels.fields import LARGEST_POWER, Field
-from deniable.kernels.parallel import run_chunks
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
-Levels = npt.NDArray[np.uint8]
 
-_CHUNK = 1 << 16
 _STEP = 1 << 13
-"""How many reports are folded at once: all arrays in between stay in a core's cache."""
+"""How many reports are folded at once: all arrays in between stay in a core's cache.
+
+Steps so short leave nothing to a second thread, which would wait for the GIL most of the time.
+"""
 _PART = 1 << 20
 """How many entries of a table are moved at once."""
 
 
-def find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
-    """Return the level of each report and its cell there; at level t, cell 1 stands for y != 0."""
-    levels, cells = np.empty(len(codes), np.uint8), np.empty(len(codes), np.uint64)
-
-    def find(start: int, stop: int) -> None:
-        for first in range(start, stop, _STEP):
-            part = slice(first, min(first + _STEP, stop))
-            levels[part], cells[part] = _find_cells(codes[part], field, t)
-
-    run_chunks(find, len(codes), _CHUNK)
-    return levels, cells
+def fold_each(codes: Codes, field: Field, t: int) -> Codes:
+    """Return the cell of each report, numbered through all levels."""
+    cells = np.empty(len(codes), np.uint64)
+    starts = np.array([level_start(field.order, t, j) for j in range(t + 1)], np.uint64)
+    for start in range(0, len(codes), _STEP):
+        part = slice(start, start + _STEP)
+        cells[part] = _fold_some(codes[part], field, starts)
+    return cells
 
 
-def _find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
+def _fold_some(codes: Codes, field: Field, starts: Codes) -> Codes:
     g = field.order
     u, y = vectors.divide(codes, g)
     levels, zero = np.zeros(len(codes), np.uint8), np.flatnonzero(u == 0)
@@ -45,28 +44,28 @@ def _find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
         rest[low], first[low] = vectors.divide(rest[low], g)
         low = low[first[low] == 0]
     scale = _invert(field, first)
-    cells, place = vectors.multiply(field, scale, y), g
-    for _ in range(t - 1):
-        rest, digit = vectors.divide(rest, g)
-        cells += vectors.multiply(field, scale, digit) * np.uint64(place)
-        place *= g
-    levels[zero], cells[zero] = t, y[zero] > 0
-    return levels, cells
+    cells = vectors.scale(field, scale, rest, len(starts) - 2) * np.uint64(g)
+    cells += vectors.multiply(field, scale, y)
+    cells += starts[levels]
+    cells[zero] = starts[-1] + (y[zero] > 0)
+    return cells
 
 
 def _invert(field: Field, a: Codes) -> Codes:
-    if field.order > LARGEST_POWER:
-        return field.inverse(a)
-    return field.inverse(np.arange(field.order))[a]
+    return field.inverse(a) if field.order > LARGEST_POWER else _reciprocals(field)[a]
+
+
+@lru_cache(maxsize=16)
+def _reciprocals(field: Field) -> Codes:
+    return field.inverse(np.arange(field.order))
 
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
     """Count the reports of each cell; the levels 0 .. t follow each other."""
-    g, folded = field.order, np.zeros(folded_size(field.order, t), np.int64)
-    starts = np.array([level_start(g, t, j) for j in range(t + 1)], np.uint64)
+    folded = np.zeros(folded_size(field.order, t), np.int64)
     for start in range(0, len(codes), _PART):
-        levels, cells = find_cells(codes[start : start + _PART], field, t)
-        np.add.at(folded, (cells + starts[levels]).view(np.int64), counts[start : start + _PART])
+        cells = fold_each(codes[start : start + _PART], field, t)
+        np.add.at(folded, cells.view(np.int64), counts[start : start + _PART])
     return folded
 
 

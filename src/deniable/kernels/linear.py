@@ -25,12 +25,10 @@ import numpy.typing as npt
 from deniable.kernels import costs, folding, shearing, solving, vectors
 from deniable.kernels.compilation import pays
 from deniable.kernels.fields import Field
-from deniable.kernels.parallel import run_chunks
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
 
-_CHUNK = 1 << 17
 _STEP = 1 << 13
 """How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
 
@@ -56,15 +54,12 @@ def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of 
     codes = np.empty(len(values), np.uint64)
     g, p, q = np.uint64(field.order), np.uint64(p_weight), np.uint64(q_weight)
 
-    def fill(start: int, stop: int) -> None:
-        for first in range(start, stop, _STEP):
-            part = slice(first, min(first + _STEP, stop))
-            u, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
-            y = vectors.dot(field, u, values[part].astype(np.uint64), t)
-            y += (r >= p) * ((r - p) // q + np.uint64(1))
-            codes[part] = u * g + (y - g * (y >= g))
-
-    run_chunks(fill, len(values), _CHUNK)
+    for start in range(0, len(values), _STEP):
+        part = slice(start, start + _STEP)
+        u, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
+        y = vectors.dot(field, u, values[part].astype(np.uint64), t)
+        y += (r >= p) * ((r - p) // q + np.uint64(1))
+        codes[part] = u * g + (y - g * (y >= g))
     return codes
 
 
@@ -86,21 +81,25 @@ def fold_table(table: Counts, field: Field, t: int) -> Counts:
     return folding.fold_table(table, field, t)
 
 
-def find_cells(codes: Codes, field: Field, t: int) -> tuple[npt.NDArray[np.uint8], Codes]:
-    """Return the level of each report and its cell there; at level t, cell 1 stands for y != 0."""
-    if pays("find cells", costs.FOLD_CODE * len(codes)):
-        from deniable.kernels.compiled import folding as compiled  # noqa: PLC0415 - imports Numba
+def fold_each(codes: Codes, field: Field, t: int) -> Codes:
+    """Return the cell of each report, numbered through all levels as `fold_codes` counts them."""
+    return folding.fold_each(codes, field, t)
 
-        return compiled.find_cells(codes, field, t)
-    return folding.find_cells(codes, field, t)
+
+def decode_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
+    """Count the supports of each value from the counts of some cells, in the cheapest way."""
+    if costs.choose(field, t, d, len(cells)) == "solve":
+        return _solve(cells, counts, field, t, d)
+    folded = np.zeros(costs.folded_size(field.order, t), np.int64)
+    np.add.at(folded, cells.astype(np.int64), counts)
+    return decode_folded(folded, field, t, d)
 
 
 def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value from folded reports, for g up to 1024."""
     g = field.order
     # Half the bytes where no sum can overflow; the caller gets 64 bits back.
-    small = int(folded.sum()) < 2**31
-    cells = folded.astype(np.int32) if small else folded
+    cells: shearing.Cells = folded.astype(np.int32 if folded.sum() < 2**31 else np.int64)
     shear = shearing.shear_level
     if pays(f"shear {cells.dtype}", costs.shearing(field, t, d)):
         from deniable.kernels.compiled import shearing as compiled  # noqa: PLC0415 - imports Numba
@@ -116,21 +115,25 @@ def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
 
 def decode_codes(codes: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value by solving for them, report by report, without a table."""
-    g = field.order
-    kinds, cells = find_cells(codes, field, t)
-    solve = solving.solve_level
-    if pays("solve", costs.solving(field, t, d, len(codes))):
+    return _solve(fold_each(codes, field, t), counts, field, t, d)
+
+
+def _solve(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
+    g, solve = field.order, solving.solve_level
+    if pays("solve", costs.solving(field, t, d, len(cells))):
         from deniable.kernels.compiled import solving as compiled  # noqa: PLC0415 - imports Numba
 
         solve = compiled.solve_level
+    starts = np.array([costs.level_start(g, t, j) for j in range(t + 1)], np.uint64)
+    kinds = np.searchsorted(starts, cells, side="right") - 1
     levels = []
     for j in range(t):
         here = np.flatnonzero(kinds == j)
         supports = np.zeros(-(-d // g**j), np.int64)
         if len(here):
-            solve(cells[here], counts[here], field, supports)
+            solve(cells[here] - starts[j], counts[here], field, supports)
         levels.append(supports)
-    return _add_levels(levels, int(counts[(kinds == t) & (cells == 0)].sum()), g)
+    return _add_levels(levels, int(counts[cells == starts[t]].sum()), g)
 
 
 def _add_levels(levels: list[Counts], everywhere: int, g: int) -> Counts:

@@ -7,15 +7,12 @@ import numpy.typing as npt
 
 from deniable.kernels import vectors
 from deniable.kernels.fields import Field
-from deniable.kernels.parallel import run_chunks
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
 
 _PAIRS = 1 << 13
 """How many pairs of a report and a vector w are solved at once: they stay in a core's cache."""
-_TASK = 1 << 20
-"""How many pairs are worth a task of their own."""
 
 
 def solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -> None:
@@ -26,29 +23,17 @@ def solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) ->
         t, reach = t + 1, reach * g
     a, y = vectors.divide(cells, g)
     # -a, so that <-a, w> is added: -1 is the element p - 1.
-    minus = _negate(field, a, t)
-    own, width = np.zeros(rows * g, np.int64), max(1, min(rows, _PAIRS // len(cells)))
-
-    def solve(start: int, stop: int) -> None:
-        """Solve for the vectors w of a range, which owns the supports it adds to."""
-        for first in range(start, stop, width):
-            w = np.arange(first, min(first + width, stop), dtype=np.uint64)[:, None]
-            for i in range(0, len(cells), _PAIRS // len(w)):
-                part = slice(i, i + _PAIRS // len(w))
-                dots = vectors.dot(field, minus[part], w, t)
-                v = w * np.uint64(g) + vectors.add(field, dots, y[part])
-                np.add.at(own, v.view(np.int64).ravel(), np.tile(counts[part], len(w)))
-
-    run_chunks(solve, rows, max(1, _TASK // len(cells)))
-    supports += own[: len(supports)]
-
-
-def _negate(field: Field, a: Codes, t: int) -> Codes:
-    """Return -a, digit by digit."""
-    g, one = field.order, np.uint64(field.characteristic - 1)
-    result, place = np.zeros(len(a), np.uint64), 1
-    for _ in range(t):
-        a, digit = vectors.divide(a, g)
-        result += vectors.multiply(field, digit, np.full(1, one)) * np.uint64(place)
-        place *= g
-    return result
+    minus = vectors.scale(field, np.full(1, field.characteristic - 1, np.uint64), a, t)
+    width = max(1, _PAIRS // max(1, len(cells)))
+    for first in range(0, rows, width):
+        w = np.arange(first, min(first + width, rows), dtype=np.uint64)[:, None]
+        for start in range(0, len(cells), _PAIRS):
+            part = slice(start, start + _PAIRS)
+            dots = vectors.dot(field, minus[part], w, t)
+            v = (w * np.uint64(g) + vectors.add(field, dots, y[part])).view(np.int64).ravel()
+            times = np.tile(counts[part], len(w))
+            # The last row may be longer than the supports.
+            if (first + width) * g > len(supports):
+                inside = np.flatnonzero(v < len(supports))
+                v, times = v[inside], times[inside]
+            np.add.at(supports, v, times)

@@ -46,6 +46,23 @@ def dot(field: Field, u: Elements, v: Elements, t: int) -> Elements:
     return reduce(partial(add, field), parts)
 
 
+def scale(field: Field, factor: Elements, u: Elements, t: int) -> Elements:
+    """Return factor u for each pair of an element and a vector with t digits."""
+    g, table = field.order, None
+    digits, base = 1, g
+    if g**2 <= _LARGEST_BLOCK:
+        digits, base, table = _multiples(field)
+    result, place = np.zeros(len(u), np.uint64), 1
+    for _ in range(0, t, digits):
+        u, block = divide(u, base)
+        if table is None:
+            result += multiply(field, factor, block) * np.uint64(place)
+        else:
+            result += look_up(table, factor * np.uint64(base) + block) * np.uint64(place)
+        place *= base
+    return result
+
+
 def add(field: Field, a: Elements, b: Elements) -> Elements:
     """Return the sum of each pair of elements."""
     g = np.uint64(field.order)
@@ -88,12 +105,27 @@ def _tables(field: Field) -> tuple[Small, Small]:
     return field.products.astype(np.uint16).ravel(), field.sums.astype(np.uint16).ravel()
 
 
+def _block_digits(g: int) -> int:
+    digits = 1
+    while g ** (digits + 1) <= _LARGEST_BLOCK:
+        digits += 1
+    return digits
+
+
 @lru_cache(maxsize=16)
 def _block(field: Field) -> tuple[int, int, Small]:
     """Return h, G = g^h and the scalar products of all pairs of blocks of h digits."""
-    g, digits = field.order, 1
-    while g ** (digits + 1) <= _LARGEST_BLOCK:
-        digits += 1
+    g, digits = field.order, _block_digits(field.order)
     every = np.arange(g**digits, dtype=np.uint64)
     products = field.dot(every[:, None], every[None, :], digits)
     return digits, g**digits, products.astype(np.uint16).ravel()
+
+
+@lru_cache(maxsize=16)
+def _multiples(field: Field) -> tuple[int, int, Small]:
+    """Return h, G = g^h and the multiples of all blocks of h digits by each element."""
+    g, digits = field.order, _block_digits(field.order)
+    blocks, places = np.arange(g**digits), g ** np.arange(digits)
+    factors = np.arange(g)[:, None, None]
+    products = field.multiply(factors, blocks[:, None] // places % g)
+    return digits, g**digits, (products.astype(np.int64) @ places).astype(np.uint16).ravel()

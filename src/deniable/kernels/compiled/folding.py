@@ -24,24 +24,9 @@ from deniable.kernels.parallel import run_chunks, threads
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
-Levels = npt.NDArray[np.uint8]
 
-_CHUNK = 1 << 17
 _SERIAL = 1 << 20
 """Less work than this, some milliseconds of it, is not worth starting threads for."""
-
-
-def find_cells(codes: Codes, field: Field, t: int) -> tuple[Levels, Codes]:
-    """Return the level of each report and its cell there."""
-    numbers, table = arithmetic(field)
-    levels, cells = np.empty(len(codes), np.uint8), np.empty(len(codes), np.uint64)
-
-    def find(start: int, stop: int) -> None:
-        part = slice(start, stop)
-        _find_cells(frozen(codes[part]), t, numbers, table, levels[part], cells[part])
-
-    run_chunks(find, len(codes), _CHUNK)
-    return levels, cells
 
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
@@ -103,19 +88,6 @@ def _normalise(u: Word, f: Numbers, table: Table) -> tuple[int, Word, Word]:
         base += times(scale, digit, f, table) * place
         place *= f[0]
     return level, base, scale
-
-
-@kernel
-def _find_cells(  # noqa: PLR0913, PLR0917 - tuples of arrays take Numba longer than arguments
-    codes: Codes, t: int, f: Numbers, table: Table, levels: Levels, cells: Codes
-) -> None:
-    for i in range(len(codes)):
-        u, y = divide(codes[i], f)
-        if u:
-            level, base, scale = _normalise(u, f, table)
-            levels[i], cells[i] = level, base + times(scale, y, f, table)
-        else:
-            levels[i], cells[i] = t, np.uint64(1 if y else 0)
 
 
 @kernel

@@ -48,9 +48,9 @@ def _shear_digits(cells: Cells, field: Field, shape: tuple[int, int, int]) -> Ce
         result = np.empty((g, g, lanes), cells.dtype)
         for first in range(start, stop, lanes):
             count = min(lanes, stop - first)
-            _load(cells, block, first, count, inner)
+            _move(cells, block, first, count, inner, False)
             _shear(block, result, kept, products, sums)
-            _store(block, target, first, count, kept, inner)
+            _move(target, block[:kept], first, count, inner, True)
 
     parts = 1 if len(cells) * g < _SERIAL else threads()
     run_chunks(shear, fibres, max(1, -(-fibres // (parts * lanes))) * lanes)
@@ -58,29 +58,23 @@ def _shear_digits(cells: Cells, field: Field, shape: tuple[int, int, int]) -> Ce
 
 
 @kernel
-def _load(source: Cells, block: Cells, first: int, count: int, inner: int) -> None:
-    """Put the cells [outer, a, low, y] of the fibres (outer, low) side by side in [a, y, lane]."""
+def _move(  # noqa: PLR0913, PLR0917 - tuples take Numba longer than arguments
+    cells: Cells, block: Cells, first: int, count: int, inner: int, back: bool
+) -> None:
+    """Put the cells [outer, a, low, y] of some fibres (outer, low) into [a, y, lane], or back.
+
+    One kernel for both directions compiles in half the time of two.
+    """
     span, g, _ = block.shape
     for lane in range(count):
         outer, low = (first + lane) // inner, (first + lane) % inner
         for a in range(span):
             base = ((outer * span + a) * inner + low) * g
             for y in range(g):
-                block[a, y, lane] = source[base + y]
-
-
-@kernel
-def _store(  # noqa: PLR0913, PLR0917 - tuples take Numba longer than arguments
-    block: Cells, target: Cells, first: int, count: int, kept: int, inner: int
-) -> None:
-    """Put the first rows of a block where `_load` would look for them."""
-    g = block.shape[1]
-    for lane in range(count):
-        outer, low = (first + lane) // inner, (first + lane) % inner
-        for a in range(kept):
-            base = ((outer * kept + a) * inner + low) * g
-            for y in range(g):
-                target[base + y] = block[a, y, lane]
+                if back:
+                    cells[base + y] = block[a, y, lane]
+                else:
+                    block[a, y, lane] = cells[base + y]
 
 
 @kernel

@@ -1,0 +1,54 @@
+"""All functions of the kernels that a survey uses, once, on data from a seed."""
+
+from hashlib import sha256
+
+import numpy as np
+
+from deniable.kernels import bits, hashes, linear, patterns, rows
+from deniable.kernels.fields import field
+from deniable.randomness import Seeded
+
+G, T, D = 9, 3, 700
+
+
+def hold(n):
+    """Make n reports of linear hashing, count them and decode them."""
+    rng, f, step = np.random.default_rng(n), field(G), 2**64 // G**T
+    words = rng.integers(0, step * G**T, (n, 2), dtype=np.uint64)
+    values = rng.integers(0, D, n)
+    codes = linear.perturb_linear(values, words, f, T, step, 2**62, (2**64 - 2**62) // 8 + 1)
+    table, others = bits.count_values(codes.astype(np.uint16), G ** (T + 1))
+    distinct = np.flatnonzero(table).astype(np.uint64)
+    folded = linear.fold_table(table, f, T)
+    return [
+        codes,
+        table,
+        folded,
+        linear.fold_codes(distinct, table[table > 0], f, T),
+        linear.decode_folded(folded, f, T, D),
+        linear.decode_codes(distinct[:99], table[table > 0][:99], f, T, D),
+        np.array([others]),
+    ]
+
+
+def hold_others(n):
+    """Make and count n rows of bits, and count the support of n hashed reports."""
+    rng = np.random.default_rng(n)
+    made = patterns.perturb_bits(rng.integers(0, 50, n), 2**63, 2**62, 50, Seeded(rng))
+    a1, a2, b, keys = rng.integers(0, 2**64, (4, n), dtype=np.uint64)
+    y = rng.integers(0, 5, n, dtype=np.uint8)
+    return [
+        made,
+        bits.count_bits(made, 50),
+        hashes.count_support(a1, a2, b, y, keys[:60], 5),
+        hashes.count_support_small(a1, b, y, 60, 5),
+        rows.add_rows(keys, rng.integers(-3, 4, n), 90),
+    ]
+
+
+def fingerprint():
+    """Return a digest of all results, their types included."""
+    digest = sha256()
+    for array in [*hold(2000), *hold_others(2000)]:
+        digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
