@@ -72,6 +72,12 @@ class SubsetSelection(CountedPure):
         object.__setattr__(self, "size", _check_size(size, self.domain_size))
         _ = self._places  # refuses what 64 bits cannot express
 
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances of all sizes of reports."""
+        chosen = ((1.0, 2), (1.0, 12), (1.0, 16), (0.5, 24), (1.0, 40), (0.1, 67))
+        return [*(cls(epsilon, d) for epsilon, d in chosen), cls(6.0, 1000, 3), cls(1.0, 12, 7)]
+
     @cached_property
     def _k(self) -> int:
         return _check_size(self.size, self.domain_size)

@@ -86,6 +86,18 @@ class AffineSelection(Pure, Closed):
         shapes = ((1.0, 4, 4, 1, 2), (1.0, 9, 9, 1, 4), (2.0, 13, 4, 2, 2), (3.0, 8, 3, 2, 1))
         return [cls(0.5, 5), *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes)]
 
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances of all sizes of reports, with fields of all kinds."""
+        shapes = ((3.0, 1000, 1009, 1, 48), (4.0, 41_270, 223, 2, 4), (2.0, 10**6, 25, 5, 3))
+        chosen = ((1.0, 2), (2.0, 100), (1.0, 41_270), (6.0, 10**6), (0.5, 2**31 - 1))
+        return [
+            *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes),
+            *(cls(epsilon, d) for epsilon, d in chosen),
+            cls(2.0, 300, 8, 3, 3),
+            cls(2.0, 700, 27, 2, 5),
+        ]
+
     @cached_property
     def _settings(self) -> Settings:
         return complete(self.epsilon, self.domain_size, self.g, self.digits, self.window)
