@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameter
+from deniable.protocol import Counted
 from deniable.protocols import discover
 from deniable.pure import Closed, Pure
 from deniable.validation import check_domain_size, check_epsilon, check_positive
@@ -26,6 +27,7 @@ TIE = 1.005
 """Variances within this factor count as equal; then the one that decodes faster wins."""
 TYPICAL_REPORTS = 1_000_000
 """How many reports decoding is compared for."""
+_SMALL_DOMAIN = 1 << 16
 MANY_BYTES = 1400
 """Where no limit is given, the paper's guideline takes more than one network packet as too many."""
 
@@ -237,7 +239,11 @@ def _word_count(kind: type[Closed], domain_size: int) -> int:
 
 def _server_cost(protocol: Closed, growth: str) -> str:
     """Say what a report costs the server: what a tally keeps tells whether it has to decode."""
-    if protocol.tally([]).statistic.form != "counts":
+    # Only small domains have a tally made for this: one of all values takes memory.
+    small = protocol.domain_size <= _SMALL_DOMAIN
+    if not isinstance(protocol, Counted) and not (
+        small and protocol.tally([]).statistic.form == "counts"
+    ):
         return "O(1) a report, then decode"
     # Where reports support one value, as those of DE do, there is one count to increase.
     single = isinstance(protocol, Pure) and _supported(protocol) == 1
