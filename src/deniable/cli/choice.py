@@ -103,6 +103,7 @@ def _example(kind: type[Protocol]) -> str:
     known = {f.name: f.default for f in fields(cast("type", kind))}
     # Where f is free epsilon may be given in its place, but not both.
     own = [key for key in known if key not in {"epsilon", "domain_size"}
-           and not (key == "f" and "epsilon" in known)]  # fmt: skip
+           and not (key == "f" and "epsilon" in known)
+           and (key in usual or known[key] is not None)]  # fmt: skip
     written = ":".join([kind.__name__, *(f"{key}={usual.get(key, known[key])}" for key in own)])
     return written + (", with at least as many rows as people" if "rows" in known else "")

@@ -26,6 +26,9 @@ from deniable.randomness import WORD, Uniform, Words, exponential_bounds
 Integers = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
 
+_LEAST_RISE = 1e-100
+"""An epsilon far below what 64 bits can express, whose square is not yet zero."""
+
 
 @dataclass(frozen=True)
 class Places:
@@ -104,7 +107,8 @@ def selection_variance(
     p = share * power / (share * power + 1 - share)
     q = (share * points - p) / (points - 1)
     # p - q without the subtraction of numbers that are nearly equal at a small epsilon.
-    gap = share * (1 - share) * (power - 1) / (share * power + 1 - share) * points / (points - 1)
+    rise = max(math.expm1(epsilon), _LEAST_RISE)
+    gap = share * (1 - share) * rise / (share * power + 1 - share) * points / (points - 1)
     return q * (1 - q) / gap**2 + (1 - p - q) / (gap * domain_size)
 
 
