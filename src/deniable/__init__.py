@@ -14,6 +14,7 @@ from deniable.version import __version__
 if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
+    from deniable.budget import memory_budget, set_memory_budget
     from deniable.candidates import fingerprint, fingerprints
     from deniable.errors import (
         DeniableError,
@@ -48,6 +49,7 @@ _HOMES = {
         "InvalidReport",
         "OutOfDomain",
     ),
+    "deniable.budget": ("memory_budget", "set_memory_budget"),
     "deniable.candidates": ("fingerprint", "fingerprints"),
     "deniable.estimates": ("Estimates", "Provenance"),
     "deniable.kernels.parallel": ("set_threads", "threads"),
@@ -99,8 +101,10 @@ __all__ = [
     "fingerprint",
     "fingerprints",
     "meaning",
+    "memory_budget",
     "plan",
     "recommend",
+    "set_memory_budget",
     "set_threads",
     "threads",
 ]

@@ -27,6 +27,7 @@ class Chosen:
     """The values to estimate: all of a closed domain, some of it, or fingerprints with labels."""
 
     keys: npt.NDArray[np.uint64]
+    """The fingerprints of an open domain; none for a closed one, of which all are worked out."""
     labels: tuple[str, ...] | None = None
     rows: npt.NDArray[np.int64] | None = None
 
@@ -47,7 +48,7 @@ def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
     """Return the choice of some values of a closed domain."""
     rows = check_values(_listed(candidates), domain_size)
     _check_distinct(rows)
-    return Chosen(rows, rows=rows.astype(np.int64))
+    return Chosen(np.empty(0, dtype=np.uint64), rows=rows.astype(np.int64))
 
 
 def choose_open(candidates: Candidates | None) -> Chosen:

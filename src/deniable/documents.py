@@ -10,6 +10,9 @@ from deniable.errors import InvalidDocument
 
 _DEEPEST = 32
 """How deep lists and objects may nest: far more than any document of ours does."""
+MOST_BYTES = 1 << 26
+"""How large a document may be, unless its reader says otherwise: a question of a million answers
+has a quarter of this."""
 
 
 def canonical_json(document: object) -> bytes:
@@ -29,6 +32,8 @@ def _canonical(item: object) -> str:
         pairs = (f"{_canonical(key)}:{_canonical(item[key])}" for key in sorted(item))
         return "{" + ",".join(pairs) + "}"
     if isinstance(item, list | tuple):
+        if all(type(part) is str for part in item):  # a million labels, in one call
+            return json.dumps(item, ensure_ascii=False, separators=(",", ":"))
         return "[" + ",".join(map(_canonical, item)) + "]"
     if isinstance(item, float):
         return _javascript_number(item)
@@ -54,9 +59,16 @@ def _javascript_number(number: float) -> str:
     return f"{'-' if sign else ''}{text}"
 
 
-def parse_json(data: object) -> object:
+def parse_json(data: object, most: int = MOST_BYTES) -> object:
     """Read untrusted JSON, refusing repeated keys and whatever has no canonical form."""
     text = as_bytes(data)
+    if len(text) > most:
+        raise InvalidDocument.expected(
+            f"a document of at most {most:,} bytes",
+            len(text),
+            "check where it comes from, or raise the limit by name",
+            came=f"{len(text):,}",
+        )
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         result = dict(pairs)
@@ -69,8 +81,10 @@ def parse_json(data: object) -> object:
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidDocument):
             raise
+        path = len(text) < 1024 and text.strip().endswith(b".json")
+        remedy = "pass what the file holds, not its name" if path else "check the file"
         raise InvalidDocument(
-            f"expected JSON, got {fault(error)}; check the file", value=len(text)
+            f"expected JSON, got {fault(error)}; {remedy}", value=len(text)
         ) from error
     _check_items(document)
     return document

@@ -109,6 +109,11 @@ class Mechanism(ABC):
         return log_above(self.worst_ratio)
 
     @property
+    def total_epsilon(self) -> float:
+        """What answering reveals at most; for one report, which is all there should be, epsilon."""
+        return self.epsilon
+
+    @property
     def report_bits(self) -> int:
         """The size of one report on the wire, in bits."""
         return 8 * self.report_dtype.itemsize

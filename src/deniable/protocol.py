@@ -7,14 +7,16 @@ The flow, and the only nouns in it::
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.budget import spend
+from deniable.candidates import Candidates, Chosen
 from deniable.errors import (
     IncompatibleTally,
     InvalidDocument,
@@ -23,13 +25,14 @@ from deniable.errors import (
     brief,
 )
 from deniable.estimates import Estimates, Provenance
-from deniable.mechanism import Mechanism, Reports
+from deniable.mechanism import Mechanism, Reports, Values
+from deniable.randomness import Source
 from deniable.statistic import Counts, Statistic
 from deniable.sums import CountsSum, Sum
 from deniable.tally import Accumulator, Tally
 
-if TYPE_CHECKING:
-    from deniable.candidates import Candidates, Chosen
+_BYTES_AN_ANSWER = 64
+"""What estimates hold of each answer, with room for columns that are there while they are made."""
 
 
 class Protocol(Mechanism):
@@ -114,10 +117,15 @@ class Protocol(Mechanism):
         is for protocols that memoise: how many people sent the reports, each the same number.
         """
         own, chosen = self._own(tally), self._choose(candidates)
+        spend(self._estimate_bytes(chosen), f"an estimate by {self.name}")
         found = (
             self._estimate(own, chosen) if people is None else self._repeated(own, chosen, people)
         )
         return replace(chosen.of(found), provenance=Provenance(self.name, self.epsilon))
+
+    def _estimate_bytes(self, chosen: Chosen) -> int:
+        """Return about how many bytes an estimate takes at its peak."""
+        return _BYTES_AN_ANSWER * (len(chosen.keys) or self.value_count)
 
     def _repeated(self, tally: Tally, chosen: Chosen, people: int) -> Estimates:
         """Estimate from reports that people sent repeatedly, where the protocol provides for it."""
@@ -171,6 +179,32 @@ class Protocol(Mechanism):
                 came="another",
             )
         return protocol
+
+
+class Memoising(Protocol, abstract=True):
+    """A protocol whose people may answer again: what is permanent bounds what they reveal."""
+
+    @property
+    @abstractmethod
+    def epsilon_forever(self) -> float:
+        """The privacy loss of infinitely many reports of one value."""
+
+    @property
+    def total_epsilon(self) -> float:
+        """What answering reveals at most: the loss of any number of reports of one value."""
+        return self.epsilon_forever
+
+    @abstractmethod
+    def client(self, secret: bytes, *, context: str) -> Client:
+        """Return a client that answers consistently for as long as it keeps ``secret``."""
+
+
+class Client(ABC):
+    """One person's device: it holds what makes the answers consistent."""
+
+    @abstractmethod
+    def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
+        """Turn each value into a report; equal values share their permanent response."""
 
 
 class Counted(Protocol, abstract=True):

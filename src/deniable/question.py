@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 import deniable.protocols  # noqa: F401 - a question may be of any of them
 from deniable.candidates import fingerprints
-from deniable.documents import canonical_json, encodes, parse_json
+from deniable.documents import MOST_BYTES, canonical_json, encodes, parse_json
 from deniable.errors import (
     IncompatibleTally,
     InvalidDocument,
@@ -27,9 +27,10 @@ from deniable.errors import (
     OutOfDomain,
     brief,
 )
-from deniable.protocol import Protocol, batches_of
+from deniable.protocol import Client, Memoising, Protocol, batches_of
 from deniable.pure import Closed
 from deniable.tally import Accumulator, Tally
+from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:
     from deniable.estimates import Estimates
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 _FORMAT = "deniable-question"
 _VERSION = 1
+_FIELDS = {"format", "version", "name", "labels", "other", "protocol"}
+_DEVICE_BYTES = 1 << 24
+"""How large a question a device reads, unless it says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,8 @@ class Question:
                 value=labels,
             )
         result = tuple(labels)
-        for label in result:
+        sound = all(isinstance(label, str) for label in result) and encodes("".join(result))
+        for label in () if sound else result:
             if not isinstance(label, str) or not encodes(label):
                 raise InvalidParameter(
                     f"expected labels as strings that UTF-8 can encode, got {brief(label)}",
@@ -156,34 +161,48 @@ class Question:
         document = {**self._document(), "digest": self.digest}
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
+    @classmethod
+    def load(
+        cls,
+        document: str | bytes,
+        ceiling: float = 5.0,
+        *,
+        digest: str | None = None,
+        most_bytes: int = _DEVICE_BYTES,
+    ) -> Question:
+        """Read a question on a device, which decides itself how much it is willing to reveal.
+
+        Refused is a question whose answer would reveal more than ``ceiling``: the epsilon of one
+        report or, where the protocol memoises, of any number of them. ``digest`` is that of the
+        question which the device was told to answer; a document with another is refused.
+        """
+        question = cls.from_json(document, most_bytes=most_bytes)
+        limit, total = check_epsilon(ceiling), question.protocol.total_epsilon
+        if total > limit:
+            raise InvalidDocument.expected(
+                f"a question that reveals at most epsilon = {limit:g}",
+                total,
+                "do not answer it, or raise the ceiling by name",
+                came=f"one that reveals {total:g}",
+            )
+        if digest is not None and digest != question.digest:
+            raise InvalidDocument.expected(
+                f"the question {brief(digest)}",
+                question.digest,
+                "answer only the question that was named",
+                came=question.digest,
+            )
+        return question
+
     @staticmethod
-    def from_json(text: str | bytes) -> Question:
-        """Read a question, refusing one that was altered or that this version cannot answer."""
-        document = parse_json(text.encode("utf-8", "replace") if isinstance(text, str) else text)
-        if not isinstance(document, dict) or document.get("format") != _FORMAT:
-            raise InvalidDocument(
-                "expected a deniable question, got something else; check the file", value=None
-            )
-        if document.get("version") != _VERSION:
-            raise InvalidDocument(
-                f"expected a question of version {_VERSION}, got "
-                f"{brief(document.get('version'))}; upgrade deniable",
-                value=document.get("version"),
-            )
+    def from_json(text: str | bytes, *, most_bytes: int = MOST_BYTES) -> Question:
+        """Read a question, refusing one that was altered or that this version cannot answer.
+
+        This is the analyst's door and has no ceiling on epsilon; a device uses ``load``.
+        """
+        data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+        document = _structure(data, most_bytes)
         claimed = document.pop("digest", None)
-        found = sha256(canonical_json(document)).hexdigest()
-        if claimed != found:
-            raise InvalidDocument(
-                f"expected the digest {str(claimed)[:80]}, got {found}; the question was altered: "
-                "create a new one instead of editing it, or reports and tallies will not match",
-                value=found,
-            )
-        expected = {"format", "version", "name", "labels", "other", "protocol"}
-        if set(document) != expected:
-            raise InvalidDocument(
-                f"expected the fields {', '.join(sorted(expected))}, got {brief(list(document))}",
-                value=list(document),
-            )
         try:
             question = Question(
                 document["name"],
@@ -193,9 +212,33 @@ class Question:
             )
         except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the question)", value=None) from error
+        found = sha256(canonical_json(document)).hexdigest()
+        if claimed != found:
+            raise InvalidDocument.expected(
+                f"the digest {str(claimed)[:80]}",
+                found,
+                "the question was altered: create a new one instead of editing it, or reports and "
+                "tallies will not match",
+                came=found,
+            )
         if question.digest != found:
             raise InvalidDocument("expected a question in canonical form", value=found)
         return question
+
+    def client(self, secret: bytes) -> Respondent:
+        """Return a client for people who answer again, bound to this question by its digest.
+
+        Only protocols that memoise have one. Better still, let people answer once: keep the report
+        until it is delivered, send the same bytes on a retry, and nothing after.
+        """
+        if not isinstance(self.protocol, Memoising):
+            raise InvalidParameter.expected(
+                "a protocol that memoises, such as BasicRAPPOR, for people who answer again",
+                self.protocol,
+                "let a person answer once: keep the report, and send the same bytes on a retry",
+                came=self.protocol.name,
+            )
+        return Respondent(self, self.protocol.client(secret, context=self.digest))
 
     def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
         """Return the protocol's value of each answer, or name the first that has none."""
@@ -263,6 +306,44 @@ class Question:
             return found
         named = replace(found, labels=self.labels)
         return named if candidates is None else named.select(candidates)
+
+
+@dataclass(frozen=True)
+class Respondent:
+    """One person's device that answers one question again and again."""
+
+    question: Question
+    client: Client
+
+    def privatize(
+        self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
+    ) -> Reports:
+        """Turn each answer into a report; equal answers share their permanent response."""
+        return self.client.privatize(self.question.values(answers), rng)
+
+
+def _structure(data: bytes, most: int) -> dict[str, Any]:
+    """Return the document of a question whose fields are there and of their types.
+
+    What each of them holds is checked when the question is made, before anything is digested.
+    """
+    document = parse_json(data, most)
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise InvalidDocument.expected(
+            "a deniable question", None, "check the file", came="something else"
+        )
+    if document.get("version") != _VERSION:
+        raise InvalidDocument.expected(
+            f"a question of version {_VERSION}", document.get("version"), "upgrade deniable"
+        )
+    if set(document) - {"digest"} != _FIELDS:
+        raise InvalidDocument.expected(
+            f"the fields {', '.join(sorted(_FIELDS))}", sorted(document), "check the file"
+        )
+    labels = document["labels"]
+    if labels is not None and not isinstance(labels, list):
+        raise InvalidDocument.expected("labels as a list, or null", labels)
+    return document
 
 
 def _listed(answers: Iterable[object]) -> list[str]:

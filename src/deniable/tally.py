@@ -25,6 +25,7 @@ MOST_REPORTS = 10**18 - 1
 """The largest n of a tally, which leaves room in 64 bits for sums of a few."""
 MAGIC = b"dnbtally"
 _VERSION = 1
+_LARGEST_HEADER = 1 << 16
 _FIELDS = {"n", "protocol", "question", "statistic"}
 _DIGEST = re.compile("[0-9a-f]{64}")
 _WAITING_BYTES = 1 << 19
@@ -214,6 +215,10 @@ def _split(view: memoryview) -> tuple[bytes, memoryview]:
             came="one cut short or altered",
         )
     end = 16 + int.from_bytes(view[12:16], "little")
-    if end > len(view) - 32:
-        raise InvalidDocument("expected a tally header with its four fields", value=None)
+    if end > min(len(view) - 32, 16 + _LARGEST_HEADER):
+        raise InvalidDocument.expected(
+            f"a tally header within the file and of at most {_LARGEST_HEADER} bytes",
+            end - 16,
+            "the file was not written by deniable",
+        )
     return bytes(view[16:end]), view[end:-32]

@@ -38,6 +38,11 @@ class Family(ABC):
     def words(self) -> Words:
         """The random words of a report."""
 
+    @property
+    def decoding_bytes(self) -> int:
+        """How many bytes decoding takes, beyond the statistic and the counts."""
+        return 0
+
     @abstractmethod
     def details(self) -> dict[str, object]:
         """Return what another implementation needs to hash alike."""

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels import fields
-from deniable.kernels.costs import choose, folded_size, level_start
+from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size, level_start
 from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
 from deniable.protocols.hashing.family import Family
@@ -96,6 +96,11 @@ class LinearFamily(Family):
     def words(self) -> Words:
         """One word for the hash function and one for the offset."""
         return Words(2, self._function.limits)
+
+    @property
+    def decoding_bytes(self) -> int:
+        """How many bytes the folded table takes, at most: larger ones are solved without it."""
+        return min(24 * self.cells, MEMORY_LIMIT)
 
     def details(self) -> dict[str, object]:
         """Return what another implementation needs to hash alike."""

@@ -94,6 +94,9 @@ class _LocalHashing(Pure):
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return self._family.read(data, n)
 
+    def _estimate_bytes(self, chosen: Chosen) -> int:
+        return super()._estimate_bytes(chosen) + self._family.decoding_bytes
+
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         return self._family.support(statistic, chosen.keys)
 
