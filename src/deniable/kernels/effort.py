@@ -14,7 +14,8 @@ from deniable.kernels.fields import LARGEST_TABLE
 Floats = npt.NDArray[np.float64]
 
 _MOST_CODES = 1 << 23
-_MOST_CELLS = 1 << 27
+_MOST_CELLS = 1 << 26
+"""Tables with more cells, at 24 bytes each while they are decoded, are solved instead."""
 
 _SORT = 60.0
 _ROTATE = 6.0

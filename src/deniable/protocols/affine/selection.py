@@ -184,6 +184,10 @@ class AffineSelection(Pure, Closed):
         g, t, m = (np.array(float(x)) for x in self._settings)
         return float(decoding_time(g, t, m, self.domain_size, n))
 
+    def _estimate_bytes(self, chosen: Chosen) -> int:
+        table = self._lines.family.decoding_bytes if self._settings.digits > 1 else 0
+        return super()._estimate_bytes(chosen) + table
+
     def _new_sum(self) -> Sum:
         """Sum supports for one digit, else the cells of all lines of the reports."""
         if self._settings.digits == 1:
