@@ -23,11 +23,9 @@ import numpy.typing as npt
 
 from benchmarks.client import MOST_ACCURACY, MOST_ANSWER_SECONDS, Sizes, measure_answer
 from benchmarks.timing import best
-from deniable import DE, OLH, Protocol
+from deniable import DE, OLH, AffineSelection, Protocol, SubsetSelection
 from deniable.advice import plan, recommend
 from deniable.paper.clicks import parse_clicks
-from deniable.protocols.affine import AffineSelection
-from deniable.protocols.subset import SubsetSelection
 
 Counts = npt.NDArray[np.int64]
 

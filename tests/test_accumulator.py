@@ -1,5 +1,7 @@
 """Accumulators: the one way in which reports are summed."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,12 +27,11 @@ def test_batches_of_any_size_make_the_same_tally(
 ) -> None:
     """However reports are grouped and whenever one looks, the bytes are those of one batch."""
     reports = reports_of(protocol, 60)
-    accumulator = protocol.accumulator()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tally_module, "_MOST_WAITING", 7)
         accumulator = protocol.accumulator()
     edges = [0, *sorted(cuts), 60]
-    for step, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for step, (start, stop) in enumerate(pairwise(edges)):
         if step in looks:
             assert accumulator.tally() == protocol.tally(reports[:start])
         accumulator.add(reports[start:stop])

@@ -293,7 +293,7 @@ def test_specification_rebuilds_the_protocol(protocol: Protocol) -> None:
 @every_protocol
 def test_bad_values_get_a_clear_error(protocol: Protocol) -> None:
     """Values that are no whole numbers of the domain are refused by name."""
-    top = protocol.domain_size
+    top = protocol.value_count
     for wrong, kind in [
         ([-1], OutOfDomain),
         ([0, top], OutOfDomain),
@@ -381,8 +381,10 @@ def test_arguments_of_the_wrong_type_get_our_own_error(protocol: Protocol) -> No
 )
 def test_only_values_of_the_domain_are_supported(protocol: Protocol) -> None:
     """Whether a report supports a value outside the domain is no question."""
+    if not hasattr(protocol, "supports"):
+        return  # SHE sums noisy counts, and no report of it supports anything
     reports = reports_of(protocol, 2)
-    for wrong in (-1, protocol.domain_size):
+    for wrong in (-1, protocol.value_count):
         with pytest.raises(OutOfDomain, match="expected"):
             protocol.supports(reports, wrong)
     for wrong in (0.0, "0", None):
@@ -395,7 +397,8 @@ def test_bytes_of_any_kind_enter_by_the_door(protocol: Protocol) -> None:
     """Views and byte arrays are bytes, whatever the size of their items."""
     data = reports_of(protocol, 8).tobytes()
     views = (bytearray(data), memoryview(data), memoryview(data).cast("Q"))
-    assert all(np.array_equal(protocol.parse(view), protocol.parse(data)) for view in views)
+    parsed = protocol.parse(data, 8)
+    assert all(np.array_equal(protocol.parse(view, 8), parsed) for view in views)
     data = protocol.tally(reports_of(protocol, 5)).to_bytes()
     assert Tally.from_bytes(memoryview(data)) == Tally.from_bytes(bytearray(data))
 

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from benchmarks.optimal import FOUR_ERRORS, main, read_counts, squared_error
-from deniable import DE, OLH, Protocol
+from deniable import DE, OLH, AffineSelection, Protocol, SubsetSelection
 from deniable.advice import plan, recommend
 from deniable.paper import Context, load, run
 from deniable.paper.clicks import parse_clicks
 from deniable.paper.optimality import least_variance
-from deniable.protocols.affine import AffineSelection
 from deniable.protocols.affine.settings import TOLERANCE
-from deniable.protocols.subset import SubsetSelection
 
 EPSILONS = np.linspace(0.1, 6.0, 8).tolist()
 SIZES = [*range(2, 70), *range(70, 201, 11), 333, 1009, 2335, 5550, 31_348, 41_270, 10**5, 10**6]

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.cli.vectors import make_vectors, render
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import fingerprint
 from deniable.randomness import WORD, Replayed
+from deniable.vectors import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
 NAMES = sorted(path.stem for path in DIRECTORY.glob("*.json") if path.stem != "fingerprint")

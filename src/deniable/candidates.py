@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
 from deniable.validation import check_values
-
-if TYPE_CHECKING:
-    from deniable.estimates import Estimates
 
 FINGERPRINTS = 1 << 64
 """How many fingerprints there are."""

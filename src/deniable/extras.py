@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 from deniable.errors import DeniableError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 
 def load(module: str, extra: str) -> ModuleType:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import Field, fields
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,9 +20,6 @@ from deniable.errors import InvalidReport
 from deniable.kernels.parallel import run_chunks
 from deniable.randomness import Replayed, Source, Words, log_above, open_source
 from deniable.validation import check_reports, check_whole
-
-if TYPE_CHECKING:
-    from fractions import Fraction
 
 Reports = npt.NDArray[Any]  # of the mechanism's report_dtype, which only it knows
 Values = npt.ArrayLike

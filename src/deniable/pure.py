@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -27,15 +28,11 @@ from deniable.candidates import (
 )
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
+from deniable.mechanism import Reports, Values
 from deniable.protocol import Counted, Protocol
 from deniable.statistic import Counts, Statistic, of_form
+from deniable.tally import Tally
 from deniable.validation import check_domain_size, check_epsilon, check_shares, check_values
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from deniable.mechanism import Reports, Values
-    from deniable.tally import Tally
 
 
 @dataclass(frozen=True)

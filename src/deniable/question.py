@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +27,13 @@ from deniable.errors import (
     OutOfDomain,
     brief,
 )
+from deniable.estimates import Estimates
+from deniable.mechanism import Reports
 from deniable.protocol import Client, Memoising, Protocol, batches_of
 from deniable.pure import Closed
+from deniable.randomness import Source
 from deniable.tally import Accumulator, Tally
 from deniable.validation import check_epsilon
-
-if TYPE_CHECKING:
-    from deniable.estimates import Estimates
-    from deniable.mechanism import Reports
-    from deniable.randomness import Source
 
 _FORMAT = "deniable-question"
 _VERSION = 1

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 WORD = 1 << 64
 _CONTEXT = Context(prec=80)

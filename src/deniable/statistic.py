@@ -11,17 +11,15 @@ the order in which they were added.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidReport
 from deniable.wire import exact_sum, smallest_unsigned
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DENSE_LIMIT = 1 << 26
 """Tables with more cells than this (half a GiB) are only ever kept sparse."""

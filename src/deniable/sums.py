@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.mechanism import Reports
 from deniable.statistic import DENSE_LIMIT, Collected, Counts, Statistic, Table, of_form
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from deniable.mechanism import Reports
 
 
 class Sum(ABC):

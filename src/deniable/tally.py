@@ -15,11 +15,11 @@ import numpy as np
 
 from deniable.documents import as_bytes, canonical_json, parse_json
 from deniable.errors import IncompatibleTally, InvalidDocument, brief
+from deniable.mechanism import Reports
+from deniable.statistic import Statistic
 
 if TYPE_CHECKING:
-    from deniable.mechanism import Reports
     from deniable.protocol import Protocol
-    from deniable.statistic import Statistic
 
 MOST_REPORTS = 10**18 - 1
 """The largest n of a tally, which leaves room in 64 bits for sums of a few."""

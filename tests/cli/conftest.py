@@ -1,5 +1,6 @@
 """A command line to call, in a directory of its own with the files that the examples name."""
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,8 +41,10 @@ class Shell:
         return self.path(name).read_bytes()
 
     def __call__(self, *args, stdin=None):
-        """Run a command that has to succeed."""
-        outcome = self.attempt(*args, stdin=stdin)
+        """Run a command that has to succeed, over what an earlier one may have written."""
+        written = [b for a, b in itertools.pairwise(args) if a in ("-o", "--plot")]
+        again = ["--force"] if any(self.path(name).is_file() for name in written) else []
+        outcome = self.attempt(*args, *again, stdin=stdin)
         assert outcome.code == 0, outcome.err
         return outcome
 

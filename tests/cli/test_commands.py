@@ -34,7 +34,7 @@ def test_the_reference_is_up_to_date(request):
     """docs/cli.md is what ``deniable reference`` writes."""
     kept = request.config.rootpath / "docs" / "cli.md"
     assert kept.read_text(encoding="utf-8") == make_reference(), (
-        "run deniable reference -o docs/cli.md"
+        "run deniable reference -o docs/cli.md --force"
     )
 
 
@@ -109,7 +109,7 @@ def test_questions_that_cannot_be_are_refused(shell, args):
             ["no", "check the path"],
         ),
         (["tally", "fruit.json"], ["FILES"]),
-        (["tally", "fruit.json", "answers.txt"], ["answers.txt", "something else"]),
+        (["tally", "fruit.json", "answers.txt"], ["answers.txt", "got text;", "privatize"]),
         (["tally", "fruit.json", "reports.bin", "reports.bin"], ["reports.bin", "more than once"]),
         (["estimate", "fruit.json", "tally.bin", "--level", "2"], ["level"]),
         (["estimate", "fruit.json", "tally.bin", "--plot", "x.gif"], [".png", "x.gif"]),
@@ -242,7 +242,7 @@ def test_simulate(fruit):
             "--protocol", "DE,LH:g=4,OpenLH,UE:p=0.6:q=0.2",
             "--runs", 60, "--seed", 1, "--json"]  # fmt: skip
     found = json.loads(fruit(*args).out)
-    assert len(found["trials"]) == 8
+    assert len(found["trials"]) == 7  # UE has the epsilon of its settings, and is tried once
     for trial in found["trials"]:
         assert trial["mse"] == pytest.approx(trial["theoretical_mse"], rel=0.6)
         assert trial["recall_at_10"] == 1
@@ -333,7 +333,7 @@ def test_simulation_speaks_of_the_answers_there_are(fruit):
     """With three answers there are no ten most frequent ones."""
     text = fruit("simulate", "answers.txt", "--epsilon", 1, "--protocol", "DE").text
     assert "the 3 most frequent" in " ".join(text.split())
-    assert "10" not in text.split("MSE: ")[1].partition("signif.")[0]
+    assert "10" not in text.split("MSE: ")[1].partition("found")[0]
 
 
 def test_hostile_questions_end_with_one_line(fruit):
@@ -402,7 +402,6 @@ def test_simulations_of_long_labels_keep_rank_and_mark(shell, monkeypatch, colum
         assert row[2] == "4,000"
         assert "✓" in row
     assert all("…" not in line for line in text.splitlines() if line.startswith("DE "))
-    assert "2,000,000,000" in shell("recommend", "--epsilon", 1, "--domain-size", 2 * 10**9).text
 
 
 def test_the_name_of_the_output_decides_about_the_format(fruit):

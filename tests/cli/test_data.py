@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from deniable.cli import data
+from deniable.cli import data, datasets
 
 CONTENT = b"1 2 3\n2 5\n" * 1000
 PACKED = gzip.compress(CONTENT, mtime=0)
@@ -68,8 +68,8 @@ def site(shell, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(data, "_TIMEOUT", None)  # a machine that stalls is no missing server
     with serving() as (server, url):
-        small = data.Dataset(f"{url}/good.gz", "kosarak.dat", data.blob_id(CONTENT))
-        monkeypatch.setitem(data.DATASETS, "kosarak", small)
+        small = datasets.Dataset(f"{url}/good.gz", "kosarak.dat", data.blob_id(CONTENT))
+        monkeypatch.setitem(datasets.DATASETS, "kosarak", small)
         yield server, url
 
 
@@ -90,17 +90,18 @@ def test_fetch_puts_the_decompressed_file_into_a_directory(shell, site):
 
 def test_fetch_uses_the_cache_of_the_user(shell, site):
     """Without a directory the file goes where reproduce looks for it."""
-    assert data.cached_kosarak() is None
+    assert datasets.cached_kosarak() is None
     shell("data", "fetch", "kosarak")
     assert files(shell.directory) == ["cache/deniable/kosarak.dat"]
-    assert data.cached_kosarak() == shell.path("cache/deniable/kosarak.dat")
+    assert datasets.cached_kosarak() == shell.path("cache/deniable/kosarak.dat")
 
 
 def test_fetch_replaces_a_file_that_is_not_whole(shell, site):
     """What is there is trusted only when its checksum is right."""
     shell.path("a").mkdir()
     shell.write("a/kosarak.dat", CONTENT[:-1])
-    shell("data", "fetch", "kosarak", "-o", "a")
+    assert "--force" in shell.fails("data", "fetch", "kosarak", "-o", "a")
+    shell("data", "fetch", "kosarak", "-o", "a", "--force")
     assert shell.read("a/kosarak.dat") == CONTENT
 
 
@@ -136,7 +137,8 @@ def test_a_wrong_download_keeps_what_was_there(shell, site):
     _, url = site
     shell.path("a").mkdir()
     shell.write("a/kosarak.dat", b"mine\n")
-    shell.fails("data", "fetch", "kosarak", "-o", "a", "--url", f"{url}/truncated.gz")
+    shell.fails("data", "fetch", "kosarak", "-o", "a", "--force",
+                "--url", f"{url}/truncated.gz")  # fmt: skip
     assert shell.read("a/kosarak.dat") == b"mine\n"
     assert files(shell.directory) == ["a/kosarak.dat"]
 
@@ -178,7 +180,7 @@ def test_blob_ids_are_gits_own():
 
 def test_the_published_file_is_the_expected_one():
     """Address and checksum are those of the FIMI repository."""
-    dataset = data.DATASETS["kosarak"]
+    dataset = datasets.DATASETS["kosarak"]
     assert dataset.url == "http://fimi.uantwerpen.be/data/kosarak.dat.gz"
     assert dataset.blob == "1633c5aa6070d384beab4b3a36e9fb8f173fab84"
 
@@ -189,6 +191,6 @@ def test_the_cache_is_where_the_system_has_it(monkeypatch, platform):
     for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("sys.platform", platform)
-    path = data.cache_directory()
+    path = datasets.cache_directory()
     assert path.name == "deniable"
     assert path.is_relative_to(path.home())

@@ -1,5 +1,6 @@
 """The command line as a process: start-up, pipes, interrupts, and the examples in its help."""
 
+import itertools
 import json
 import os
 import shutil
@@ -100,6 +101,9 @@ def test_examples_run(gallery, tmp_path, example):
     """Every example in the help runs as it stands, in a shell."""
     directory = tmp_path / "example"
     shutil.copytree(gallery, directory)
+    words = example.split()
+    for name in {b for a, b in itertools.pairwise(words) if a == "-o"}:
+        (directory / name).unlink(missing_ok=True)
     short = example.replace("deniable demo", "deniable demo --people 20000")
     line = short.replace("--people 20000 --epsilon 1 --people 1000000", "--people 20000")
     bin_directory = str(Path(sys.executable).parent)
@@ -183,14 +187,16 @@ def test_labels_outside_the_encoding_are_escaped(gallery, args, encoding):
     """A label that the terminal cannot print is printed as escapes, and never a traceback."""
     (gallery / "names.txt").write_text("Zoë\nŽofie\n" * 50, encoding="utf-8")
     create = ["question", "create", "Prénom ☺", "--label", "Zoë", "--label", "Žofie",
-              "--epsilon", "1", "-o", "names.json"]  # fmt: skip
+              "--epsilon", "1", "-o", "names.json", "--force"]  # fmt: skip
     assert run(*create, cwd=gallery).returncode == 0
     for verb, source, target in (
         ("privatize", "names.txt", "named.bin"),
         ("tally", "named.bin", "names.bin"),
     ):
-        assert run(verb, "names.json", source, "-o", target, cwd=gallery).returncode == 0
+        made = run(verb, "names.json", source, "-o", target, "--force", cwd=gallery)
+        assert made.returncode == 0
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "COLUMNS": "100"}
+    (gallery / "again.bin").unlink(missing_ok=True)
     found = run(*args, cwd=gallery, env=environment)
     assert b"Traceback" not in found.stderr
     assert found.returncode == (2 if "answers.txt" in args else 0), found.stderr

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
@@ -55,6 +56,19 @@ def test_an_experiment_writes_its_rows_its_figure_and_a_report(small):
     for text in ("| seed | 3 |", "| machine | ", "| time | ", "synthetic", "OLH still performs",
                  "![Figure 7", "(fig7.png)"):  # fmt: skip
         assert text in report
+
+
+def test_a_report_needs_no_accelerator(small, monkeypatch):
+    """Software that is not installed is not named."""
+
+    def version(name):
+        if name == "numba":
+            raise PackageNotFoundError(name)
+        return "1.2.3"
+
+    monkeypatch.setattr("deniable.cli.reproduce.version", version)
+    small("reproduce", "table2", "-o", "out")
+    assert "| software | deniable 1.2.3, numpy 1.2.3, " in small.read("out/report.md").decode()
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(small, calls):

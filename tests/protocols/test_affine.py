@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import DE, InvalidDocument, InvalidParameter, Protocol, Tally
+from deniable import DE, AffineSelection, InvalidDocument, InvalidParameter, Protocol, Tally
 from deniable.kernels import compilation, windows
 from deniable.kernels.fields import field
-from deniable.protocols.affine import AffineSelection
 from deniable.protocols.affine.settings import TOLERANCE
 from deniable.randomness import WORD, Replayed
 from deniable.statistic import Counts, Table
@@ -189,7 +188,7 @@ def test_one_digit_keeps_counts_and_more_keep_lines() -> None:
 def test_tallies_that_no_reports_leave_are_refused() -> None:
     """Lines of the function zero, or one line more often than there are reports, are no tally."""
     protocol = AffineSelection(1.0, 13, 4, 2, 2)
-    cells = protocol._lines.family.cells
+    cells = protocol._lines.cells
     for codes, counts in (([0, cells - 1], [2, 2]), ([0, 3], [3, 1])):
         table = Table(cells, np.array(codes, np.uint64), np.array(counts))
         with pytest.raises(InvalidDocument, match="2 reports"):

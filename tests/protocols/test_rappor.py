@@ -49,7 +49,7 @@ def test_permanent_bits_are_the_documented_hmac() -> None:
     words = [int.from_bytes(stream[8 * i : 8 * i + 8], "little") for i in range(11)]
     bits = [w < (WORD - q if i == value else q) for i, w in enumerate(words)]
     expected = sum(bit << i for i, bit in enumerate(bits)).to_bytes(2, "little")
-    assert protocol.client(secret, context).permanent(value).tobytes() == expected
+    assert protocol.client(secret, context=context).permanent(value).tobytes() == expected
 
 
 def test_averaging_is_ruinous_without_memoisation_and_bounded_with_it() -> None:
@@ -59,7 +59,7 @@ def test_averaging_is_ruinous_without_memoisation_and_bounded_with_it() -> None:
     right = {"fresh": 0.0, "client": 0.0}
     for trial in range(trials):
         rng, value = np.random.default_rng(trial), trial % 2
-        client = protocol.client(trial.to_bytes(16, "little"))
+        client = protocol.client(trial.to_bytes(16, "little"), context="")
         values = np.full(reports, value)
         for name, source in (("fresh", protocol), ("client", client)):
             drawn = source.privatize(values, rng)
@@ -79,8 +79,14 @@ def test_clients_reports_are_tallied_without_bias() -> None:
     """Many clients that report once each are estimated as the combined law says."""
     protocol = BasicRAPPOR(4, 0.25, 0.75, 0.25)
     held = np.array([700, 200, 100, 0])
+
+    def client_of(number: int):
+        return protocol.client(number.to_bytes(16, "little"), context="")
+
     reports = [
-        protocol.client(i.to_bytes(16, "little")).privatize([v], np.random.default_rng(i))
+        protocol.client(i.to_bytes(16, "little"), context="").privatize(
+            [v], np.random.default_rng(i)
+        )
         for i, v in enumerate(np.repeat(np.arange(4), held))
     ]
     found = protocol.estimate(protocol.tally(reports))

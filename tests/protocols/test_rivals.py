@@ -24,13 +24,19 @@ from deniable.auditing import output_law
 def test_permanent_response_is_the_same_ten_thousand_times() -> None:
     """The same secret and value give the same bits, another secret or value others."""
     protocol = BasicRAPPOR(domain_size=64, f=0.5, p=0.75, q=0.25)
-    client = protocol.client(b"a secret of at least sixteen bytes")
+    client = protocol.client(b"a secret of at least sixteen bytes", context="")
     first = client.permanent(7).tobytes()
     assert all(client.permanent(7).tobytes() == first for _ in range(10_000))
-    assert protocol.client(b"a secret of at least sixteen bytes").permanent(7).tobytes() == first
+    assert (
+        protocol.client(b"a secret of at least sixteen bytes", context="").permanent(7).tobytes()
+        == first
+    )
     assert client.permanent(8).tobytes() != first
-    assert protocol.client(b"another secret of sixteen bytes").permanent(7).tobytes() != first
-    assert protocol.client(client.secret, "other question").permanent(7).tobytes() != first
+    assert (
+        protocol.client(b"another secret of sixteen bytes", context="").permanent(7).tobytes()
+        != first
+    )
+    assert protocol.client(client.secret, context="other question").permanent(7).tobytes() != first
 
 
 def test_averaging_ten_thousand_reports_gains_no_more_than_the_permanent_response() -> None:
@@ -39,7 +45,7 @@ def test_averaging_ten_thousand_reports_gains_no_more_than_the_permanent_respons
     right = 0
     trials = 400
     for trial in range(trials):
-        client = protocol.client(trial.to_bytes(16, "little"))
+        client = protocol.client(trial.to_bytes(16, "little"), context="")
         reports = client.privatize(np.full(10_000, 3), np.random.default_rng(trial))
         means = np.unpackbits(reports, axis=1, count=16, bitorder="little").mean(axis=0)
         recovered = means > 0.5
@@ -79,7 +85,7 @@ def test_bad_clients_and_parameters_are_refused() -> None:
     protocol = BasicRAPPOR(4, 0.5)
     for secret in (b"short", "a string that is long enough", None):
         with pytest.raises(InvalidParameter, match="secret"):
-            protocol.client(secret)
+            protocol.client(secret, context="")
     for arguments in ((4, 0), (4, 1), (4, 0.5, 0.75), (4, 0.5, 0.2, 0.7), (1, 0.5), (4, "half")):
         with pytest.raises(InvalidParameter, match="expected"):
             BasicRAPPOR(*arguments)
@@ -182,7 +188,7 @@ def test_projection_rows_are_fair_coins() -> None:
 def test_secrets_of_the_standard_library_will_do() -> None:
     """A client made as the documentation says answers."""
     protocol = BasicRAPPOR(8, 0.5, 0.75, 0.25)
-    assert protocol.client(secrets.token_bytes(32)).privatize([1, 2]).shape == (2, 1)
+    assert protocol.client(secrets.token_bytes(32), context="").privatize([1, 2]).shape == (2, 1)
 
 
 @pytest.mark.parametrize("reports", [-1, 0, 1.5, "2", None, True])

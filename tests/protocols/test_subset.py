@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import DE, InvalidParameter, Protocol
+from deniable import DE, InvalidParameter, Protocol, SubsetSelection
 from deniable.kernels import compilation, subsets
-from deniable.protocols.subset import SubsetSelection, best_size
+from deniable.protocols.subset import best_size
 from deniable.randomness import WORD, Replayed
 from tests.naive import selection as naive
 

@@ -9,19 +9,16 @@ people will answer: this is what protocols are ranked by. For rare values alone 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidParameter
 from deniable.protocol import Counted
 from deniable.protocols import discover
 from deniable.pure import Closed, Pure
 from deniable.validation import check_domain_size, check_epsilon, check_positive
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
 
 TIE = 1.005
 """Variances within this factor count as equal; then the one that decodes faster wins."""

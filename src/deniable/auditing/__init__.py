@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,11 +25,9 @@ from deniable.auditing.enumeration import (
 )
 from deniable.auditing.sampling import sampled_bound
 from deniable.errors import InvalidParameter
+from deniable.protocol import Protocol
 from deniable.pure import Open
 from deniable.randomness import log_above
-
-if TYPE_CHECKING:
-    from deniable.protocol import Protocol
 
 __all__ = ["Audit", "Law", "audit", "output_law"]
 

@@ -16,17 +16,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import DeniableError
 from deniable.mechanism import BULK_WORDS
+from deniable.protocol import Protocol
 from deniable.randomness import WORD, Replayed
-
-if TYPE_CHECKING:
-    from deniable.protocol import Protocol
 
 _MAX_PIECES = 1 << 14
 _MAX_CELLS = 1 << 19

@@ -9,16 +9,13 @@ differ most, and for floating-point reports the grid that each number lies on.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.binomial import clopper_pearson
-
-if TYPE_CHECKING:
-    from deniable.mechanism import Reports
-    from deniable.protocol import Protocol
+from deniable.mechanism import Reports
+from deniable.protocol import Protocol
 
 _FAILURE = 1e-6
 _PAIRS = 4

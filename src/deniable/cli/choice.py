@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from deniable.cli.group import InputError
+from deniable.cli.streams import warn
+from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import OpenLH
 
 if TYPE_CHECKING:
-    from deniable.protocol import Protocol
+    import click
 
 AUTO = "auto"
 OPEN = OpenLH.__name__
+LARGE_EPSILON = 5.0
+"""Above this a report hides little, and nothing is written without a warning."""
+_SMALL_EPSILON = 1e-6
 
 
 def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -> Protocol:
@@ -22,7 +28,7 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
     if name.lower() == AUTO:
         return _recommended(_needed(epsilon), domain_size)
     kind = find_protocol(name)
-    known = {f.name: f for f in fields(cast("type", kind))}
+    known = {f.name: f for f in fields(kind)}
     given: dict[str, object] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -71,9 +77,41 @@ def find_protocol(name: str) -> type[Protocol]:
     return known[name.lower()]
 
 
+def check_privacy(epsilon: float | None, domain_size: int | None = None) -> None:
+    """Warn of an epsilon that hides little, and refuse one that no protocol can have.
+
+    What is no epsilon at all is for the library to refuse.
+    """
+    if epsilon is None or not 0 < epsilon < math.inf:
+        return
+    if epsilon > LARGE_EPSILON:
+        odds = f"{math.exp(epsilon):,.0f}" if epsilon < 20 else f"{math.exp(min(epsilon, 700)):.1e}"
+        warn(
+            f"epsilon = {epsilon:g} is above {LARGE_EPSILON:g}: one report can multiply the odds "
+            f"of a guess about its sender by {odds}, which hides little; 1 to 3 is usual"
+        )
+    if domain_size is not None and epsilon < _SMALL_EPSILON:
+        from deniable.advice.ranking import find_protocols  # noqa: PLC0415 - most need no advice
+
+        if not find_protocols(epsilon, domain_size) and find_protocols(1.0, domain_size):
+            raise InputError(
+                f"expected an epsilon that some protocol can have with {domain_size:,} answers, "
+                f"got {epsilon:g}, which is too small for probabilities of 64 bits; take a larger "
+                "one, such as 0.1"
+            )
+
+
+def complete_protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Complete the last of the names of protocols that a comma separates, in any case."""
+    del ctx, param
+    before, comma, last = incomplete.rpartition(",")
+    names = [AUTO, *discover()]
+    return [f"{before}{comma}{name}" for name in names if name.lower().startswith(last.lower())]
+
+
 def takes(kind: type[Protocol], argument: str) -> bool:
     """Tell whether a protocol is made with ``argument``; without a domain size it is open."""
-    return argument in {f.name for f in fields(cast("type", kind))}
+    return argument in {f.name for f in fields(kind)}
 
 
 def _recommended(epsilon: float, domain_size: int | None) -> Protocol:
@@ -99,11 +137,9 @@ def _number(setting: str, value: str) -> float | int:
 
 def _example(kind: type[Protocol]) -> str:
     """Return how to write a protocol with its settings, so that it is taken."""
-    usual = {"g": "16", "theta": "1", "p": "0.75", "q": "0.25", "f": "0.5", "rows": "1000000"}
-    known = {f.name: f.default for f in fields(cast("type", kind))}
+    known = {f.name: f.default for f in fields(kind)} | kind.usual_settings
     # Where f is free epsilon may be given in its place, but not both.
-    own = [key for key in known if key not in {"epsilon", "domain_size"}
-           and not (key == "f" and "epsilon" in known)
-           and (key in usual or known[key] is not None)]  # fmt: skip
-    written = ":".join([kind.__name__, *(f"{key}={usual.get(key, known[key])}" for key in own)])
+    own = [key for key, value in known.items() if key not in {"epsilon", "domain_size"}
+           and value is not None and not (key == "f" and "epsilon" in known)]  # fmt: skip
+    written = ":".join([kind.__name__, *(f"{key}={known[key]}" for key in own)])
     return written + (", with at least as many rows as people" if "rows" in known else "")

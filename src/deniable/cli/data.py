@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from dataclasses import dataclass
 from hashlib import sha1
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -14,34 +11,16 @@ from urllib.request import Request, urlopen
 
 import click
 
+from deniable.cli.datasets import DATASETS, cache_directory
 from deniable.cli.display import Advance, show_progress
 from deniable.cli.group import Command, InputError, Lazy, LazyGroup
-from deniable.cli.outputs import write_atomically
+from deniable.cli.outputs import check_replaceable, write_atomically
 from deniable.errors import DeniableError
-from deniable.paper.clicks import Clicks, decompress, parse_clicks
+from deniable.paper.clicks import decompress
 
 _BLOCK = 1 << 16
 _LARGEST = 1 << 28
 _TIMEOUT = 60.0
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A published file: where it is, what it is called here, and what it must contain."""
-
-    url: str
-    file: str
-    blob: str
-    """The id that git gives the decompressed file, as ``git hash-object`` prints it."""
-
-
-DATASETS = {
-    "kosarak": Dataset(
-        "http://fimi.uantwerpen.be/data/kosarak.dat.gz",
-        "kosarak.dat",
-        "1633c5aa6070d384beab4b3a36e9fb8f173fab84",
-    ),
-}
 
 
 @click.group(
@@ -59,7 +38,8 @@ def data() -> None:
               help="The directory to put the file in. [default: the cache of this user, where "
               "`deniable reproduce` looks for it]")  # fmt: skip
 @click.option("--url", metavar="URL", help="Download it from there. [default: the publisher]")
-def fetch(name: str, *, output: Path | None, url: str | None) -> None:
+@click.option("--force", is_flag=True, help="Replace a file in DIR that differs.")
+def fetch(name: str, *, output: Path | None, url: str | None, force: bool) -> None:
     """Download a data set, decompress it and check that it is the published one.
 
     NAME is kosarak: 8 million clicks on 41,270 pages of a news site, about 12 MB to download and
@@ -71,6 +51,8 @@ def fetch(name: str, *, output: Path | None, url: str | None) -> None:
     if target.exists() and blob_id(target.read_bytes()) == dataset.blob:
         click.echo(f"{target} is there already, and whole", err=True)
         return
+    if output is not None:  # what is in the cache is nobody's work
+        check_replaceable(target, force=force)
     content = decompress_download(download(url or dataset.url), url or dataset.url)
     found = blob_id(content)
     if found != dataset.blob:
@@ -139,27 +121,3 @@ def blob_id(content: bytes) -> str:
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
     """
     return sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def cache_directory() -> Path:
-    """Return the directory of this user's cache for deniable, which need not exist."""
-    home = Path.home()
-    usual = {
-        "darwin": home / "Library" / "Caches",
-        "win32": Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"),
-    }.get(sys.platform, home / ".cache")
-    return Path(os.environ.get("XDG_CACHE_HOME") or usual) / "deniable"
-
-
-def cached_kosarak() -> Path | None:
-    """Return the file that ``fetch`` put into the cache, if it did."""
-    path = cache_directory() / DATASETS["kosarak"].file
-    return path if path.is_file() else None
-
-
-def read_clicks(path: Path, repeat: int = 1) -> Clicks:
-    """Read the clicks in a file, each counted ``repeat`` times."""
-    try:
-        return parse_clicks(path.read_bytes(), path.name).repeated(repeat)
-    except DeniableError as error:
-        raise InputError(f"{path}: {error}") from error

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from dataclasses import dataclass
-from importlib.resources import files
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -16,16 +14,13 @@ import numpy.typing as npt
 
 from deniable.cli.display import counted, open_console, print_estimates, show_progress
 from deniable.cli.group import Command
-from deniable.protocols.hashing import OLH
+from deniable.estimates import Estimates
 from deniable.question import Question
+from deniable.simulation import Census
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from deniable.estimates import Estimates
-
-_CENSUS = "data/surnames-us-census-2010-top1000.csv"
-_OTHER = "(other)"
 _CHUNK = 250_000
 
 
@@ -37,6 +32,8 @@ class Survey:
     truth: npt.NDArray[np.int64]
     estimates: Estimates
     seconds: dict[str, float]
+    rows: npt.NDArray[np.int64]
+    """The surnames by their true count, without the one that stands for the rest."""
 
 
 @click.command(
@@ -64,43 +61,36 @@ def demo(people: int, epsilon: float, top: int, as_json: bool) -> None:
 
 def run_survey(people: int, epsilon: float) -> Survey:
     """Draw people from the census, collect one report from each, and estimate the counts."""
-    labels, bearers = read_census()
-    question = Question("surname", labels, OLH(epsilon, len(labels)), other=_OTHER)
+    census = Census.read()
+    question = census.question(epsilon)
     population = np.random.default_rng(2010)  # the people are repeatable, their noise is not
-    truth = np.zeros(len(labels), dtype=np.int64)
+    truth = np.zeros(len(census.labels), dtype=np.int64)
     seconds = dict.fromkeys(("draw", "privatize", "tally", "estimate"), 0.0)
-    tally = question.tally(iter(()))
+    total = question.accumulator()
     with show_progress("Collecting reports", people) as advance:
         for start in range(0, people, _CHUNK):
             clock = perf_counter()
-            size = min(_CHUNK, people - start)
-            values = population.choice(len(labels), size, p=bearers / bearers.sum())
-            truth += np.bincount(values, minlength=len(labels))
+            values = census.draw(min(_CHUNK, people - start), population)
+            truth += np.bincount(values, minlength=len(truth))
             drawn = perf_counter()
             reports = question.protocol.privatize(values)
             privatized = perf_counter()
-            tally += question.tally(reports)
+            total.add(reports)
             seconds["draw"] += drawn - clock
             seconds["privatize"] += privatized - drawn
             seconds["tally"] += perf_counter() - privatized
-            advance(start + size)
+            advance(start + len(values))
         clock = perf_counter()
-        estimates = question.estimate(tally)
+        estimates = question.estimate(total.tally())
         seconds["estimate"] = perf_counter() - clock
-    return Survey(question, truth, estimates, seconds)
-
-
-def read_census() -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
-    """Return the surnames, the rest last, and how many people bear each."""
-    text = files("deniable").joinpath(_CENSUS).read_text(encoding="utf-8")
-    rows = list(csv.DictReader(text.splitlines()))
-    labels = tuple(row["name"] if row["name"] == _OTHER else row["name"].title() for row in rows)
-    return labels, np.array([float(row["count"]) for row in rows])
+    order = np.argsort(-truth, kind="stable")
+    rows = np.asarray(order[order != census.other], dtype=np.int64)
+    return Survey(question, truth, estimates, seconds, rows)
 
 
 def show(survey: Survey, top: int, console: Console) -> None:
     """Print the survey's table and what it means."""
-    question, estimates, rows = survey.question, survey.estimates, _rows(survey)
+    question, estimates, rows = survey.question, survey.estimates, survey.rows
     protocol, low_high = question.protocol, estimates.interval()
     covered = np.mean((low_high[0] <= survey.truth) & (survey.truth <= low_high[1]))
     console.print(
@@ -118,17 +108,10 @@ def show(survey: Survey, top: int, console: Console) -> None:
     )
 
 
-def _rows(survey: Survey) -> npt.NDArray[np.int64]:
-    """Return the surnames by their true count, leaving out the one that stands for the rest."""
-    other = (survey.question.labels or ()).index(_OTHER)
-    order = np.argsort(-survey.truth, kind="stable")
-    return np.asarray(order[order != other], dtype=np.int64)
-
-
 def _meaning(survey: Survey) -> str:
     """Say what one report tells about one person, by Bayes' rule with the most common answer."""
     factor = math.exp(survey.question.protocol.realised_epsilon)
-    first = _rows(survey)[0]
+    first = survey.rows[0]
     before = survey.truth[first] / survey.estimates.n
     after = factor * before / (factor * before + 1 - before)
     name = (survey.question.labels or ())[first]
@@ -144,7 +127,7 @@ def _document(survey: Survey, top: int) -> dict[str, object]:
     estimates, labels = survey.estimates, survey.question.labels or ()
     low, high = estimates.interval()
     significant = estimates.significant()
-    rows = _rows(survey)
+    rows = survey.rows
     return {
         "people": estimates.n,
         "protocol": survey.question.protocol.specification(),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 import numpy as np
 from rich.text import Text
 
+from deniable.cli.collection import collect
 from deniable.cli.display import fit, open_console, print_estimates
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import check_stdin, name_of, read_labels, read_question, shorten
@@ -19,22 +20,23 @@ from deniable.cli.options import (
     probability,
     question_argument,
 )
-from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
-from deniable.cli.tally import collect
+from deniable.cli.outputs import (
+    PLOTS,
+    STDIO,
+    check_plot,
+    refuse_terminal,
+    write_atomically,
+    write_plot,
+)
 from deniable.consistency import METHODS, adjust
+from deniable.estimates import Estimates
 from deniable.extras import load
 from deniable.presentation.text import headline, one_line
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from deniable.estimates import Estimates
-    from deniable.question import Question
+from deniable.question import Question
 
 FORMATS = ("table", "csv", "json", "parquet", "html")
 _SUFFIXES = {".csv": "csv", ".json": "json", ".parquet": "parquet", ".pq": "parquet",
              ".html": "html", ".htm": "html"}  # fmt: skip
-_PLOTS = (".png", ".svg", ".pdf")
 _TOP = 25
 
 
@@ -134,23 +136,9 @@ def export(shown: Estimates, form: str, name: str, *, level: float, alpha: float
     return write(level=level, alpha=alpha).encode()
 
 
-def check_plot(path: Path | None) -> None:
-    """Refuse a plot in a format that cannot be drawn, before any work is done."""
-    if path is not None and path.suffix.lower() not in _PLOTS:
-        raise click.UsageError(f"a plot is written as .png, .svg or .pdf, not as {path.name!r}")
-
-
-def write_plot(figure: object, path: Path) -> None:
-    """Write a matplotlib figure in the format that the file's name says."""
-    kind = path.suffix.lower().removeprefix(".")
-    sink = BytesIO()
-    figure.savefig(sink, format=kind, dpi=150)  # type: ignore[attr-defined]  # a matplotlib figure
-    write_atomically(path, sink.getvalue())
-
-
 def _form_of(output: Path) -> str:
     """Return the format that the name of the output says."""
-    if output.suffix.lower() in _PLOTS:
+    if output.suffix.lower() in PLOTS:
         raise click.UsageError(f"{output} is the name of a figure; draw it with --plot {output}")
     return _SUFFIXES.get(output.suffix.lower(), "table")
 

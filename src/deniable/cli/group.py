@@ -5,23 +5,25 @@ from __future__ import annotations
 import errno
 import signal
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
+from click.core import augment_usage_errors
+from click.shell_completion import CompletionItem
 
 from deniable.errors import DeniableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 _WRONG = 2
 _INTERRUPTED = 130
 _TERMINATED = 143
+_FORCE = "force"
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,44 @@ class Lazy:
     summary: str
 
 
+class InputPath(click.Path):
+    """The type of a parameter that names a file to read."""
+
+
+class OutputPath(click.Path):
+    """The type of a parameter that names a file to write."""
+
+
 class Command(click.Command):
-    """A command whose help ends with examples, which the tests run."""
+    """A command whose help ends with examples, which the tests run.
+
+    One that writes a file gets the option --force: without it no file is replaced, and with it none
+    that the command reads.
+    """
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
+        self.writes = any(isinstance(param.type, OutputPath) for param in self.params)
+        if self.writes:
+            text = "Replace an output that exists."
+            self.params.append(click.Option([f"--{_FORCE}"], is_flag=True, help=text))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check the names of files before any work is done, then run the command."""
+        if self.writes:
+            from deniable.cli.outputs import check_outputs  # noqa: PLC0415 - help needs no files
+
+            outputs, inputs = self._paths(ctx, OutputPath), self._paths(ctx, InputPath)
+            with augment_usage_errors(ctx):
+                check_outputs(outputs, inputs, force=bool(ctx.params.pop(_FORCE)))
+        return super().invoke(ctx)
+
+    def _paths(self, ctx: click.Context, kind: type[click.Path]) -> list[Path]:
+        """Return the files of one kind that the user named."""
+        given = [ctx.params.get(p.name or "") for p in self.params if isinstance(p.type, kind)]
+        flat = [x for value in given for x in (value if isinstance(value, tuple) else (value,))]
+        return [path for path in flat if isinstance(path, Path)]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""
@@ -85,6 +119,12 @@ class LazyGroup(click.Group):
             near = get_close_matches(args[0], self.lazy, n=1)
             ctx.fail(f"no command {args[0]!r}{f'; did you mean {near[0]!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of commands without importing them."""
+        known = [(name, lazy.summary) for name, lazy in self.lazy.items()]
+        found = [CompletionItem(n, help=text) for n, text in known if n.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summaries, which are known without importing anything."""

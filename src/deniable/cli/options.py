@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.inputs import KINDS
+from deniable.cli.answers import KINDS
+from deniable.cli.group import InputPath, OutputPath
 from deniable.cli.outputs import STDIO
 
-FILE = click.Path(path_type=Path, allow_dash=True)
+FILE = InputPath(path_type=Path, allow_dash=True)
+OUTPUT = OutputPath(path_type=Path, allow_dash=True)
 
 
 def probability(text: str) -> float:
@@ -34,12 +36,26 @@ input_format_option = click.option(
     type=click.Choice(KINDS),
     help="What INPUT is. [default: by its name; else CSV when a column is named, else lines]",
 )
+delimiter_option = click.option(
+    "--delimiter", metavar="CHAR", help="What separates the columns of a CSV file. [default: ,]"
+)
+strip_option = click.option(
+    "--strip", is_flag=True, help="Ignore white space around answers and labels."
+)
+fold_case_option = click.option(
+    "--fold-case", is_flag=True, help="Take large and small letters for the same."
+)
+normalise_option = click.option(
+    "--normalise",
+    is_flag=True,
+    help="Take different codings of the same character for the same (Unicode's form NFC).",
+)
 output_option = click.option(
-    "-o", "--output", type=FILE, default=STDIO, help="Where to write. [default: standard output]"
+    "-o", "--output", type=OUTPUT, default=STDIO, help="Where to write. [default: standard output]"
 )
 summary_option = click.option(
     "--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o."
 )
 plot_option = click.option(
-    "--plot", type=FILE, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
+    "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -13,9 +15,10 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from matplotlib.figure import Figure
 
 STDIO = "-"
+PLOTS = (".png", ".svg", ".pdf")
 
 
 @contextmanager
@@ -75,10 +78,66 @@ def write_atomically(path: Path, data: bytes) -> None:
         stream.write(data)
 
 
+def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], *, force: bool) -> None:
+    """Refuse outputs that are inputs or each other, and those that exist unless ``force``."""
+    for position, path in enumerate(outputs):
+        if str(path) == STDIO:
+            continue
+        if any(_same(path, other) for other in inputs):
+            raise click.UsageError(f"{path} is also an input; name another file for the output")
+        if any(_same(path, other) for other in outputs[:position]):
+            raise click.UsageError(f"{path} is the name of two outputs; name another file for one")
+        check_replaceable(path, force=force)
+
+
+def check_replaceable(path: Path, *, force: bool) -> None:
+    """Refuse a file that exists, unless ``force``, and one that may not be written at all."""
+    if not path.is_file():  # nothing is lost in a device or a pipe
+        return
+    if not force:
+        raise click.UsageError(f"{path} exists already; name another file, or pass --force")
+    # Whoever may do everything is not asked by the system, but the file says what is meant.
+    if not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222:
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def check_summary(output: Path, as_json: bool) -> None:
+    """Refuse a summary on the same stream as the output."""
+    if as_json and str(output) == STDIO:
+        raise click.UsageError("--json prints to standard output; name a file with -o")
+
+
+def check_plot(path: Path | None) -> None:
+    """Refuse a plot in a format that cannot be drawn, before any work is done."""
+    if path is not None and path.suffix.lower() not in PLOTS:
+        raise click.UsageError(f"a plot is written as .png, .svg or .pdf, not as {path.name!r}")
+
+
+def write_plot(figure: Figure, path: Path) -> None:
+    """Write a matplotlib figure in the format that the file's name says."""
+    sink = BytesIO()
+    figure.savefig(sink, format=path.suffix.lower().removeprefix("."), dpi=150)
+    write_atomically(path, sink.getvalue())
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Tell whether two names are of one file: the same path, or links to it."""
+    if path.exists() and not path.is_file():
+        return False  # a device or a pipe may well be both
+    try:
+        return path.resolve() == other.resolve() or path.samefile(other)
+    except OSError:
+        return False
+
+
 def refuse_terminal(path: Path) -> None:
     """Refuse to write binary data to a terminal."""
-    if str(path) == STDIO and sys.stdout.isatty():
+    if str(path) == STDIO and _is_terminal():
         raise click.UsageError("the output is binary; name a file with -o, or pipe it on")
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def _mode(target: Path) -> int:

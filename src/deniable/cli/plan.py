@@ -9,6 +9,7 @@ import click
 from deniable.advice import meaning
 from deniable.advice import plan as solve
 from deniable.advice.ranking import find_protocols
+from deniable.cli.choice import check_privacy, complete_protocols
 from deniable.cli.display import open_console
 from deniable.cli.group import Command, InputError
 
@@ -28,7 +29,8 @@ from deniable.cli.group import Command, InputError
               "one percentage point.")  # fmt: skip
 @click.option("--significant", type=float, help="In place of --error: the smallest frequency that "
               "will be significant, with 95 % probability.")  # fmt: skip
-@click.option("--protocol", "name", help="Plan with this protocol. [default: the best one]")
+@click.option("--protocol", "name", shell_complete=complete_protocols,
+              help="Plan with this protocol. [default: the best one]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 def plan(
     *,
@@ -52,6 +54,7 @@ def plan(
             "give two of --users, --epsilon and one of --error and --significant; the third is "
             "solved for"
         )
+    check_privacy(epsilon, domain_size)
     found = solve(
         domain_size,
         users=users,
@@ -60,6 +63,8 @@ def plan(
         significant=significant,
         protocol=None if name is None else _plannable(name),
     )
+    if epsilon is None and found.reachable:
+        check_privacy(found.epsilon)
     # What cannot be reached at the largest epsilon is not worth an explanation of that epsilon.
     said = meaning(found.epsilon) if found.reachable or epsilon is not None else None
     if as_json:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 from rich.text import Text
 
-from deniable.cli.choice import AUTO, choose_protocol
+from deniable.cli.choice import AUTO, check_privacy, choose_protocol, complete_protocols
 from deniable.cli.display import counted, fit, new_table, open_console
 from deniable.cli.group import Command, Lazy, LazyGroup
-from deniable.cli.inputs import check_stdin, read_labels, read_question
+from deniable.cli.inputs import check_stdin, read_labels, read_question, shorten, warn
+from deniable.cli.matching import Form, twins
 from deniable.cli.options import FILE, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.text import one_line
+from deniable.protocol import Protocol
 from deniable.pure import Pure
 from deniable.question import Question
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from deniable.protocol import Protocol
-
 _SHOWN = 8
+_SAID = {"name", "epsilon", "domain_size"}
 
 
 @click.group(
@@ -64,6 +62,7 @@ def question() -> None:
               help="The label that stands for all other answers; added if missing.")  # fmt: skip
 @click.option("--epsilon", type=float, help="The privacy loss of one report; 1 or 2 is usual.")
 @click.option("--protocol", "protocol_name", default=AUTO, show_default=True, metavar="NAME",
+              shell_complete=complete_protocols,
               help="The protocol, with settings after colons: LH:g=16, THE:theta=1, "
               "UE:p=0.5:q=0.2. auto takes the recommended one.")  # fmt: skip
 @output_option
@@ -93,8 +92,13 @@ def create(
         raise click.UsageError("no answers given: pass --labels, --label or --open")
     if other is not None and other not in listed:
         listed = (*listed, other)
-    protocol = choose_protocol(protocol_name, epsilon, None if is_open else len(listed))
+    size = None if is_open else len(listed)
+    check_privacy(epsilon, size)
+    protocol = choose_protocol(protocol_name, epsilon, size)
+    if epsilon is None:  # the settings give it
+        check_privacy(protocol.epsilon)
     made = Question(name, None if is_open else listed, protocol, other)
+    _warn_of_twins(listed)
     write_atomically(output, made.to_json().encode())
     if str(output) != STDIO:
         click.echo(f"{output}: {_headline(made)}", err=True)
@@ -124,6 +128,16 @@ def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
         _print(shown)
 
 
+def _warn_of_twins(labels: tuple[str, ...]) -> None:
+    """Warn of labels that people cannot tell apart, such as "a" and "a "."""
+    found = list(twins(labels, Form(strip=True, fold_case=True, normalise=True)))
+    if found:
+        first, second = found[0]
+        more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+        warn(f"the labels {shorten(first)} and {shorten(second)}{more} differ only in white space, "
+             "case or coding, and count as different answers")  # fmt: skip
+
+
 def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
     listed = "any text" if labels is None else ", ".join(one_line(x) for x in labels[:_SHOWN])
@@ -137,14 +151,15 @@ def _print(shown: Question) -> None:
         ("other", "none: answers that are not labels are refused" if shown.other is None
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
-        ("realised", f"epsilon = {protocol.realised_epsilon:.17g}, from the weights that are run"),
+        ("settings", _settings(protocol)),
+        ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
         *_supports(protocol),
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
         ("standard error", f"{float(protocol.variance(10_000)) ** 0.5:,.0f} people among 10,000, "
          f"{float(protocol.variance(1_000_000)) ** 0.5:,.0f} among 1,000,000"),
         ("digest", shown.digest),
     ):  # fmt: skip
-        if labels is not None or name != "other":
+        if value and (labels is not None or name != "other"):
             table.add_row(Text(name, style="bold"), fit(console, Text(value)))
     console.print(table)
 
@@ -153,6 +168,13 @@ def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:
     """Yield p* and q*, where the protocol has them."""
     if isinstance(protocol, Pure):
         yield "p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"
+
+
+def _settings(protocol: Protocol) -> str:
+    """Return what the protocol was made with beside epsilon and the number of answers."""
+    rest = {k: v for k, v in protocol.specification().items() if k not in _SAID}
+    shown = (f"{k} = {v}" for k, v in rest.items() if isinstance(v, str | int | float))
+    return ", ".join(shown)
 
 
 def _headline(made: Question) -> str:

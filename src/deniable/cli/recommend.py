@@ -9,10 +9,14 @@ import click
 from deniable.advice import meaning
 from deniable.advice import recommend as rank
 from deniable.advice.ranking import find_protocols
+from deniable.cli.choice import check_privacy
 from deniable.cli.display import new_table, open_console, print_table
 from deniable.cli.group import Command
 
 _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
+_SPARED = ("server", "client", "paper", "relative")
+"""The columns that give way on a narrow terminal, in this order."""
+_SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), (" a report", ""))
 
 
 @click.command(
@@ -42,6 +46,7 @@ def recommend(
     a percent of each other count as equal: the one that decodes fastest comes first. The last
     column tells which protocol the guideline of the paper takes.
     """
+    check_privacy(epsilon, domain_size)
     advice = rank(epsilon, domain_size, users, max_report_bytes)
     usual = (protocol.name for protocol in find_protocols(1.0, 2))
     impossible = sorted({*usual} - {option.name for option in advice.options})
@@ -60,15 +65,34 @@ def recommend(
         click.echo(json.dumps(document, indent=2))
         return
     console = open_console()
-    shown = [i for i, head in enumerate(_HEADS) if users is not None or head != "std error"]
-    table = new_table(*(_HEADS[i] for i in shown))
-    for column in table.columns[-3:]:
-        column.justify, column.no_wrap = "left", False
-    for option in advice.options:
-        cells = option.cells(advice.best.mean_variance)
-        table.add_row(*(cells[i] for i in shown))
+    rows = [
+        _HEADS,
+        *(_compact(option.cells(advice.best.mean_variance)) for option in advice.options),
+    ]
+    columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
+    left_out = []
+    for head in _SPARED:
+        if sum(max(map(len, column)) + 2 for column in columns) - 2 > console.width:
+            columns = [column for column in columns if column[0] != head]
+            left_out.append(head)
+    table = new_table(*(column[0] for column in columns))
+    for position, column in enumerate(columns):
+        if column[0] in {"client", "server", "paper"}:
+            table.columns[position].justify = "left"
+    for cells in list(zip(*columns, strict=True))[1:]:
+        table.add_row(*cells)
     print_table(console, table)
+    if left_out:
+        console.print(f"Not shown at this width: {', '.join(left_out)}.")
     if impossible:
         console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
     console.print(f"\n{advice.reason}", style="bold")
     console.print(f"\n{meaning(epsilon)}")
+
+
+def _compact(cells: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the cells of an option with fewer letters, so that most fit into 80 columns."""
+    text = "\n".join(cells)
+    for long, short in _SHORTER:
+        text = text.replace(long, short)
+    return tuple(text.split("\n"))

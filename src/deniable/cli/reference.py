@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -11,19 +12,26 @@ from deniable.cli.group import Command
 from deniable.cli.options import output_option
 from deniable.cli.outputs import write_atomically
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 _WIDTH = 96
 _HEAD = """\
 # The command line
 
-Written by `deniable reference -o docs/cli.md` from the commands themselves. `-` stands for standard
-input or output. An error is one line on stderr that names the file, the line and the remedy; the
-exit code is 0 when all went well, 2 after an error, 130 when interrupted and 143 when terminated.
-It is 1 when the reader of the output goes away, and when an audit finds that a protocol spends more
-than it claims.
+Written by `deniable reference -o docs/cli.md --force` from the commands themselves. `-` stands for
+standard input or output. A file that exists is replaced only with `--force`, and one that the
+command reads, or that nobody may write, not even then. Inputs may be compressed with gzip.
+
+An error is one line on stderr that names the file, the line and the remedy; the exit code is 0 when
+all went well, 2 after an error, 130 when interrupted and 143 when terminated. It is 1 when the
+reader of the output goes away, and when an audit finds that a protocol spends more than it claims.
+
+Commands, options, protocols and files complete in the shell. For bash put the first line into
+`~/.bashrc`, for zsh the second into `~/.zshrc`; for fish run the third once.
+
+```sh
+eval "$(_DENIABLE_COMPLETE=bash_source deniable)"
+eval "$(_DENIABLE_COMPLETE=zsh_source deniable)"
+_DENIABLE_COMPLETE=fish_source deniable > ~/.config/fish/completions/deniable.fish
+```
 """
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, MutableMapping
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, TypedDict, cast
 import click
 
 import deniable
-from deniable.cli.data import cached_kosarak, read_clicks
+from deniable.cli.datasets import cached_kosarak, read_clicks
 from deniable.cli.display import new_table, open_console, print_table, show_progress
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
 from deniable.paper import EXPERIMENTS, Context, Result, Row, load, run
 from deniable.paper.report import Outcome, duration, make_report
+from deniable.paper.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from rich.table import Table
 
 ALL = "all"
@@ -40,60 +39,30 @@ class Kept(TypedDict):
     parts: dict[str, float]
 
 
-@dataclass
-class Store:
-    """The finished parts of experiments, each in a file, so that nothing is computed twice.
+class Directory(MutableMapping[str, bytes]):
+    """Files in a directory, which is made when the first is; each appears whole or not at all."""
 
-    A part's name is a digest of its key and of the settings, the code among them; those of other
-    settings are left alone and never read. Without a directory parts are kept as long as this
-    object.
-    """
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-    directory: Path | None
-    settings: dict[str, object]
-    fresh: bool = False
-    memory: dict[str, Row] = field(default_factory=dict, init=False)
-    asked: dict[str, float] = field(default_factory=dict, init=False)
-    """What the parts took that were asked for, when they were computed."""
-    waited: float = field(default=0.0, init=False)
-    """What they took now."""
-
-    def keep(self, key: str, compute: Callable[[], Row]) -> Row:
-        """Return the part from its file, or compute it and write that."""
-        start = perf_counter()
-        kept = self.memory.get(key) or (None if self.fresh else self.read(key))
-        if kept is None:
-            outcome = compute()
-            kept = {"seconds": perf_counter() - start, "outcome": outcome}
-            self.write(key, kept)
-        self.memory[key], self.asked[key] = kept, float(str(kept["seconds"]))
-        self.waited += perf_counter() - start
-        return cast("Row", kept["outcome"])
-
-    def read(self, key: str) -> Row | None:
-        """Return what was kept under a key, or None where that is nothing, foreign or broken."""
+    def __getitem__(self, name: str) -> bytes:
         try:
-            document = json.loads(self._path(key).read_bytes()) if self.directory else None
-        except (FileNotFoundError, ValueError):
-            return None
-        if not isinstance(document, dict) or document.get("key") != self._named(key):
-            return None
-        return document if {"seconds", "outcome"} <= set(document) else None
+            return (self.path / name).read_bytes()
+        except FileNotFoundError as error:
+            raise KeyError(name) from error
 
-    def write(self, key: str, kept: Row) -> None:
-        """Keep something under a key; the file appears whole or not at all."""
-        if self.directory is None:
-            return
-        self.directory.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"key": self._named(key), **kept}, indent=1)
-        write_atomically(self._path(key), text.encode())
+    def __setitem__(self, name: str, data: bytes) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path / name, data)
 
-    def _named(self, key: str) -> dict[str, object]:
-        return {**self.settings, "part": key}
+    def __delitem__(self, name: str) -> None:
+        (self.path / name).unlink()
 
-    def _path(self, key: str) -> Path:
-        name = sha256(json.dumps(self._named(key), sort_keys=True).encode()).hexdigest()[:32]
-        return (self.directory or Path()) / f"{name}.json"
+    def __iter__(self) -> Iterator[str]:
+        return (path.name for path in self.path.glob("*.json"))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @click.command(
@@ -146,7 +115,8 @@ def reproduce(
         raise click.UsageError("--repeat is about the file of --kosarak; name one")
     path = cached_kosarak() if kosarak is None else kosarak
     settings = Context(seed, quick, runs=runs, clicks=read_clicks(path, repeat) if path else None)
-    store = Store(output and output / PARTS, {"code": _code(), "seed": seed}, fresh)
+    kept = Directory(output / PARTS) if output else dict[str, bytes]()
+    store = Store(kept, {"code": _code(), "seed": seed}, fresh)
     names = list(EXPERIMENTS) if name == ALL else [name]
     results = []
     for position, each in enumerate(names):
@@ -233,11 +203,19 @@ def _facts(settings: Context) -> Iterable[tuple[str, str]]:
     yield "clicks", f"{clicks.label}: n = {clicks.n:,}, d = {clicks.domain_size:,}"
     yield "runs", f"{settings.repetitions}{' (quick)' if settings.quick else ''}"
     yield "seed", str(settings.seed)
-    versions = ", ".join(f"{name} {version(name)}" for name in ("deniable", "numpy", "numba"))
+    versions = ", ".join(filter(None, map(_version, ("deniable", "numpy", "numba"))))
     yield "software", f"{versions}, {platform.python_implementation()} {platform.python_version()}"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield "machine", f"{processor()}, {cores} cores, {platform.system()}"
     yield "date", f"{datetime.now(UTC):%Y-%m-%d}"
+
+
+def _version(name: str) -> str | None:
+    """Return a package with its version, or None where it is not installed."""
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return None
 
 
 def processor() -> str:

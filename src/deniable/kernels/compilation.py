@@ -20,10 +20,13 @@ from typing import Protocol, TypeVar
 Function = TypeVar("Function", bound=Callable[..., object])
 
 FLOOR = 2e6
-"""Work of less than two milliseconds is not counted: a server of many small requests never stops
-to compile."""
+"""Less work, two milliseconds, is not counted: many small requests never stop to compile."""
 FIRST_PRICE = 600e6
-"""How many nanoseconds of NumPy the first kernel of a process must save: Numba comes with it."""
+"""How many nanoseconds of NumPy the first kernel of a process must save: Numba comes with it.
+
+About what it takes to import Numba and to read a kernel from its cache on disk. To compile one
+takes two or three times as long, but once on a machine: not worth asking the disk beforehand.
+"""
 LATER_PRICE = 60e6
 """The same for further kernels."""
 

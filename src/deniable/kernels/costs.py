@@ -58,9 +58,10 @@ def decode_cost(field: Field, t: int, d: int, m: int) -> dict[str, Cost]:
     return costs
 
 
-# From here on: choices made while running, which change no result. Nanoseconds of NumPy on one
-# core at 2.3 GHz; kernels are five to fifteen times faster, at all of it about alike.
-PERTURB_LINEAR = 25.0
+# From here on: choices made while running, which change no result. Nanoseconds that a kernel can
+# save, measured on one core at 2.3 GHz: nearly all that NumPy takes, but for reports of linear
+# hashing, where it saves no work and only lets more cores share it.
+PERTURB_LINEAR = 15.0
 PERTURB_BYTE = 5.0
 COUNT_VALUE = 4.0
 COUNT_BYTE = 1.2

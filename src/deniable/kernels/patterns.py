@@ -11,9 +11,10 @@ the table, are 48 bits more drawn, and the last 448 only where even 64 do not de
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,6 @@ import numpy.typing as npt
 from deniable.kernels import costs
 from deniable.kernels.compilation import pays
 from deniable.kernels.parallel import run_chunks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]

@@ -12,18 +12,15 @@ import io
 import lzma
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidDocument, InvalidParameter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DOMAIN_SIZE = 41_270
 PEOPLE = 8_019_015

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from deniable.extras import load
+from deniable.paper.experiment import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from deniable.paper.experiment import Row
 
 _STYLES = {
     "OLH": ("#1f6fb4", "o"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha256
@@ -14,8 +15,6 @@ import numpy as np
 from deniable.paper.clicks import Clicks, synthetic_clicks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from matplotlib.figure import Figure
 
 Row = dict[str, object]

@@ -6,20 +6,18 @@ does not depend on the domain; the second [fig:all_e_l_large] has all protocols 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from deniable.paper.drawing import blank_figure
 from deniable.paper.experiment import Claim, Context, Row
 from deniable.paper.table2 import COLUMNS
+from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from deniable.protocol import Protocol
 
 NAME = "fig1"
 TITLE = "Figure 1: numerical values of the analytical variance"

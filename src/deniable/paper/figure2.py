@@ -6,6 +6,7 @@ are averaged. The upper panels vary the domain at epsilon = 4, the lower ones ep
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, cast
@@ -16,17 +17,14 @@ from deniable.paper.clicks import zipf_shares
 from deniable.paper.drawing import blank_figure, draw_curves, draw_lines, finish_axes
 from deniable.paper.experiment import Claim, Context, Part, Row
 from deniable.paper.trials import collect, spread
+from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from matplotlib.figure import Figure
-
-    from deniable.protocol import Protocol
 
 NAME = "fig2"
 TITLE = "Figure 2: empirical and analytical variance"

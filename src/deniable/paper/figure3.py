@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from deniable.paper.drawing import blank_figure, draw_curves, finish_axes
@@ -10,8 +11,6 @@ from deniable.paper.kosarak import TOP, by_setting, run_trials, titled
 from deniable.paper.trials import METHODS, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
 
 NAME = "fig3"

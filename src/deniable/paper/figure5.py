@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deniable.paper.experiment import Claim, Context, Row
 from deniable.paper.thresholds import listed, positives, threshold_figure, threshold_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
 
 NAME = "fig5"

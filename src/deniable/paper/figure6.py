@@ -6,6 +6,7 @@ One follows Zipf's law with exponent 1.5, the other a normal law of mean 500 and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, cast
@@ -26,8 +27,6 @@ from deniable.paper.trials import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.figure import Figure
 
 NAME = "fig6"

@@ -8,18 +8,15 @@ is significant by ``Estimates.significant`` has to stand out from its collisions
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
+from deniable.paper.clicks import Clicks
 from deniable.paper.experiment import Context, Part, Row
 from deniable.paper.trials import METHODS, collect, make_protocol, most_frequent, squared_error
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from deniable.paper.clicks import Clicks
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 QUICK_EPSILONS = (1.0, 2.0, 4.0, 8.0)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from deniable.paper.experiment import Claim, Result
+from deniable.paper.experiment import Claim, Result
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import TYPE_CHECKING, cast
 
 from deniable.paper.drawing import blank_figure, draw_table
 from deniable.paper.experiment import Claim, Context, Row
+from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from matplotlib.figure import Figure
-
-    from deniable.protocol import Protocol
 
 NAME = "table1"
 TITLE = "Table 1: communication cost, computation cost and variance"

@@ -6,19 +6,15 @@ stands in its name here, as in the figures: RAP(8), RAP(16).                    
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.estimates import Estimates
+from deniable.protocol import Protocol
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.rappor import RAPPOR
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from deniable.estimates import Estimates
-    from deniable.protocol import Protocol
 
 Counts = npt.NDArray[np.int64]
 

@@ -13,24 +13,19 @@ Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels.bits import count_values
+from deniable.mechanism import Reports
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import Direct
 from deniable.statistic import Counts
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from deniable.mechanism import Reports
-
-_SMALL = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -79,10 +74,6 @@ class DE(CountedPure):
         check_below("values", int(reports.max(initial=0)), self.domain_size)
 
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
-        if len(reports) <= _SMALL:
-            return np.bincount(reports, minlength=self.domain_size).astype(np.int64, copy=False)
-        from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba loads when needed
-
         return count_values(reports, self.domain_size)[0]
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:

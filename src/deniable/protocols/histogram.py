@@ -29,25 +29,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from operator import mul
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
+from deniable.mechanism import Reports
 from deniable.protocol import Counted
 from deniable.protocols.unary import _Unary
 from deniable.pure import Closed
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
 from deniable.statistic import Counts, of_form
+from deniable.tally import Tally
 from deniable.validation import check_number, check_shares
-
-if TYPE_CHECKING:
-    from deniable.candidates import Chosen
-    from deniable.mechanism import Reports
-    from deniable.tally import Tally
 
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""

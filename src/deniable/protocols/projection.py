@@ -25,30 +25,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import Chosen
+from deniable.estimates import Estimates
+from deniable.kernels.rows import add_rows
 from deniable.kernels.splitmix import words_of
+from deniable.mechanism import Reports
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Direct, Uniform, Words
 from deniable.statistic import Statistic, Table, of_form
 from deniable.sums import TableSum
+from deniable.tally import Tally
 from deniable.validation import check_below, check_whole
 from deniable.wire import smallest_unsigned
-
-if TYPE_CHECKING:
-    from deniable.candidates import Chosen
-    from deniable.estimates import Estimates
-    from deniable.mechanism import Reports
-    from deniable.tally import Tally
 
 MOST_ROWS = 1 << 48
 MOST_SEEDS = 1 << 53
 """JSON numbers are exact up to here in every language."""
 
-_SMALL_PAIRS = 1 << 20
 _ONE, _SIX, _63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
@@ -157,12 +155,6 @@ class RandomMatrixProjection(Pure, Closed):
     def _add_rows(
         self, rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        if len(rows) * self.domain_size <= _SMALL_PAIRS:
-            every = np.arange(self.domain_size, dtype=np.uint64)
-            bits = self.bits(rows[:, None], every[None, :]).astype(np.int64)
-            return np.asarray(weights @ bits, dtype=np.int64)
-        from deniable.kernels.rows import add_rows  # noqa: PLC0415 - Numba loads when needed
-
         chosen = np.flatnonzero(weights)
         return add_rows(self._keys(rows[chosen]), weights[chosen], self.domain_size)
 

@@ -18,19 +18,17 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels.bits import count_bits
+from deniable.kernels.patterns import perturb_bits
+from deniable.mechanism import Reports
 from deniable.pure import CountedPure, Parameters, check_order
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds, log_above
 from deniable.validation import check_domain_size, check_padding, check_probability
-
-if TYPE_CHECKING:
-    from deniable.mechanism import Reports
-
-_SMALL = 1 << 20
 
 
 class _Unary(CountedPure):
@@ -77,8 +75,6 @@ class _Unary(CountedPure):
         return np.packbits(words < weights, axis=1, bitorder="little")
 
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
-        from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
-
         p, q = self._weights.p, self._weights.q
         return perturb_bits(values.astype(np.int64), p, q, self.domain_size, source)
 
@@ -86,11 +82,6 @@ class _Unary(CountedPure):
         check_padding(reports, self.domain_size)
 
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
-        if reports.size <= _SMALL:
-            bits = np.unpackbits(reports, axis=1, count=self.domain_size, bitorder="little")
-            return np.asarray(bits.sum(axis=0, dtype=np.int64))
-        from deniable.kernels.bits import count_bits  # noqa: PLC0415 - Numba loads when needed
-
         return count_bits(reports, self.domain_size)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:

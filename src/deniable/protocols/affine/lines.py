@@ -17,8 +17,7 @@ import numpy.typing as npt
 from deniable.errors import InvalidDocument
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
-from deniable.kernels.costs import choose
-from deniable.protocols.hashing.linear import LinearFamily
+from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size
 from deniable.statistic import DENSE_LIMIT, Statistic, Table, of_form
 from deniable.sums import TableSum
 
@@ -44,17 +43,26 @@ class Lines:
         """The field with g elements."""
         return fields.field(self.settings.g)
 
-    @cached_property
-    def family(self) -> LinearFamily:
-        """Linear hashing of all points, whose cells are counted."""
-        return LinearFamily(self.settings.g, self.settings.points)
+    @property
+    def cells(self) -> int:
+        """How many lines there are up to multiples, as linear hashing numbers them."""
+        return folded_size(self.settings.g, self.settings.digits)
+
+    @property
+    def decoding_bytes(self) -> int:
+        """How many bytes the folded table takes, at most: larger ones are solved without it."""
+        return min(24 * self.cells, MEMORY_LIMIT)
+
+    def fold(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return the cell of each line u g + y."""
+        return linear.fold_each(codes, self.field, self.settings.digits)
 
     def read(self, data: memoryview, n: int) -> Table:
         """Read the table of n reports: m lines of each, no two of them the same."""
-        table = Table.decode(data, self.family.cells, n * self.settings.window)
+        table = Table.decode(data, self.cells, n * self.settings.window)
         cells, counts = table.hits()
         # The last two cells are for the function zero, which is no report's.
-        if int(counts.max(initial=0)) > n or int(cells.max(initial=0)) >= self.family.cells - 2:
+        if int(counts.max(initial=0)) > n or int(cells.max(initial=0)) >= self.cells - 2:
             raise InvalidDocument.expected(
                 f"lines of {n} reports in the tally",
                 n,
@@ -69,14 +77,14 @@ class Lines:
         if choose(self.field, t, d, table.used) == "fold":
             return linear.decode_folded(table.dense(), self.field, t, d)
         cells, counts = table.hits()
-        return linear.decode_codes(self.family.unfold(cells), counts, self.field, t, d)
+        return linear.decode_cells(cells, counts, self.field, t, d)
 
 
 class LinesSum(TableSum):
     """Counts the cells of lines, in the way that costs least for so many reports at a time."""
 
     def __init__(self, lines: Lines) -> None:
-        super().__init__(lines.family.cells, lines.family.fold)
+        super().__init__(lines.cells, lines.fold)
         self._lines = lines
         self._raw = np.zeros(0, dtype=np.int64)
 

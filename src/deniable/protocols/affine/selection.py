@@ -185,7 +185,7 @@ class AffineSelection(Pure, Closed):
         return float(decoding_time(g, t, m, self.domain_size, n))
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
-        table = self._lines.family.decoding_bytes if self._settings.digits > 1 else 0
+        table = self._lines.decoding_bytes if self._settings.digits > 1 else 0
         return super()._estimate_bytes(chosen) + table
 
     def _new_sum(self) -> Sum:

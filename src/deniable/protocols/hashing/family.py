@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fractions import Fraction
+from deniable.mechanism import Reports
+from deniable.randomness import Direct, Source, Words
+from deniable.statistic import Statistic
+from deniable.sums import Sum
 
+if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-    from deniable.mechanism import Reports
-    from deniable.randomness import Direct, Source, Words
-    from deniable.statistic import Statistic
-    from deniable.sums import Sum
 
 
 class Family(ABC):

@@ -19,15 +19,15 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels import fields
-from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size, level_start
+from deniable.kernels import bits, fields, linear
+from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size
 from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
+from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.ranges import digits
 from deniable.randomness import Direct, Source, Uniform, Words
@@ -36,10 +36,6 @@ from deniable.sums import TableSum
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
 
-if TYPE_CHECKING:
-    from deniable.mechanism import Reports
-
-_SMALL_PAIRS = 1 << 17
 _SMALL_BATCH = 1 << 14
 _RAW_LIMIT = 1 << 23
 _CHUNK = 1 << 17
@@ -127,15 +123,13 @@ class LinearFamily(Family):
         self, values: npt.NDArray[np.uint64], source: Source, direct: Direct
     ) -> Reports:
         """Make reports of many values on all cores, by the same map."""
-        from deniable.kernels.linear import perturb_linear  # noqa: PLC0415 - Numba when needed
-
         sources = source.split(math.ceil(len(values) / _CHUNK))
         reports = np.empty(len(values), dtype=self.report_dtype)
         signed, step = values.astype(np.int64), self._function.step
 
         def fill(start: int, stop: int) -> None:
             words = self.words.draw(sources[start // _CHUNK], stop - start)
-            reports[start:stop] = perturb_linear(
+            reports[start:stop] = linear.perturb_linear(
                 signed[start:stop], words, self.field, self.digits, step, direct.p, direct.q
             )
 
@@ -153,31 +147,7 @@ class LinearFamily(Family):
         to know only the multiple whose lowest digit other than 0 is 1. Cells are numbered by the
         place of that digit, then by the digits above it and y; the last two are for u = 0.
         """
-        g = np.uint64(self.g)
-        u, y = codes // g, codes % g
-        level = np.zeros(len(codes), dtype=np.int64)
-        for _ in range(self.digits - 1):
-            shift = (u % g == 0) & (u > 0)
-            u = np.where(shift, u // g, u)
-            level += shift
-        scale = self.field.inverse(u % g).astype(np.uint64)
-        cells, rest, place = self.field.multiply(scale, y).astype(np.uint64), u // g, g
-        for _ in range(self.digits - 1):
-            digit = self.field.multiply(scale, rest % g).astype(np.uint64)
-            cells, rest, place = cells + digit * place, rest // g, place * g
-        starts = np.array([level_start(self.g, self.digits, j) for j in range(self.digits)])
-        zero = np.uint64(self.cells - 2) + (y > 0)
-        return np.where(u == 0, zero, cells + starts.astype(np.uint64)[level])
-
-    def unfold(self, cells: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """Return the code of the report that each cell stands for."""
-        g = np.uint64(self.g)
-        starts = np.array([level_start(self.g, self.digits, j) for j in range(self.digits)])
-        level = np.searchsorted(starts, cells, side="right") - 1
-        inside = cells - starts.astype(np.uint64)[level]
-        u = np.uint64(self.g) ** level.astype(np.uint64) * (inside // g * g + np.uint64(1))
-        last = np.uint64(self.cells - 2)
-        return np.where(cells >= last, cells - last, u * g + inside % g)
+        return linear.fold_each(codes, self.field, self.digits)
 
     def new_sum(self) -> LinearSum:
         """Return an empty sum of reports."""
@@ -191,23 +161,10 @@ class LinearFamily(Family):
         """Count for every value the reports (u, y) with <u, v> = y."""
         del keys  # the transform gives all values at once
         table = of_form(statistic, Table)
-        if table.used * self.domain_size > _SMALL_PAIRS:
-            return self._decode(table)
+        if self.decoding(table.used) == "fold":
+            return linear.decode_folded(table.dense(), self.field, self.digits, self.domain_size)
         cells, counts = table.hits()
-        codes = self.unfold(cells)
-        g, every = np.uint64(self.g), np.arange(self.domain_size, dtype=np.uint64)
-        hashed = self.field.dot((codes // g)[:, None], every[None, :], self.digits)
-        supports = hashed == (codes % g)[:, None]
-        return np.asarray(counts @ supports.astype(np.int64), dtype=np.int64)
-
-    def _decode(self, table: Table) -> npt.NDArray[np.int64]:
-        from deniable.kernels import linear  # noqa: PLC0415 - Numba loads when needed
-
-        if self.decoding(table.used) == "solve":
-            cells, counts = table.hits()
-            codes = self.unfold(cells)
-            return linear.decode_codes(codes, counts, self.field, self.digits, self.domain_size)
-        return linear.decode_folded(table.dense(), self.field, self.digits, self.domain_size)
+        return linear.decode_cells(cells, counts, self.field, self.digits, self.domain_size)
 
     def decoding(self, cells: int) -> str:
         """Name the way in which a tally with so many cells in use is decoded: fold or solve."""
@@ -237,25 +194,19 @@ class LinearSum(TableSum):
         """Count a batch by code, by cell, or one by one where it is small for the table."""
         family, n = self._family, len(reports)
         if n > _SMALL_BATCH and family.size <= min(_RAW_LIMIT, 64 * n):
-            from deniable.kernels.bits import count_values  # noqa: PLC0415 - Numba when needed
-
-            counts = count_values(reports, family.size)[0]
+            counts = bits.count_values(reports, family.size)[0]
             self._raw = counts + self._raw if len(self._raw) else counts
         elif n > _SMALL_BATCH and family.cells <= min(DENSE_LIMIT, 16 * n):
-            from deniable.kernels.linear import fold_codes  # noqa: PLC0415 - Numba when needed
-
             ones = np.ones(n, dtype=np.int64)
             codes = reports.astype(np.uint64)
-            self.add_dense(fold_codes(codes, ones, family.field, family.digits))
+            self.add_dense(linear.fold_codes(codes, ones, family.field, family.digits))
         else:
             super().add(reports)
 
     def statistic(self) -> Table:
         """Return the table so far."""
         if len(self._raw):
-            from deniable.kernels.linear import fold_table  # noqa: PLC0415 - Numba when needed
-
-            self.add_dense(fold_table(self._raw, self._family.field, self._family.digits))
+            self.add_dense(linear.fold_table(self._raw, self._family.field, self._family.digits))
             self._raw = np.zeros(0, dtype=np.int64)
         return super().statistic()
 

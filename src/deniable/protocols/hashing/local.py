@@ -15,9 +15,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from deniable.candidates import Chosen
+from deniable.mechanism import Reports
+from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.linear import LinearFamily
 from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
 from deniable.protocols.hashing.ranges import (
@@ -31,19 +35,13 @@ from deniable.protocols.hashing.ranges import (
 )
 from deniable.pure import Closed, Open, Parameters, Pure
 from deniable.randomness import Direct, Source, Words
+from deniable.statistic import Statistic
+from deniable.sums import Sum
 from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import numpy as np
     import numpy.typing as npt
-
-    from deniable.candidates import Chosen
-    from deniable.mechanism import Reports
-    from deniable.protocols.hashing.family import Family
-    from deniable.statistic import Statistic
-    from deniable.sums import Sum
 
 
 class _LocalHashing(Pure):

@@ -15,23 +15,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels import hashes
 from deniable.kernels.multiply_shift import hash_keys
+from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
 from deniable.randomness import Direct, Source, Words
 from deniable.statistic import Collected, Statistic, of_form
 from deniable.sums import CollectedSum
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
-
-if TYPE_CHECKING:
-    from deniable.mechanism import Reports
-
-_SMALL_PAIRS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -111,15 +107,6 @@ class MultiplyShiftFamily(Family):
     def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         """Count the reports with H(x) = y: for each key, or for every value of a closed domain."""
         reports = of_form(statistic, Collected).reports
-        if self.domain_size is not None and len(reports) * self.domain_size <= _SMALL_PAIRS:
-            keys = np.arange(self.domain_size, dtype=np.uint64)
-        if len(keys) and len(reports) * len(keys) <= _SMALL_PAIRS:
-            return np.array(
-                [np.count_nonzero(self._hash(reports, key) == reports["y"]) for key in keys],
-                dtype=np.int64,
-            )
-        from deniable.kernels import hashes  # noqa: PLC0415 - Numba loads when needed
-
         a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))
         if self.domain_size is not None:
             return hashes.count_support_small(a1, b, y, self.domain_size, self.g)

@@ -37,13 +37,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.documents import canonical_json
 from deniable.errors import InvalidParameter
+from deniable.kernels.patterns import perturb_bits
+from deniable.mechanism import Reports, Values
 from deniable.protocol import Client, Memoising
 from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
@@ -59,9 +61,6 @@ from deniable.validation import (
     check_positive,
     check_probability,
 )
-
-if TYPE_CHECKING:
-    from deniable.mechanism import Reports, Values
 
 SHORTEST_SECRET = 16
 
@@ -202,8 +201,6 @@ class BasicRAPPOR(_Unary, Memoising):
     def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
         if self.p is None:
             return super()._privatize_bulk(values, source)
-        from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
-
         first, second, third = source.split(3)
         anywhere = np.zeros(len(values), dtype=np.int64)
         p, q = self._instant.p, self._instant.q

@@ -25,15 +25,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import Chosen
 from deniable.errors import InvalidDocument, InvalidParameter
 from deniable.estimates import Estimates
+from deniable.kernels.bits import count_bits
+from deniable.kernels.patterns import perturb_bits
 from deniable.kernels.splitmix import scale, words_of
+from deniable.mechanism import Reports
 from deniable.protocol import Counted
 from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
@@ -53,12 +58,6 @@ from deniable.validation import (
     check_whole,
 )
 from deniable.wire import smallest_unsigned
-
-if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from deniable.candidates import Chosen
-    from deniable.mechanism import Reports
 
 MOST_CELLS = 1 << 24
 _SMALL = 1 << 20
@@ -180,8 +179,6 @@ class RAPPOR(Open, Counted):
         return reports
 
     def _privatize_bulk(self, values: Integers, source: Source) -> Reports:
-        from deniable.kernels.patterns import perturb_bits  # noqa: PLC0415 - Numba loads when needed
-
         first, second = source.split(2)
         drawn = Words(1, self._cohort.limits).draw(first, len(values))
         cohorts = self._cohort.of(drawn[:, 0])
@@ -220,8 +217,6 @@ class RAPPOR(Open, Counted):
             bits = np.unpackbits(rows, axis=1, count=self.bits, bitorder="little")
             np.add.at(table[:, 1:], cohorts, bits)
             return table
-        from deniable.kernels.bits import count_bits  # noqa: PLC0415 - Numba loads when needed
-
         ordered = np.ascontiguousarray(rows[np.argsort(cohorts, kind="stable")])
         ends = np.cumsum(table[:, 0])
         for row, end in zip(table, ends, strict=True):

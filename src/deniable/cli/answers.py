@@ -1,0 +1,69 @@
+"""Answers in files of five kinds, read in batches.
+
+Every answer knows its line, so that an error can name it; what comes before an error in a file is
+yielded before the error is raised, so that the first one is the one reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+import click
+
+from deniable.cli.group import InputError
+from deniable.cli.records import read_ndjson, read_parquet
+from deniable.cli.source import Batch, Source, read_texts, split_lines
+from deniable.cli.streams import open_raw, suffix_of
+from deniable.cli.tables import read_csv
+from deniable.files import decompressed
+
+KINDS = ("csv", "tsv", "ndjson", "lines", "parquet")
+SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".ndjson": "ndjson", ".jsonl": "ndjson",
+            ".parquet": "parquet", ".pq": "parquet"}  # fmt: skip
+
+
+def read_answers(
+    source: Source, advance: Callable[[int], object] = lambda position: None
+) -> Iterator[Batch]:
+    """Yield the answers; ``advance`` is told how many bytes of the file were read."""
+    kind = source.kind or SUFFIXES.get(suffix_of(source.path))
+    columns = source.column is not None or source.delimiter is not None
+    kind = kind or ("csv" if columns else "lines")
+    if source.delimiter is not None and kind not in {"csv", "tsv"}:
+        raise click.UsageError(f"--delimiter is about CSV, and {source.name} is read as {kind}")
+    readers = {"ndjson": read_ndjson, "lines": _lines, "parquet": read_parquet}
+    with open_raw(source.path) as raw:
+        stream = decompressed(raw, name=source.name)
+        if kind in readers:
+            batches = readers[kind](source, stream)
+        else:
+            batches = read_csv(source, stream, _separator(source.delimiter, kind))
+        for batch in batches:
+            if batch.answers:
+                yield batch
+            advance(raw.tell() if raw.seekable() else 0)
+
+
+def _lines(source: Source, stream: BinaryIO) -> Iterator[Batch]:
+    if source.column is not None:
+        raise InputError(
+            f"{source.name}: expected a file with columns for --column, got plain lines; "
+            "name the kind with --input-format"
+        )
+    line = 1
+    for text in read_texts(source, stream):
+        answers = split_lines(text)
+        yield Batch(answers, range(line, line + len(answers)))
+        line += len(answers)
+
+
+def _separator(delimiter: str | None, kind: str) -> str:
+    if delimiter is None:
+        return "," if kind == "csv" else "\t"
+    found = "\t" if delimiter in {"\\t", "tab"} else delimiter
+    if len(found) != 1 or found in '"\r\n':
+        raise click.UsageError(
+            f"--delimiter is one character, such as ';' or '\\t', not {delimiter!r}"
+        )
+    return found

@@ -1,0 +1,160 @@
+"""From answers to values: which label each answer is, and which are no label at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, repeat
+from unicodedata import normalize
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.cli.group import InputError
+from deniable.cli.source import Batch, Source
+from deniable.cli.streams import shorten
+
+_REMEMBERED = 1 << 16
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is taken for the same: text with and without outer white space, of any case or coding.
+
+    >>> Form(strip=True, fold_case=True)(" Kiwi ")
+    'kiwi'
+    """
+
+    strip: bool = False
+    fold_case: bool = False
+    normalise: bool = False
+
+    def __call__(self, text: str) -> str:
+        """Return the one form of all texts that are taken for the same."""
+        if self.normalise:
+            text = normalize("NFC", text)
+        if self.fold_case:
+            # Folding can undo the composition: the form is a fixed point only after another turn.
+            text = normalize("NFC", text.casefold()) if self.normalise else text.casefold()
+        return text.strip() if self.strip else text
+
+    @property
+    def options(self) -> str:
+        """The options that ask for it."""
+        flags = (("--strip", self.strip), ("--fold-case", self.fold_case),
+                 ("--normalise", self.normalise))  # fmt: skip
+        return " ".join(name for name, given in flags if given)
+
+
+EXACT = Form()
+
+
+class Matcher:
+    """Finds the value of each answer, counting those that become ``other``.
+
+    Without ``labels`` every new answer is one, in the order in which they come.
+    """
+
+    def __init__(
+        self, labels: Sequence[str] | None, other: str | None = None, form: Form = EXACT
+    ) -> None:
+        self.grows, self.other, self.form = labels is None, other, form
+        self.read, self.unknown = 0, 0
+        self._values = {form(label): i for i, label in enumerate(labels or ())}
+        self._labels = tuple(labels or ())
+        self._known = {label: i for i, label in enumerate(self._labels)}
+        self._unknown: Counter[str] = Counter()
+        if len(self._values) < len(self._labels):
+            self._refuse_twins()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels: those given, or those found so far."""
+        return tuple(self._values) if self.grows else self._labels
+
+    def values(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
+        """Return the values of a batch of answers, or name the line of the first unknown one."""
+        known = map(self._known.get, batch.answers, repeat(-1))
+        found = np.fromiter(known, dtype=np.int64, count=len(batch.answers))
+        self.read += len(found)
+        return self._look_up(batch, source) if found.min(initial=0) < 0 else found
+
+    def describe_unknown(self) -> str | None:
+        """Say how many answers became ``other``, and which they were most often."""
+        if not self.unknown:
+            return None
+        listed = self._unknown.most_common(_SHOWN)
+        shown = ", ".join(f"{shorten(answer)} {count:,}" for answer, count in listed)
+        more = len(self._unknown) - len(listed)
+        rest = f" and {more:,} more" if more else ""
+        share = 100 * self.unknown / self.read
+        return (
+            f"{self.unknown:,} of {self.read:,} answers ({share:.3g} %) are no labels and count as "
+            f"{shorten(self.other or '')}: {shown}{rest}"
+        )
+
+    def _look_up(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
+        """Return the values of answers of which some have not been seen in this spelling."""
+        missing = Counter(answer for answer in batch.answers if answer not in self._known)
+        elsewhere = None if self.other is None else self._known[self.other]
+        now: dict[str, int] = {}
+        for answer, count in missing.items():
+            key = self.form(answer)
+            value = self._values.get(key)
+            if value is None and self.grows:
+                value = self._values[key] = len(self._values)
+            if value is not None:
+                now[answer] = value
+                if self.grows or len(self._known) < len(self._labels) + _REMEMBERED:
+                    self._known[answer] = value
+            elif elsewhere is not None:
+                now[answer] = elsewhere
+                self._unknown[answer] += count
+                self.unknown += count
+            else:
+                raise self._unknown_answer(answer, batch, source)
+        if len(self._unknown) > _REMEMBERED:
+            self._unknown = Counter(dict(self._unknown.most_common(_REMEMBERED // 2)))
+        known = self._known
+        values = [known[a] if a in known else now[a] for a in batch.answers]
+        return np.array(values, dtype=np.int64)
+
+    def _unknown_answer(self, answer: str, batch: Batch, source: Source) -> InputError:
+        remedy = "correct it, or have a label for all others with --other"
+        for form in _forms():
+            alike = {form(label): label for label in self._labels}
+            if form(answer) in alike:
+                label = shorten(alike[form(answer)])
+                remedy = f"correct it, or pass {form.options}, which takes it for {label}"
+                break
+        return source.wrong(
+            batch.lines[batch.answers.index(answer)],
+            f"expected one of the {len(self._labels):,} labels, got {shorten(answer)}; {remedy}",
+        )
+
+    def _refuse_twins(self) -> None:
+        first, second = next(twins(self._labels, self.form))
+        raise InputError(
+            f"expected labels that differ with {self.form.options}, got {shorten(first)} and "
+            f"{shorten(second)}; leave the option out, or merge them"
+        )
+
+
+def twins(labels: Sequence[str], form: Form) -> Iterator[tuple[str, str]]:
+    """Yield labels that are taken for the same as an earlier one, after that one."""
+    seen: dict[str, str] = {}
+    for label in labels:
+        key = form(label)
+        if key in seen:
+            yield seen[key], label
+        seen.setdefault(key, label)
+
+
+def _forms() -> Iterator[Form]:
+    """Yield all forms, those with fewest options first."""
+    names = ("strip", "normalise", "fold_case")
+    for count in (1, 2, 3):
+        for chosen in combinations(names, count):
+            yield Form(**dict.fromkeys(chosen, True))

@@ -1,0 +1,225 @@
+"""Report files: the reports of many people on one question, in blocks that are checked one by one.
+
+    magic  version  header length  header  CRC-32  |  blocks of reports  |  0  count  SHA-256
+
+The header names the question by its digest. A block is its length, the reports and a CRC-32, so
+that a reader keeps one block in memory and stops at the first altered one. A block of length zero
+ends the file, and with it the number of reports and the SHA-256 of everything before: a file
+without them was not written to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from zlib import crc32
+
+import numpy as np
+
+from deniable.documents import canonical_json, parse_json
+from deniable.errors import InvalidDocument, InvalidReport
+from deniable.files.streams import Readable, Writable, read_fully
+from deniable.mechanism import Reports
+from deniable.question import Question
+
+MAGIC = b"dnbrprts"
+VERSION = 1
+_BLOCK_BYTES = 1 << 20
+_LARGEST_HEADER = 1 << 12
+
+
+def write_reports(stream: Writable, question: Question, batches: Iterable[Reports]) -> int:
+    """Write a report file and return the number of reports; how they are batched does not matter.
+
+    >>> from io import BytesIO
+    >>> from deniable import DE, Question
+    >>> fruit, stream = Question("fruit", ("kiwi", "fig"), DE(1.0, 2)), BytesIO()
+    >>> write_reports(stream, fruit, [fruit.privatize(["kiwi", "fig"]), fruit.privatize(["fig"])])
+    3
+    >>> _ = stream.seek(0)
+    >>> sum(len(batch) for batch in read_reports(stream, fruit))
+    3
+    """
+    digest, count = sha256(), 0
+
+    def write(data: bytes) -> None:
+        digest.update(data)
+        stream.write(data)
+
+    def write_block(data: bytes) -> None:
+        framed = len(data).to_bytes(4, "little") + data
+        write(framed + crc32(framed).to_bytes(4, "little"))
+
+    start = _start(question)
+    write(start + crc32(start).to_bytes(4, "little"))
+    full, pending = block_bytes(question), bytearray()
+    for batch in batches:
+        pending += _wire(batch, question)
+        count += len(batch)
+        whole = len(pending) - len(pending) % full
+        for offset in range(0, whole, full):
+            write_block(bytes(pending[offset : offset + full]))
+        del pending[:whole]
+    if pending:
+        write_block(bytes(pending))
+    write(bytes(4) + count.to_bytes(8, "little"))
+    stream.write(digest.digest())
+    return count
+
+
+def read_reports(
+    stream: Readable, question: Question, *, name: str = "the report file"
+) -> Iterator[Reports]:
+    """Yield the reports of a file block by block, or say what is wrong with it.
+
+    What was yielded is only to be trusted once the iterator has ended: the last check is at the
+    end of the file. ``name`` is what errors call the file.
+    """
+    reader = _Reader(stream, name)
+    if reader.read(len(MAGIC)) != MAGIC:
+        raise reader.wrong("a report file", "something else")
+    yield from read_after_magic(stream, question, name)
+
+
+def read_after_magic(stream: Readable, question: Question, name: str) -> Iterator[Reports]:
+    """Yield the reports of a file whose first eight bytes have been read already."""
+    reader = _Reader(stream, name)
+    reader.digest.update(MAGIC)
+    _read_start(reader, question)
+    count, block, size = 0, 0, question.protocol.report_dtype.itemsize
+    full = length = block_bytes(question)
+    while following := int.from_bytes(framed := reader.read(4), "little"):
+        block += 1
+        if length < full:
+            raise reader.wrong(f"{full} bytes of reports in every block but the last",
+                               f"{length} in block {block - 1}")  # fmt: skip
+        length = following
+        if length > full or length % size:
+            raise reader.wrong(f"a block {block} of whole {size}-byte reports, at most {full} "
+                               "bytes in all", f"{length} bytes")  # fmt: skip
+        data = reader.read(length)
+        if int.from_bytes(reader.read(4), "little") != crc32(data, crc32(framed)):
+            raise reader.wrong(f"a block {block} whose checksum holds", "an altered one")
+        count += length // size
+        yield _parse(data, question, f"{name}: ", f"in block {block}")
+    claimed = int.from_bytes(reader.read(8), "little")
+    if claimed != count:
+        raise reader.wrong(f"{claimed} reports", f"{count}")
+    found = reader.digest.digest()
+    if reader.read(32) != found:
+        raise reader.wrong("a file whose checksum holds", "an altered one")
+    if stream.read(1):
+        raise reader.wrong("nothing after the checksum", "more bytes")
+
+
+def read_raw_reports(
+    stream: Readable, question: Question, *, name: str = "the file"
+) -> Iterator[Reports]:
+    """Yield reports that stand one after the other with nothing around them.
+
+    Such bytes name no question and have no checksum: that they are whole, and answer this
+    question, is for the caller to know.
+    """
+    count, size, full = 0, question.protocol.report_dtype.itemsize, block_bytes(question)
+    while data := read_fully(stream, full):
+        if count == 0 and data.startswith(MAGIC):
+            raise InvalidReport(
+                f"{name}: expected nothing but reports, got a report file, which has a header; "
+                "read it as one",
+                value=name,
+            )
+        if len(data) % size:
+            raise InvalidReport(
+                f"{name}: expected whole reports of {size} bytes, got {len(data) % size} bytes "
+                f"after {count + len(data) // size} of them; check that they answer this question",
+                value=len(data),
+            )
+        yield _parse(data, question, f"{name}: ", f"after {count} reports that are")
+        count += len(data) // size
+
+
+def block_bytes(question: Question) -> int:
+    """Return the size of a full block: as many reports as fit into a mebibyte, or one."""
+    size = question.protocol.report_dtype.itemsize
+    return max(_BLOCK_BYTES // size, 1) * size
+
+
+class _Reader:
+    """A stream that is hashed as it is read."""
+
+    def __init__(self, stream: Readable, name: str) -> None:
+        self.stream, self.name = stream, name
+        self.digest = sha256()
+
+    def read(self, count: int) -> bytes:
+        """Return exactly ``count`` bytes."""
+        data = read_fully(self.stream, count)
+        if len(data) < count:
+            raise self.wrong("more bytes", "a file cut short")
+        self.digest.update(data)
+        return data
+
+    def wrong(self, expected: str, came: str) -> InvalidDocument:
+        """Return the error that says so."""
+        return InvalidDocument(
+            f"{self.name}: expected {expected}, got {came}; copy the file again, or write it anew",
+            value=self.name,
+        )
+
+
+def _parse(data: bytes, question: Question, start: str, place: str) -> Reports:
+    try:
+        return question.parse(data, None)
+    except InvalidReport as error:
+        raise InvalidReport(f"{start}{error} ({place})", value=error.value) from error
+
+
+def _wire(batch: Reports, question: Question) -> bytes:
+    """Return the bytes of reports, if they are of the question's kind."""
+    kind = question.protocol.report_dtype
+    if (
+        not isinstance(batch, np.ndarray)
+        or batch.dtype != kind.base
+        or batch.shape[1:] != kind.shape
+        or batch.ndim == len(kind.shape)
+    ):
+        came = f"{batch.dtype} {batch.shape}" if isinstance(batch, np.ndarray) else type(batch)
+        raise InvalidReport(
+            f"expected arrays of reports, {kind} each, got {came}; make them with privatize or "
+            "parse of the same question",
+            value=came,
+        )
+    return batch.tobytes()
+
+
+def _start(question: Question) -> bytes:
+    size = question.protocol.report_dtype.itemsize
+    header = canonical_json({"question": question.digest, "report_bytes": size})
+    return MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header
+
+
+def _read_start(reader: _Reader, question: Question) -> None:
+    """Read everything before the first block; the magic has been read already."""
+    start = MAGIC + reader.read(8)
+    version = int.from_bytes(start[8:12], "little")
+    if version != VERSION:
+        raise InvalidDocument(
+            f"{reader.name}: expected a report file of version {VERSION}, got {version}; "
+            "upgrade deniable, or copy the file again",
+            value=version,
+        )
+    length = int.from_bytes(start[12:], "little")
+    if length > _LARGEST_HEADER:
+        raise reader.wrong(f"a header of at most {_LARGEST_HEADER} bytes", f"{length}")
+    header = reader.read(length)
+    if int.from_bytes(reader.read(4), "little") != crc32(start + header):
+        raise reader.wrong("a header whose checksum holds", "an altered one")
+    if start + header == _start(question):
+        return
+    document = parse_json(header)
+    digest = document.get("question") if isinstance(document, dict) else None
+    raise InvalidDocument(
+        f"{reader.name}: expected reports on the question {question.digest}, got reports on "
+        f"{digest}; use the question file that they were made with",
+        value=digest,
+    )

@@ -1,0 +1,161 @@
+"""Simulated collections: what a protocol would have made of people whose answers are known.
+
+Everybody sends one report, as often as there are runs, and the estimates are set beside the truth
+and beside the exact variance, so that chance is not taken for quality.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.estimates import Estimates
+from deniable.mechanism import Reports
+from deniable.protocol import Protocol
+from deniable.protocols.hashing import OLH, fingerprints
+from deniable.pure import Open
+from deniable.question import Question
+
+_CHUNK_WORDS = 1 << 23
+_CENSUS = "data/surnames-us-census-2010-top1000.csv"
+_OTHER = "(other)"
+
+
+@dataclass(frozen=True)
+class Population:
+    """The people simulated: the labels, and the value that each person holds."""
+
+    labels: tuple[str, ...]
+    values: npt.NDArray[np.int64]
+
+    @property
+    def size(self) -> int:
+        """How many people there are."""
+        return len(self.values)
+
+    @cached_property
+    def truth(self) -> npt.NDArray[np.int64]:
+        """How many people hold each value."""
+        return np.bincount(self.values, minlength=len(self.labels))
+
+    def sample(self, people: int, rng: np.random.Generator) -> Population:
+        """Return people drawn from these, with replacement."""
+        return Population(self.labels, rng.choice(self.values, people))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one protocol made of the population, in one run or several."""
+
+    protocol: Protocol
+    estimates: Estimates
+    """Those of the last run."""
+    squared_errors: tuple[float, ...]
+    """The mean squared error of the counts, in each run."""
+    theory: float
+    """The mean squared error that the exact variance predicts. [eq:absvar_exact]"""
+    recall: float
+    """The share of the most frequent answers that were estimated among the most frequent."""
+    found: int
+    """How many answers were significant in the last run."""
+    false: int
+    """How many of these nobody gave."""
+
+    @property
+    def squared_error(self) -> float:
+        """The mean squared error over all runs."""
+        return float(np.mean(self.squared_errors))
+
+    @property
+    def spread(self) -> float | None:
+        """The standard deviation of the squared error from run to run; None for a single run."""
+        runs = self.squared_errors
+        return float(np.std(runs, ddof=1)) if len(runs) > 1 else None
+
+
+def try_protocol(
+    protocol: Protocol,
+    population: Population,
+    *,
+    top: int = 10,
+    runs: int = 5,
+    rng: np.random.Generator | None = None,
+) -> Trial:
+    """Collect one report from everybody, ``runs`` times, and compare with the truth.
+
+    >>> people = Population(("kiwi", "fig"), np.array([0] * 30 + [1] * 10))
+    >>> from deniable import DE
+    >>> len(try_protocol(DE(1.0, 2), people, runs=3).squared_errors)
+    3
+    """
+    truth, n = population.truth, population.size
+    best = set(_largest(truth, top))
+    errors, recalls = [], []
+    for _ in range(runs):
+        tally = protocol.tally(_reports(protocol, population, rng))
+        candidates = population.labels if isinstance(protocol, Open) else None
+        estimates = protocol.estimate(tally, candidates)
+        errors.append(float(np.mean((estimates.counts - truth) ** 2)))
+        recalls.append(len(best.intersection(_largest(estimates.counts, top))) / len(best))
+    significant = estimates.significant()
+    return Trial(
+        protocol,
+        estimates,
+        tuple(errors),
+        float(np.mean(protocol.variance(n, truth / n))),
+        float(np.mean(recalls)),
+        int(significant.sum()),
+        int(np.sum(significant & (truth == 0))),
+    )
+
+
+def _largest(counts: npt.NDArray[np.int64] | npt.NDArray[np.float64], top: int) -> Sequence[int]:
+    found: list[int] = np.argsort(-counts, kind="stable")[:top].tolist()
+    return found
+
+
+def _reports(
+    protocol: Protocol, population: Population, rng: np.random.Generator | None
+) -> Iterator[Reports]:
+    size = max(_CHUNK_WORDS // protocol.words.count, 1)
+    keys = fingerprints(population.labels) if isinstance(protocol, Open) else None
+    for start in range(0, population.size, size):
+        values = population.values[start : start + size]
+        yield protocol.privatize(values if keys is None else keys[values], rng)
+
+
+@dataclass(frozen=True)
+class Census:
+    """The surnames of the 2010 US census, the rarer ones as one: the people of the demo."""
+
+    labels: tuple[str, ...]
+    bearers: npt.NDArray[np.float64]
+    """How many people bear each."""
+
+    @staticmethod
+    def read() -> Census:
+        """Return the census that comes with the package."""
+        text = files("deniable").joinpath(_CENSUS).read_text(encoding="utf-8")
+        rows = list(csv.DictReader(text.splitlines()))
+        names = [row["name"] for row in rows]
+        labels = tuple(name if name == _OTHER else name.title() for name in names)
+        return Census(labels, np.array([float(row["count"]) for row in rows]))
+
+    def question(self, epsilon: float) -> Question:
+        """Return the question about the surname."""
+        return Question("surname", self.labels, OLH(epsilon, len(self.labels)), other=_OTHER)
+
+    def draw(self, people: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Return the surnames of people drawn from the census, as values of the question."""
+        return rng.choice(len(self.labels), people, p=self.bearers / self.bearers.sum())
+
+    @property
+    def other(self) -> int:
+        """The value that stands for all rarer surnames."""
+        return self.labels.index(_OTHER)
