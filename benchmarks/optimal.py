@@ -80,7 +80,8 @@ def error(data: Path | None, *, quick: bool) -> None:
         for epsilon in (1.0,) if quick else (0.5, 1.0, 2.0, 4.0):
             compare_errors(people, epsilon, d, 9 if quick else math.ceil(FOUR_ERRORS / (d - 1)))
     if data is not None and not quick:
-        clicks = parse_clicks((data / "kosarak-first-100000.dat.xz").read_bytes())
+        path = data / "kosarak-first-100000.dat.xz"
+        clicks = parse_clicks(path.read_bytes(), path.name)
         people = np.repeat(np.arange(clicks.domain_size), clicks.counts)
         for epsilon in (1.0, 2.0, 4.0):
             compare_errors(people, epsilon, clicks.domain_size, 1)
