@@ -7,33 +7,50 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+PLAIN := .venv-plain
+JS := clients/js
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The first of these that is recent enough makes the environment; PYTHON=... overrides.
 PYTHON ?=
 CANDIDATES := $(or $(PYTHON),python3 python3.11 python3.12 python3.13)
 
+WITHOUT_NUMBA := $(addprefix --extra ,arrow frames plot postgres rappor server)
+
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --custom-compile-command "make lock" $(UPGRADE)
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: $(VENV)/.runtime ## show the library at work
 	$(BIN)/deniable demo
 
+.PHONY: check
+check: lint ## lint, and the tests that matter, in about a minute
+	$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+
 .PHONY: test
-test: $(VENV)/.dev ## run the tests and the doctests
+test: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests and doctests
 	$(BIN)/python -m pytest -n auto $(ARGS)
 
+.PHONY: test-plain
+test-plain: $(PLAIN)/.installed ## run the tests in an environment without Numba
+	$(PLAIN)/bin/python -m pytest -n auto $(ARGS)
+
 .PHONY: lint
-lint: $(VENV)/.dev ## check style, types and layers
+lint: $(VENV)/.dev $(JS)/node_modules/.installed ## check style, types and layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd $(JS) && $(CURDIR)/$(BIN)/node node_modules/typescript/bin/tsc --noEmit
+
+.PHONY: client
+client: $(JS)/node_modules/.installed ## build the browser client
+	cd $(JS) && $(CURDIR)/$(BIN)/node build.mjs
 
 .PHONY: bench
 bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the longest
@@ -41,7 +58,7 @@ bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the
 
 .PHONY: vectors
 vectors: $(VENV)/.runtime ## write the test vectors again
-	$(BIN)/python -m deniable.cli vectors vectors
+	$(BIN)/python -m deniable.cli vectors vectors --force
 
 .PHONY: lock
 lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to newer versions
@@ -49,11 +66,13 @@ lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to
 		--output-file requirements/runtime.txt
 	$(COMPILE) pyproject.toml --group build --group dev --extra all \
 		--constraints requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --group build --group dev $(WITHOUT_NUMBA) \
+		--constraints requirements/dev.txt --output-file requirements/plain.txt
 	$(COMPILE) requirements/peers.in --output-file requirements/peers.txt
 
 .PHONY: clean
 clean: ## remove the environments, the caches and what was built
-	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(PLAIN) $(JS)/node_modules $(JS)/dist build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -79,6 +98,21 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.created
 	$(PIP) install --require-hashes --requirement requirements/dev.txt
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/.runtime $@
+
+# Everything but Numba, to show that nothing needs it.
+$(PLAIN)/.installed: requirements/plain.txt pyproject.toml | $(VENV)/.created
+	@rm -rf $(PLAIN)
+	$(BIN)/python -m venv $(PLAIN)
+	$(PLAIN)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
+		--requirement requirements/plain.txt
+	$(PLAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
+		--no-build-isolation --editable .
+	@touch $@
+
+# The build tools of the browser client; Node comes with the development lock.
+$(JS)/node_modules/.installed: $(JS)/package-lock.json | $(VENV)/.dev
+	cd $(JS) && PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 # What the benchmarks compare with, and its old dependencies, stay out of our environment.
 $(PEERS)/.installed: requirements/peers.txt | $(VENV)/.created

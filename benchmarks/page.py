@@ -19,7 +19,13 @@ other packages take one report at a time, on one core; ours take arrays and use 
 
 def render(results: dict[str, Result]) -> str:
     """Return the page with a section for each result that there is."""
-    sections = {"table": _table, "scaling": _scaling, "billion": _billion, "client": _client}
+    sections = {
+        "table": _table,
+        "scaling": _scaling,
+        "summing": _summing,
+        "billion": _billion,
+        "client": _client,
+    }
     parts = [_INTRODUCTION]
     for name, section in sections.items():
         if name in results:
@@ -125,6 +131,19 @@ def _scaling(result: Result) -> Iterable[str]:
         )
 
 
+def _summing(result: Result) -> Iterable[str]:
+    sizes = result["sizes"]
+    yield "## Single reports\n"
+    yield (
+        f"{sizes['reports']:,} reports of OLH (d = {sizes['domain_size']:,}, "
+        f"ε = {sizes['epsilon']:g}) added one by one to an accumulator: {result['rate']:,.0f} a "
+        f"second (at least {result['at_least']:,}: "
+        f"{_verdict(result['rate'] >= result['at_least'])}). Adding tallies of one report each: "
+        f"{result['tallies']:,.0f} a second, a ratio of {result['ratio']:,.0f}. The bytes are "
+        f"{'those' if result['equal'] else 'NOT those'} of one batch.\n"
+    )
+
+
 def _billion(result: Result) -> Iterable[str]:
     yield "## A billion reports\n"
     yield "![seconds by stage](images/bench-billion.png)\n"
@@ -207,15 +226,20 @@ def _client(result: Result) -> Iterable[str]:
     if result["first_uses"]:
         yield "\n## First use\n"
         yield (
-            "The first call of each step that works in bulk, in a new process: with nothing "
-            "compiled, with the kernels cached on disk by an earlier process, and again. "
-            "Importing Numba, "
-            f"{_time(result['first_uses'][-1]['numba'])} more, comes on top of the first two.\n"
+            "The first call of each step that works in bulk, in a new process with an empty cache "
+            "of kernels, in the next process, and again. Work of this size does not wait for a "
+            "compiler: NumPy does it, unless Numba is said to have been loaded.\n"
         )
         yield from _grid(
-            ("step", "nothing compiled", "cached on disk", "later calls"),
+            ("step", "empty cache", "next process", "later calls", "Numba loaded"),
             (
-                (row["step"], _time(row["cold"]), _time(row["warm"]), _time(row["later"]))
+                (
+                    row["step"],
+                    _time(row["cold"]),
+                    _time(row["warm"]),
+                    _time(row["later"]),
+                    "yes" if row["numba"] else "no",
+                )
                 for row in result["first_uses"]
             ),
         )

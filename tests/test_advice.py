@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from deniable import DE, OUE, InvalidParameter, Protocol
 from deniable.advice import guideline, meaning, plan, ranking, recommend
 from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS
+from tests.naive.law import estimates_of, support_law
 
 EPSILONS = st.floats(0.05, 8)
 SIZES = st.integers(2, 100_000)
@@ -225,32 +226,119 @@ def test_the_epsilon_found_is_the_least(domain_size: int, users: int, error: flo
             assert less.error > error
 
 
-def test_significant_frequencies_are_significant() -> None:
-    """An answer of the promised frequency passes the threshold in about 95 % of runs."""
-    found = plan(100, users=20_000, significant=0.05)
-    assert found.significant == pytest.approx(0.05, rel=0.01)
-    rng = np.random.default_rng(3)
-    held = round(found.users * 0.05)
-    values = np.concatenate([np.zeros(held, int), rng.integers(1, 100, found.users - held)])
+def _power(protocol: Protocol, users: int, held: int) -> float:
+    """Return the exact chance that ``significant`` accepts an answer of so many people."""
+    supports, chances = support_law(protocol, users, held)
+    found = estimates_of(protocol, supports, users, protocol.domain_size)
+    return float(chances[found.significant()].sum())
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 6.0, 10.0])
+def test_promised_frequencies_are_significant(epsilon: float) -> None:
+    """An answer of the promised share is accepted in 95 % of cases; one person less is not.
+
+    Twenty plans for each epsilon, 2 to 1000 answers and 50 to 100,000 people.
+    """
+    promised = 0
+    for domain_size in (2, 5, 30, 300, 1000):
+        for users in (50, 400, 6000, 100_000):
+            found = plan(domain_size, users=users, epsilon=epsilon)
+            if found.significant is None:
+                assert _power(found.protocol, users, users) < 0.95
+                continue
+            promised += 1
+            held = math.ceil(found.significant * users)
+            assert _power(found.protocol, users, held) >= 0.9499
+            assert _power(found.protocol, users, held - 1) < 0.9501
+    assert promised >= 12
+
+
+def test_promises_that_the_normal_law_broke_are_kept() -> None:
+    """Where few reports support an answer by chance, T_s promised 95 % and gave 5 to 75 %."""
+    for domain_size, users, epsilon in ((1000, 100, 4.0), (10, 100, 4.0), (10, 1000, 10.0)):
+        found = plan(domain_size, users=users, epsilon=epsilon)
+        assert found.significant is not None
+        assert _power(found.protocol, users, math.ceil(found.significant * users)) >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("domain_size", "epsilon", "share"),
+    [(1000, 6.0, 0.05), (10, 10.0, 0.004), (4, 3.0, 0.1), (30, 2.0, 0.4), (100, 4.0, 0.12)],
+)
+def test_the_people_found_are_the_least(domain_size: int, epsilon: float, share: float) -> None:
+    """With as many and any more people the share is significant; with one less it is not.
+
+    Larger numbers are tried up to twice as many, where the next jumps of the limit lie.
+    """
+    found = plan(domain_size, epsilon=epsilon, significant=share)
+    assert found.significant == share or found.significant < share
+
+    def power(users: int) -> float:
+        return _power(found.protocol, users, math.ceil(share * users))
+
+    assert power(found.users - 1) < 0.95
+    assert min(power(users) for users in range(found.users, 2 * found.users)) >= 0.95
+
+
+@pytest.mark.parametrize(("epsilon", "share"), [(1.0, 0.01), (2.0, 0.001), (6.0, 0.0005)])
+def test_many_people_are_hardly_more_than_the_least(epsilon: float, share: float) -> None:
+    """Among many thousands the number found is enough, and 5 % less is not."""
+    found = plan(1000, epsilon=epsilon, significant=share)
+    for users in (found.users, found.users + 1, round(1.01 * found.users)):
+        law = found.protocol.law(users)
+        assert law.exceeds(math.ceil(share * users), law.limit(0.05 / 1000)) >= 0.95
+    fewer = round(0.95 * found.users)
+    law = found.protocol.law(fewer)
+    assert law.exceeds(math.ceil(share * fewer), law.limit(0.05 / 1000)) < 0.95
+
+
+def test_summed_histograms_are_planned_by_their_own_law() -> None:
+    """With SHE the people found are enough at every larger number, and one less is not."""
+    found = plan(10, epsilon=4.0, significant=0.2, protocol="SHE")
+
+    def power(users: int) -> float:
+        law = found.protocol.law(users)
+        return law.exceeds(math.ceil(0.2 * users), law.limit(0.05 / 10))
+
+    assert power(found.users - 1) < 0.95
+    assert min(power(users) for users in range(found.users, found.users + 60)) >= 0.95
+    rng, runs, held = np.random.default_rng(3), 600, math.ceil(0.2 * found.users)
+    values = np.concatenate([np.zeros(held, int), rng.integers(1, 10, found.users - held)])
     passed = 0
-    for _ in range(300):
+    for _ in range(runs):
         tally = found.protocol.tally(found.protocol.privatize(values, rng))
         passed += bool(found.protocol.estimate(tally).significant()[0])
-    assert 0.91 <= passed / 300 <= 0.985
+    assert passed / runs >= 0.95 - 3 * math.sqrt(0.95 * 0.05 / runs)
 
 
-def test_significance_solves_for_users() -> None:
-    """The people found are enough, and no fewer are."""
-    found = plan(1000, epsilon=1.0, significant=0.01)
-    assert found.significant == pytest.approx(0.01, rel=1e-4)
-    assert (plan(1000, epsilon=1.0, users=found.users - 1000).significant or 1) > 0.01
+def test_significance_solves_for_epsilon() -> None:
+    """At the epsilon found the share is significant, by the exact law."""
+    found = plan(100, users=20_000, significant=0.05)
+    assert found.reachable
+    assert found.significant is not None
+    assert found.significant <= 0.05
+    assert _power(found.protocol, 20_000, 1000) >= 0.95
+    assert (plan(100, users=20_000, epsilon=0.98 * found.epsilon).significant or 1) > 0.05
+
+
+def test_a_plan_says_which_standard_error() -> None:
+    """The typical error is the mean square's; rare and frequent answers have their own."""
+    found = plan(8, users=20_000, error=0.01)
+    variances = [float(found.protocol.variance(1, share)) for share in (0.0, 1 / 8, 1.0)]
+    rare, typical, largest = (math.sqrt(v / 20_000) for v in variances)
+    assert (found.rare_error, found.error) == pytest.approx((rare, typical))
+    assert found.largest_error == pytest.approx(largest)
+    assert rare < typical <= 0.01 < largest
+    for error in (rare, typical, largest):
+        assert f"{100 * error:.3g} %" in str(found)
+    assert "typical standard error" in str(found)
 
 
 def test_few_people_find_nothing() -> None:
     """When not even a unanimous answer stands out, the plan says so."""
     found = plan(1000, users=100, epsilon=0.5)
     assert found.significant is None
-    assert "no frequency will be significant" in str(found)
+    assert "no answer will be significant" in str(found)
 
 
 def test_hopeless_errors_are_out_of_reach() -> None:

@@ -4,8 +4,9 @@ from fractions import Fraction
 from math import comb
 
 import pytest
+from scipy import special
 
-from deniable.binomial import beta_cdf, upper_quantile
+from deniable.binomial import beta_cdf, clopper_pearson, upper_tail
 
 
 def naive_tail(trials: int, chance: Fraction, k: int) -> Fraction:
@@ -19,19 +20,33 @@ def naive_tail(trials: int, chance: Fraction, k: int) -> Fraction:
     )
 
 
-@pytest.mark.parametrize("trials", [1, 2, 7, 60, 200])
-@pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(1, 10), Fraction(1, 1 << 40)])
-def test_quantile_is_the_definition(trials: int, chance: Fraction) -> None:
-    """The quantile is the least k whose tail is small enough, and no k below it is."""
-    for tail in (Fraction(1, 3), Fraction(1, 1000), Fraction(1, 10**7 + 1)):
-        k = upper_quantile(trials, float(chance), float(tail))
-        assert naive_tail(trials, chance, k) <= tail
-        assert k == 0 or naive_tail(trials, chance, k - 1) > tail
-
-
 @pytest.mark.parametrize(("trials", "k"), [(50, 30), (200, 20), (1000, 600), (1000, 3)])
 def test_tails_have_their_digits(trials: int, k: int) -> None:
     """Tails far below rounding beside one are right to eleven digits all the same."""
     for chance in (Fraction(1, 100), Fraction(1, 3)):
         exact = float(naive_tail(trials, chance, k))
         assert beta_cdf(float(chance), k + 1, trials - k) == pytest.approx(exact, rel=1e-11)
+        assert upper_tail(trials, float(chance), k + 1) == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize("trials", [10**9, 10**12, 10**18 - 1])
+def test_many_trials_lose_no_digits(trials: int) -> None:
+    """With a mean of 10, more trials are no different from Poisson's limit of them."""
+    for least in (12, 20, 35):
+        poisson = special.pdtrc(least - 1, 10.0)
+        assert upper_tail(trials, 10 / trials, least) == pytest.approx(poisson, rel=1e-7)
+
+
+def test_tails_beyond_the_law() -> None:
+    """None or more is certain, and more than all impossible."""
+    assert upper_tail(5, 0.3, 0) == 1
+    assert upper_tail(5, 0.3, 6) == 0
+
+
+def test_limits_of_a_probability_are_where_the_tails_are_small() -> None:
+    """At each exact limit what was seen, or more extreme, has just the probability of failure."""
+    low, high = clopper_pearson(7, 60, 0.01)
+    assert upper_tail(60, low, 7) == pytest.approx(0.01, rel=1e-9)
+    assert 1 - upper_tail(60, high, 8) == pytest.approx(0.01, rel=1e-9)
+    assert clopper_pearson(0, 9, 0.01)[0] == 0
+    assert clopper_pearson(9, 9, 0.01)[1] == 1

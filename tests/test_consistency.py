@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deniable import OUE, Estimates, InvalidParameter
+from deniable import DE, OUE, Estimates, InvalidParameter
 from deniable.consistency import METHODS, adjust, base_cut, norm_mul, norm_sub, significance
 
 SUMMING: list[Callable[[Estimates], Estimates]] = [significance, norm_sub, norm_mul]
@@ -159,3 +159,11 @@ def test_biases_are_as_described() -> None:
     assert squared["norm-sub"] < squared["norm-mul"]
     assert bias["norm-mul"][0] < -2000
     assert -500 < bias["norm-sub"][0] < 0 < bias["norm-sub"][100:].mean()
+
+
+def test_the_nearest_counts_of_hopeless_noise_add_up() -> None:
+    """Errors of 10^17 people among one do not keep norm-sub from finding counts that add up."""
+    protocol = DE(1e-17, 2)
+    for report in (0, 1):
+        found = protocol.estimate(protocol.tally(np.array([report], dtype=protocol.report_dtype)))
+        assert norm_sub(found).counts.sum() == pytest.approx(1)

@@ -14,7 +14,8 @@ from deniable.randomness import WORD, Replayed
 from deniable.vectors import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
-NAMES = sorted(path.stem for path in DIRECTORY.glob("*.json") if path.stem != "fingerprint")
+OTHERS = {"fingerprint", "questions"}
+NAMES = sorted({path.stem for path in DIRECTORY.glob("*.json")} - OTHERS)
 
 
 def read(name):

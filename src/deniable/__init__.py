@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from deniable.auditing import Audit, audit
     from deniable.budget import memory_budget, set_memory_budget
     from deniable.candidates import fingerprint, fingerprints
+    from deniable.comparison import Comparison, compare
     from deniable.errors import (
         DeniableError,
         IncompatibleTally,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),
     "deniable.auditing": ("Audit", "audit"),
+    "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
         "DeniableError",
         "IncompatibleTally",
@@ -82,6 +84,7 @@ __all__ = [
     "Audit",
     "BasicRAPPOR",
     "Closed",
+    "Comparison",
     "DeniableError",
     "Estimates",
     "IncompatibleTally",
@@ -102,6 +105,7 @@ __all__ = [
     "Tally",
     "__version__",
     "audit",
+    "compare",
     "fingerprint",
     "fingerprints",
     "meaning",

@@ -58,7 +58,8 @@ def norm_sub(estimates: Estimates) -> Estimates:
     >>> norm_sub(Estimates(np.array([7.0, 4.0, -3.0]), np.ones(3), 10, 1.0)).counts
     array([6.5, 3.5, 0. ])
     """
-    counts = _unbiased(estimates)
+    # From the largest count on, beside which n must not be lost to rounding.
+    counts = _unbiased(estimates) - float(np.max(_unbiased(estimates)))
     falling = np.sort(counts)[::-1]
     # With the k largest counts positive the amount is (their sum - n) / k; k is the largest one
     # that leaves the k-th count positive.

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable import presentation
-from deniable.binomial import upper_quantile
 from deniable.errors import InvalidParameter, OutOfDomain, brief
+from deniable.law import Law, upper_normal
+from deniable.presentation import Answer, Columns, Presentable, View
+from deniable.validation import check_probability
 from deniable.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas
-    import polars
-    import pyarrow
     from matplotlib.figure import Figure
 
 
@@ -37,19 +35,20 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates:
+class Estimates(Presentable):
     """How many of ``n`` people gave each answer, as far as the reports can tell.
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
     so. ``std_errors`` are exact standard deviations with the estimated frequency put in for the
-    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*, and
-    ``variance_slope`` is how much the variance grows with each person who gave it, if it does so
-    linearly. ``chance`` is q*, where each report supports an answer that nobody gave with that
-    probability and the counts come from the numbers of these reports.
+    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*.
+    ``law`` is the law of the counts, where it is known: intervals and significance are by it.
 
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
-    ``unbiased`` (the counts before it) by ``deniable.consistency``.
+    ``unbiased`` (the counts before it) by ``deniable.consistency``. ``provenance`` says where they
+    come from, and stays with whatever is made of them.
+
+    Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
     >>> e = Estimates(np.array([90.0, 3.0]), np.array([5.0, 4.0]), n=100, null_std_error=4.0)
     >>> e.frequencies
@@ -57,6 +56,8 @@ class Estimates:
     >>> e.significant()
     array([ True, False])
     """
+
+    rows_name: ClassVar[str] = "estimates"
 
     counts: npt.NDArray[np.float64]
     std_errors: npt.NDArray[np.float64]
@@ -67,8 +68,7 @@ class Estimates:
     tested: int | None = None
     adjusted: str | None = None
     unbiased: npt.NDArray[np.float64] | None = None
-    variance_slope: float | None = None
-    chance: float | None = None
+    law: Law | None = None
     provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
@@ -86,6 +86,32 @@ class Estimates:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self.rows())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._index
+
+    def __getitem__(self, key: str | int) -> Answer:
+        """Return the row of a label or, where there are none, of a value."""
+        return self.take([self.place(key)]).rows()[0]
+
+    def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Answer, ...]:
+        """Return one row for each answer, with its interval and whether it is significant."""
+        return Columns.of(self, level, alpha).rows()
+
+    @cached_property
+    def _index(self) -> dict[object, int]:
+        keys = range(len(self)) if self.values is None else self.values.tolist()
+        return {key: i for i, key in enumerate(keys if self.labels is None else self.labels)}
+
+    def place(self, key: object) -> int:
+        """Return where the row of a label, or of a value, is."""
+        place = self._index.get(key) if isinstance(key, str | int | np.integer) else None
+        if place is None:
+            raise OutOfDomain.expected("labels that were estimated", key, "check its spelling")
+        return place
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimates):
@@ -114,75 +140,49 @@ class Estimates:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the lower and upper ends of the confidence intervals of the counts.
 
-        Each interval covers its own true count with probability ``level``, by the normal law that
-        a sum of many independent reports follows closely. It holds the counts c for which the
-        estimate is within z standard errors *of c*, the score interval, where the variance is
-        known as a function of c; else z estimated standard errors on both sides. Where only a few
-        reports support a rare answer by chance, as with one value in a thousand among a thousand
-        people, their number is no longer near normal and 95 % may be 92 or 97. An adjusted count
-        has no interval of its own: the one returned is that of the unbiased count.
+        Each interval covers its own true count with probability ``level``, for most counts a
+        little more: it holds the counts of which the estimate is in neither tail of (1 - level)/2
+        by the exact law of the counts. Where that is not known it is the estimate and z estimated
+        standard errors on both sides. It may go beyond 0 and n, and always holds the estimate. An
+        adjusted count has no interval of its own: the one returned is that of the unbiased count.
         """
-        _check_probability("level", level, usual=0.95)
-        z = -_normal_quantile((1 - level) / 2)
-        if self.variance_slope is not None:
-            return self._score_interval(z, self.variance_slope)
-        half = z * self.std_errors
+        check_probability("level", level, "0.95 is usual")
+        tail = (1 - level) / 2
+        if self.law is not None:
+            return self.law.interval(self.unbiased_counts, tail)
+        half = upper_normal(tail) * self.std_errors
         return self.unbiased_counts - half, self.unbiased_counts + half
-
-    def _score_interval(
-        self, z: float, slope: float
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Solve (estimate - c)^2 = z^2 v(c), v linear between 0 and n and constant beyond."""
-        estimate = self.unbiased_counts
-        start = self.null_std_error**2
-        below, above = z * self.null_std_error, z * math.sqrt(max(start + slope * self.n, 0.0))
-        centre = estimate + z**2 * slope / 2
-        root = z * np.sqrt(np.maximum(start + slope * estimate + (z * slope / 2) ** 2, 0.0))
-        lower, upper = (
-            np.select(
-                [estimate <= -sign * below, estimate >= self.n - sign * above],
-                [estimate + sign * below, estimate + sign * above],
-                centre + sign * root,
-            )
-            for sign in (-1, 1)
-        )
-        return lower, upper
 
     def threshold(self, alpha: float = 0.05) -> float:
         """Return the count above which an answer is significant.
 
-        T_s = Phi^-1(1 - alpha / d) sqrt(Var*): with d answers that nobody gave, one of them
-        comes out above T_s with probability of at most about ``alpha``.       [sec:eval]
+        With d answers that nobody gave, one of them comes out above it with probability of at
+        most ``alpha``: each exceeds it with at most alpha / d, by the exact law of the counts.
+        Where only their variance is known, and in the limit of many reports, this is the paper's
+        T_s = Phi^-1(1 - alpha / d) sqrt(Var*).       [sec:eval]
         """
-        _check_probability("alpha", alpha, usual=0.05)
-        return -_normal_quantile(alpha / max(self.total, 1)) * self.null_std_error
+        check_probability("alpha", alpha, "0.05 is usual")
+        tail = alpha / max(self.total, 1)
+        if self.law is not None:
+            return self.law.threshold(tail)
+        return upper_normal(tail) * self.null_std_error
+
+    def least_significant(self, alpha: float = 0.05) -> float:
+        """Return ``threshold``; version 0.1 had two limits, of which the stricter one decided."""
+        return self.threshold(alpha)
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Tell which unbiased counts are above ``least_significant``, and by their own errors.
+        """Tell which unbiased counts are above ``threshold``, and by their own errors.
 
-        Where the variance is not known as a function of the count, a count must also be above as
-        many of its own standard errors: they may hold more than T_s does, such as what the other
-        answers add to the bits of this one in RAPPOR's filters.
+        Where the law of the counts is not known, a count must also be above as many of its own
+        standard errors: they may hold more than T_s does, such as what the other answers add to
+        the bits of this one in RAPPOR's filters.
         """
-        limit = self.least_significant(alpha)
-        if self.variance_slope is None and self.null_std_error > 0:
+        limit = self.threshold(alpha)
+        if self.law is None and self.null_std_error > 0:
             limits = limit * np.maximum(self.std_errors / self.null_std_error, 1.0)
             return np.asarray(self.unbiased_counts > limits)
         return self.unbiased_counts > limit
-
-    def least_significant(self, alpha: float = 0.05) -> float:
-        """Return the count that a significant one exceeds: T_s, or more for few reports.
-
-        T_s takes the number of reports that support an answer by chance for normal. Where they
-        are few it is skewed, and its exact law, the binomial, asks for more.
-        """
-        limit = self.threshold(alpha)
-        if self.chance is None or not 0 < self.chance < 1 or self.null_std_error <= 0:
-            return limit
-        most = upper_quantile(self.n, self.chance, alpha / max(self.total, 1))
-        gap = math.sqrt(self.n * self.chance * (1 - self.chance)) / self.null_std_error
-        # Half a report more, so that rounding does not lift a count above its own limit.
-        return max(limit, (most + 0.5 - self.n * self.chance) / gap)
 
     def select(self, labels: Sequence[str]) -> Estimates:
         """Return the estimates of some labels, in the given order.
@@ -197,14 +197,13 @@ class Estimates:
                 f"expected a list of labels, got {brief(labels)}; pass a list, also of one",
                 value=labels,
             )
-        index = {label: i for i, label in enumerate(self.labels or ())}
-        for label in labels:
-            if not isinstance(label, str) or label not in index:
-                raise OutOfDomain(
-                    f"expected labels that were estimated, got {brief(label)}; check its spelling",
-                    value=label,
-                )
-        return replace(self.take([index[label] for label in labels]), tested=None)
+        if self.labels is None and len(labels):
+            raise OutOfDomain(
+                f"expected estimates with labels, got values and {brief(labels)}; use take",
+                value=labels,
+            )
+        places = [self.place(label) for label in labels]
+        return replace(self.take(places), tested=None)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:
         """Return some rows; the threshold stays that of all answers."""
@@ -229,16 +228,6 @@ class Estimates:
         """
         return self.take(np.argsort(-self.counts, kind="stable")[:k])
 
-    def __repr__(self) -> str:
-        return self.table(top=10)
-
-    def _repr_html_(self) -> str:
-        return presentation.html_table(self.top(50))
-
-    def table(self, top: int | None = 25, *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return the largest counts as a text table with bars."""
-        return presentation.text_table(self.top(top), level, alpha)
-
     def columns(
         self, *, level: float = 0.95, alpha: float = 0.05
     ) -> dict[str, Sequence[str] | npt.NDArray[np.generic]]:
@@ -249,29 +238,27 @@ class Estimates:
         """
         return presentation.columns(self, level, alpha)
 
-    def to_csv(self, *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return the columns as CSV, numbers in full."""
-        return presentation.csv_text(self, level, alpha)
+    def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
+        """Return what is said once about all rows: provenance, n, level, threshold and so on."""
+        return presentation.summary(self, level, alpha)
 
-    def to_json(self, *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return the columns as JSON, one object for each answer, with n and the threshold."""
-        return presentation.json_text(self, level, alpha)
+    def constants(self) -> dict[str, object] | None:
+        """Return the provenance by the names of the exports, with n."""
+        return presentation.provenance_of(self.provenance, self.n)
 
-    def to_html(self, title: str = "Estimates", *, level: float = 0.95, alpha: float = 0.05) -> str:
-        """Return a web page that stands alone, with all rows in the order they have here."""
-        return presentation.html_page(self, title, level, alpha)
+    def view(
+        self,
+        *,
+        level: float = 0.95,
+        alpha: float = 0.05,
+        truth: npt.NDArray[np.generic] | None = None,
+    ) -> View:
+        """Return what text, page and figure show; ``truth`` has the true counts of the rows."""
+        return presentation.view(self, level, alpha, truth)
 
-    def to_pandas(self, *, level: float = 0.95, alpha: float = 0.05) -> pandas.DataFrame:
-        """Return the columns as a pandas data frame; needs the extra ``frames``."""
-        return presentation.pandas_frame(self, level, alpha)
-
-    def to_polars(self, *, level: float = 0.95, alpha: float = 0.05) -> polars.DataFrame:
-        """Return the columns as a Polars data frame; needs the extra ``frames``."""
-        return presentation.polars_frame(self, level, alpha)
-
-    def to_arrow(self, *, level: float = 0.95, alpha: float = 0.05) -> pyarrow.Table:
-        """Return the columns as an Arrow table; needs the extra ``arrow``."""
-        return presentation.arrow_table(self, level, alpha)
+    def title(self) -> str:
+        """Return the name of the question, if there is one."""
+        return (self.provenance and self.provenance.question) or "Estimates"
 
     def plot(
         self,
@@ -286,25 +273,19 @@ class Estimates:
         Few answers are drawn as bars, more than sixty as a curve over their rank. ``truth``, the
         true counts of a simulation, one for each answer, is drawn beside them.
         """
-        return presentation.figure(self, top, truth=truth, level=level, alpha=alpha)
+        true = None if truth is None else np.asarray(truth, dtype=np.float64)
+        if true is not None and true.shape != self.counts.shape:
+            raise InvalidParameter.expected(
+                f"{len(self)} true counts, one for each answer",
+                true.shape,
+                "count the answers with numpy.bincount(values, minlength=domain_size)",
+            )
+        order = np.argsort(-self.counts, kind="stable")[:top]
+        shown = None if true is None else true[order]
+        return presentation.figure(self.take(order).view(level=level, alpha=alpha, truth=shown))
 
 
 def _same(mine: object, theirs: object) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
         return np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None is unequal to any array
     return mine == theirs
-
-
-def _check_probability(name: str, value: float, usual: float) -> None:
-    number: object = value
-    if not isinstance(number, int | float | np.floating) or not 0 < value < 1:
-        raise InvalidParameter(
-            f"expected {name} between 0 and 1, both excluded, got {value!r}; {usual} is usual",
-            value=value,
-        )
-
-
-def _normal_quantile(probability: float) -> float:
-    from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
-
-    return NormalDist().inv_cdf(max(probability, math.ulp(0.0)))

@@ -25,6 +25,7 @@ from deniable.errors import (
     brief,
 )
 from deniable.estimates import Estimates, Provenance
+from deniable.law import KnownLaw
 from deniable.mechanism import Mechanism, Reports, Values
 from deniable.randomness import Source
 from deniable.statistic import Counts, Statistic
@@ -85,6 +86,11 @@ class Protocol(Mechanism):
 
         ``frequency`` is the true share of the value.
         """
+
+    def law(self, n: int) -> KnownLaw | None:
+        """Return the law of an estimated count among ``n`` people, if it is known beforehand."""
+        del n
+        return None
 
     @classmethod
     @abstractmethod

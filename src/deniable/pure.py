@@ -28,6 +28,7 @@ from deniable.candidates import (
 )
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
+from deniable.law import SupportLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Counted, Protocol
 from deniable.statistic import Counts, Statistic, of_form
@@ -103,15 +104,12 @@ class Pure(Protocol, abstract=True):
     def _unbiased(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
         counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
-        none, all_ = float(self.variance(n, 0.0)), float(self.variance(n, 1.0))
-        return Estimates(
-            counts,
-            np.sqrt(variance),
-            n,
-            math.sqrt(none),
-            variance_slope=(all_ - none) / n,
-            chance=self.parameters.q,
-        )
+        null = math.sqrt(float(self.variance(n, 0.0)))
+        return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n))
+
+    def law(self, n: int) -> SupportLaw:
+        """Return the law of an estimated count among ``n`` people."""
+        return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
 
     def variance(
         self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0

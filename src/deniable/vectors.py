@@ -1,8 +1,9 @@
 """JSON test vectors, so that another implementation can be proved equal.
 
 One file for each protocol, with reports made from given random bytes and byte strings that must be
-accepted or refused, and one file of fingerprints. Everything is derived from the protocols and from
-SHA-256, so that the same version always writes the same files.
+accepted or refused, one file of fingerprints, and one of questions to accept or refuse. Everything
+is derived from the protocols and from SHA-256, so that the same version always writes the same
+files.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from deniable.protocols.histogram import SHE, THE, laplace_weights
 from deniable.protocols.rappor import RAPPOR
 from deniable.protocols.unary import OUE, SUE, UE
 from deniable.randomness import WORD, Replayed
+from deniable.refusals import make_refusals
 
 FORMAT = "deniable-vectors"
 VERSION = 1
@@ -60,7 +62,7 @@ def render(document: object) -> str:
     """Return a file of vectors as text: one line for each case, for small differences."""
     text = json.dumps(document, indent=1, ensure_ascii=False)
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         stripped = line.strip()
         if lines and len(line) - len(stripped) > _CASE_INDENT:
             lines[-1] += stripped if lines[-1].endswith(("{", "[")) else f" {stripped}"
@@ -83,6 +85,7 @@ def make_vectors() -> dict[str, dict[str, object]]:
             "vectors": [protocol_vectors(protocol) for protocol in instances],
         }
     known = [{"label": label, "fingerprint": str(fingerprint(label))} for label in _LABELS]
+    documents["questions"] = make_refusals()
     documents["fingerprint"] = {"format": FORMAT, "version": VERSION, "vectors": known}
     return documents
 

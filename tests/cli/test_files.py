@@ -136,10 +136,10 @@ def test_files_of_another_question_are_refused_with_both_digests(fruit):
           "--epsilon", 2, "--protocol", "DE", "-o", "other.json")  # fmt: skip
     digests = [json.loads(fruit.read(name))["digest"] for name in ("fruit.json", "other.json")]
     for name, command in itertools.product(("reports.bin", "tally.bin"), ("tally", "estimate")):
-        message = fruit.fails(command, "other.json", name, "-o", "new.bin")
+        message = fruit.fails(command, "other.json", name, "-o", "new")
         assert name in message
         assert all(digest in message for digest in digests)
-    assert not fruit.path("new.bin").exists()
+    assert not fruit.path("new").exists()
 
 
 def test_an_altered_file_writes_nothing(fruit):

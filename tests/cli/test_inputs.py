@@ -52,7 +52,7 @@ def test_odd_labels_survive_every_format(shell):
             assert abs(counts[label] - 20 * (i + 1)) < 10
     table = shell("estimate", "q.json", "r.bin").text
     assert "two\\nlines" in table
-    assert max(map(len, table.splitlines())) <= 100
+    assert len(table) < 2 * sum(map(len, ODD))
 
 
 def test_parquet_answers(shell):
@@ -188,7 +188,8 @@ def test_a_question_over_many_labels(shell):
 
 def test_exported_labels_make_the_same_question(shell):
     """The CSV of estimates is read back as labels, whatever characters they have."""
-    odd = ["a\rb", "a\nb", "a\r\nb", "\r", 'say "hi"', "a,b", " a ", "\ufeffa", "\0", "'", "ö", ""]
+    odd = ["a\rb", "a\nb", "a\r\nb", "\r", 'say "hi"', "a,b", " a ", "\ufeffa", "\0", "'", "ö", "",
+           "=1+1", "'=1"]  # fmt: skip
     question = question_of(shell, odd)
     shell.write("a.ndjson", "".join(json.dumps(label) + "\n" for label in odd))
     shell("privatize", "q.json", "a.ndjson", "-o", "r.bin")

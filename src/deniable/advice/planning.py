@@ -1,14 +1,17 @@
 """How many people, what epsilon, what error: any one of them from the other two.
 
-What is promised is the root of the mean squared error over all answers, which the exact variance
-gives whatever people will answer (see ``ranking``).
+The *standard error* of a plan is the typical one: the root of the mean squared error of the
+frequencies over all answers, which the exact variance gives whatever people will answer (see
+``ranking``). Rare answers have a little less, frequent ones more, and a plan says how much.
+
+What *will be significant* is by the law that ``Estimates.significant`` decides by: an answer that
+so many people hold exceeds the threshold with a probability of at least 95 %.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from deniable.advice.ranking import (
@@ -25,29 +28,35 @@ from deniable.validation import check_domain_size, check_epsilon, check_positive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from deniable.law import KnownLaw
     from deniable.pure import Closed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 """Between these an epsilon is looked for; beyond 10 a report hides next to nothing."""
 MOST_USERS = 8_000_000_000
 ALPHA, POWER = 0.05, 0.95
-"""A frequency will be significant when its estimate passes T_s (ALPHA) with probability POWER."""
+"""A frequency will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """A collection that reaches its goal, or the nearest one that does not.
 
-    ``error`` is the standard error of an estimated frequency, typical over all answers;
-    ``significant`` the smallest frequency whose estimate passes the threshold [sec:eval] with
-    95 % probability, None if there is none. When ``reachable`` is False the numbers are those
-    at the limit, and ``explanation`` says what is missing.
+    ``error`` is the typical standard error of an estimated frequency, the root of the mean square
+    over all answers; ``rare_error`` is that of an answer nobody gives, sqrt(Var* / n), and
+    ``largest_error`` the largest that any share has. ``significant`` is the smallest share of the
+    people that will be significant [sec:eval]: when k = significant * users hold an answer,
+    ``Estimates.significant`` accepts it with a probability of at least 95 %. It is None if there
+    is none. When ``reachable`` is False the numbers are those at the limit, and ``explanation``
+    says what is missing.
     """
 
     domain_size: int
     users: int
     epsilon: float
     error: float
+    rare_error: float
+    largest_error: float
     significant: float | None
     protocol: Closed
     reachable: bool
@@ -75,9 +84,9 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
 ) -> Plan:
     """Solve for the third of users, epsilon and accuracy, with the best protocol at that point.
 
-    The accuracy is either ``error``, the standard error of an estimated frequency, or
-    ``significant``, the smallest frequency that will be significant. ``protocol`` fixes the
-    protocol by name.
+    The accuracy is either ``error``, the typical standard error of an estimated frequency, or
+    ``significant``, the smallest frequency that will be significant, here and among any larger
+    number of people. ``protocol`` fixes the protocol by name.
 
     >>> plan(12, users=20_000, error=0.01).epsilon
     1.344
@@ -111,27 +120,34 @@ class _Goal:
     target: float
     significance: bool
 
-    def reached(self, protocol: Closed, users: int) -> float:
-        """Return the value that ``users`` people reach."""
+    def reached(self, protocol: Closed, users: int) -> bool:
+        """Tell whether ``users`` people are enough."""
         if not self.significance:
-            return std_error(protocol, users)
-        return _detectable(protocol, users) or math.inf
+            return std_error(protocol, users) <= self.target
+        law = _law(protocol, users)
+        held = min(math.ceil(self.target * users), users)
+        return law.exceeds(held, law.limit(_tail(protocol))) >= POWER
 
     def users(self, protocol: Closed) -> int:
         """Return how many people it takes."""
         if not self.significance:
             return math.ceil(mean_variance(protocol) / self.target**2)
-        rare, frequent = variance(protocol, 0.0), variance(protocol, self.target)
-        quantiles = _threshold_quantile(protocol) * math.sqrt(rare) + _z(POWER) * math.sqrt(
-            frequent
-        )
-        return math.ceil(max((quantiles / self.target) ** 2, 1 / self.target))
+        return _law(protocol, 1).people(self.target, _tail(protocol), POWER)
+
+    def met(self, found: Plan) -> Plan:
+        """Return a plan that reaches the goal, with the frequency as it was asked for.
+
+        A share of the people is rounded up to a whole number of them, whose share is larger.
+        """
+        if not self.significance or found.significant is None:
+            return found
+        return replace(found, significant=min(found.significant, self.target))
 
     def words(self) -> str:
         """Say what is to be reached."""
         if self.significance:
             return f"{_share(self.target)} as the smallest frequency that will be significant"
-        return f"a standard error of {_share(self.target)}"
+        return f"a typical standard error of {_share(self.target)}"
 
 
 def _goal(error: float | None, significant: float | None) -> _Goal:
@@ -149,7 +165,7 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
 def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
-        return _planned(protocol, users, start=f"For {goal.words()}: ")
+        return goal.met(_planned(protocol, users, start=f"For {goal.words()}: "))
     limit = _planned(protocol, MOST_USERS)
     return replace(
         limit,
@@ -162,7 +178,7 @@ def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
 
 def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> Plan:
     def reaches(thousandths: int) -> bool:
-        return goal.reached(pick(thousandths / 1000), users) <= goal.target
+        return goal.reached(pick(thousandths / 1000), users)
 
     smallest, high = round(1000 * SMALLEST_EPSILON), round(1000 * LARGEST_EPSILON)
     if not reaches(high):
@@ -180,31 +196,43 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     start = "For" if high > smallest else f"Any epsilon down to {SMALLEST_EPSILON:g} will do for"
-    return _planned(pick(high / 1000), users, f"{start} {goal.words()}: ")
+    return goal.met(_planned(pick(high / 1000), users, f"{start} {goal.words()}: "))
 
 
 def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
-    error, smallest = std_error(protocol, users), _detectable(protocol, users)
-    size = protocol.report_dtype.itemsize
+    error, held = std_error(protocol, users), _detectable(protocol, users)
+    rare, unanimous = (math.sqrt(variance(protocol, share) / users) for share in (0.0, 1.0))
+    smallest = None if held is None else _share_of(held, users)
     found = (
-        f"a frequency of {_share(smallest)} or more will be significant"
-        if smallest is not None
-        else "no frequency will be significant, not even that of an answer all people give"
+        f"an answer of {held:,} of them or more ({_share(smallest)}) will be significant with a "
+        "probability of at least 95 %"
+        if held is not None and smallest is not None
+        else "no answer will be significant, not even one that all people give"
     )
     explanation = (
         f"{start}with {users:,} people and {protocol.domain_size:,} answers, {protocol.name} at "
-        f"epsilon = {protocol.epsilon:g} estimates frequencies with a standard error of "
-        f"{_share(error)}, and {found}; a report takes {in_bytes(size)}."
+        f"epsilon = {protocol.epsilon:g} estimates frequencies with a typical standard error of "
+        f"{_share(error)} ({_share(rare)} for an answer that nobody gives, {_share(unanimous)} for "
+        f"one that all give), and {found}; a report takes "
+        f"{in_bytes(protocol.report_dtype.itemsize)}."
     )
-    explanation = explanation[0].upper() + explanation[1:]
     return Plan(
-        protocol.domain_size, users, protocol.epsilon, error, smallest, protocol, True, explanation
+        domain_size=protocol.domain_size,
+        users=users,
+        epsilon=protocol.epsilon,
+        error=error,
+        rare_error=rare,
+        largest_error=max(rare, unanimous),
+        significant=smallest,
+        protocol=protocol,
+        reachable=True,
+        explanation=explanation[0].upper() + explanation[1:],
     )
 
 
 def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callable[[float], Closed]:
     def pick(epsilon: float) -> Closed:
-        found = find_protocols(epsilon, domain_size)
+        found = [p for p in find_protocols(epsilon, domain_size) if p.law(1) is not None]
         if protocol is not None:
             named = [p for p in found if p.name == protocol]
             if not named:
@@ -219,33 +247,38 @@ def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callabl
     return pick
 
 
-def _detectable(protocol: Closed, users: int) -> float | None:
-    """Return the smallest frequency that will be significant, or None.
-
-    It solves n f = T_s + z sqrt(n v(f)). The difference of the sides is convex in f and negative
-    at 0, so there is at most one solution, found by bisection. One person is the least there is.
-    """
-    threshold = _threshold_quantile(protocol) * math.sqrt(variance(protocol, 0.0))
-
-    def lacking(frequency: float) -> bool:
-        noise = threshold + _z(POWER) * math.sqrt(variance(protocol, frequency))
-        return frequency * math.sqrt(users) < noise
-
-    low, high = 0.0, 1.0
-    if lacking(high):
+def _detectable(protocol: Closed, users: int) -> int | None:
+    """Return the smallest number of people whose answer will be significant, or None."""
+    law = _law(protocol, users)
+    limit = law.limit(_tail(protocol))
+    if law.exceeds(users, limit) < POWER:
         return None
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if lacking(middle) else (low, middle)
-    return max(high, 1 / users)
+    low, high = 0, users
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if law.exceeds(middle, limit) >= POWER else (middle, high)
+    return high
 
 
-def _threshold_quantile(protocol: Closed) -> float:
-    return -_z(ALPHA / protocol.domain_size)
+def _law(protocol: Closed, users: int) -> KnownLaw:
+    law = protocol.law(users)
+    if law is None:
+        raise InvalidParameter.expected(
+            "a protocol whose law is known before anything is collected",
+            protocol.name,
+            "leave the choice to the plan, or try it out with simulate",
+        )
+    return law
 
 
-def _z(probability: float) -> float:
-    return NormalDist().inv_cdf(probability)
+def _share_of(held: int, users: int) -> float:
+    """Return a share of which the product with ``users``, rounded up, is ``held``."""
+    share = held / users
+    return share if math.ceil(share * users) <= held else math.nextafter(share, 0.0)
+
+
+def _tail(protocol: Closed) -> float:
+    return ALPHA / protocol.domain_size
 
 
 def _share(frequency: float) -> str:

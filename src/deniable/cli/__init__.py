@@ -24,6 +24,7 @@ COMMANDS = {
     "privatize": Lazy("privatize", "Turn answers into deniable reports."),
     "tally": Lazy("tally", "Sum up report files and tally files."),
     "estimate": Lazy("estimate", "Estimate how many people gave each answer."),
+    "compare": Lazy("compare", "Tell which answers changed between two tallies."),
     "audit": Lazy("audit", "Prove or measure the epsilon of a protocol."),
     "reproduce": Lazy("reproduce", "Recompute a table or figure of the paper."),
     "data": Lazy("data", "Fetch the public data that the evaluation needs."),

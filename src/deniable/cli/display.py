@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from deniable.presentation.text import one_line, percent
+from deniable.presentation.labels import printable
+from deniable.presentation.rows import View, counted
+from deniable.presentation.text import Line, Span, table_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+
+    import numpy as np
+    import numpy.typing as npt
 
     from deniable.estimates import Estimates
 
-_WIDEST_BAR, _NARROWEST_BAR = 44, 6
-_NARROWEST_LABEL = 8
+__all__ = [
+    "Advance",
+    "counted",
+    "fit",
+    "new_table",
+    "open_console",
+    "print_estimates",
+    "print_table",
+    "print_view",
+    "show_progress",
+]
+
 _UNLIMITED = 10_000
-_ASCII = str.maketrans({"█": "#", "▒": "-", "│": "|", "✓": "*", "·": " ", "…": "~"})
+_ASCII = str.maketrans({"█": "#", "▒": "-", "│": "|", "┊": ":", "✓": "*", "·": ".", "…": "~"})
+_STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "solid": "cyan",
+           "shade": "blue", "tick": "bold yellow", "zero": "dim"}  # fmt: skip
 
 
 class Advance(Protocol):
@@ -34,9 +50,16 @@ class Advance(Protocol):
         """Show that ``completed`` of the total is done."""
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the command line end as it does when any other output finds its reader gone."""
+        self.quiet = True
+        raise BrokenPipeError(errno.EPIPE, "the reader of the output is gone")
+
+
 def open_console() -> Console:
     """Return the console of standard output."""
-    return Console(highlight=False, emoji=False, markup=False)
+    return _Output(highlight=False, emoji=False, markup=False)
 
 
 @contextmanager
@@ -91,72 +114,30 @@ def print_estimates(
 
     ``truth`` holds the true counts of the same rows, where a simulation knows them.
     """
-    low, high = shown.interval(level)
-    keys = shown.labels or tuple(str(v) for v in _values(shown))
-    cells = [
-        [f"{i + 1}", *([] if truth is None else [f"{truth[i]:,}"]), f"{shown.counts[i]:z,.0f}",
-         f"{100 * shown.frequencies[i]:z.2f} %", f"{low[i]:z,.0f} to {high[i]:z,.0f}"]
-        for i in range(len(shown))
-    ]  # fmt: skip
-    heads = ["", *([] if truth is None else ["true"]), "estimated", "share",
-             f"{percent(level)} interval"]  # fmt: skip
-    used = sum(max(Text(text).cell_len for text in column) + 2
-               for column in zip(heads, *cells, strict=True)) + 3  # fmt: skip
-    names, width = _share_out(console, keys, console.width - used)
-    largest = max(float(high.max(initial=0.0)), float(shown.counts.max(initial=0.0)))
-    table = new_table(heads[0], "answer", *heads[1:], "", *([""] if width else []), left=0)
-    table.columns[1].justify = table.columns[-1].justify = "left"
-    for i, (row, significant) in enumerate(zip(cells, shown.significant(alpha), strict=True)):
-        mark = Text("✓", style="bold green") if significant else Text("·", style="dim")
-        bar = interval_bar(low[i], high[i], largest, width)
-        if truth is not None and width:
-            bar = mark_truth(bar, truth[i] / largest, width)
-        texts = [Text(row[0], style="dim"), names[i], *map(Text, row[1:-1]),
-                 Text(row[-1], style="dim"), mark, *([bar] if width else [])]  # fmt: skip
-        table.add_row(*(fit(console, text) for text in texts))
-    print_table(console, table)
-    tick: list[str | tuple[str, str]] = []
-    if truth is not None:
-        tick = [("│", "bold yellow"), " true  "]
-    bars = (("█", "cyan"), " at least  ", ("▒", "blue"), f" {percent(level)} interval  ", *tick)
-    legend = Text.assemble(
-        *(bars if width else ()),
-        ("✓", "bold green"),
-        f" significant: above {shown.least_significant(alpha):,.0f} (alpha = {alpha:g})",
-    )  # fmt: skip
-    console.print(fit(console, legend))
+    print_rows(console, shown.view(level=level, alpha=alpha, truth=truth))
 
 
-def _share_out(console: Console, keys: Sequence[str], room: int) -> tuple[list[Text], int]:
-    """Divide the room that the numbers leave: labels that fit, and the width of the bars or 0.
-
-    The bars give way first, then the labels are cut, down to a few letters each.
-    """
-    most = 24 if console.width < 100 else 40
-
-    def cut(width: int) -> list[Text]:
-        writable = (fit(console, Text(key[: 4 * most + 1])).plain for key in keys)
-        return [fit(console, Text(one_line(key, width))) for key in writable]
-
-    names = cut(most)
-    bar = room - max(name.cell_len for name in [*names, Text("answer")]) - 2
-    if bar >= _NARROWEST_BAR:
-        return names, min(bar, _WIDEST_BAR)
-    return cut(min(max(room, _NARROWEST_LABEL), most)), 0
+def print_view(console: Console, view: View) -> None:
+    """Print what the rows are and where they come from, then the rows."""
+    print_line(console, (Span(printable(view.heading), "head"),))
+    if view.source is not None:
+        print_line(console, (Span(printable(view.source), "dim"),))
+    print_rows(console, view)
 
 
-def interval_bar(low: float, high: float, largest: float, width: int) -> Text:
-    """Return a bar that is solid up to ``low`` and shaded up to ``high``."""
-    scale = width / largest if largest > 0 else 0.0
-    solid, end = (round(min(max(x, 0.0) * scale, width)) for x in (low, high))
-    return Text.assemble(("█" * solid, "cyan"), ("▒" * (end - solid), "blue"))
+def print_rows(console: Console, view: View) -> None:
+    """Print headings, rows and legend; off a terminal nothing is cut, on one it is made to fit."""
+    width = console.width if console.is_terminal else None
+    encoding = console.encoding if console.options.ascii_only else "utf-8"
+    for line in table_lines(view, width, encoding):
+        print_line(console, line)
 
 
-def mark_truth(bar: Text, share: float, width: int) -> Text:
-    """Return the bar with a tick at ``share`` of its width."""
-    tick = min(max(int(share * width), 0), width - 1)
-    bar.pad_right(tick + 1 - len(bar))
-    return Text.assemble(bar[:tick], ("│", "bold yellow"), bar[tick + 1 :])
+def print_line(console: Console, line: Line) -> None:
+    """Print one line in colours, beyond the width of the terminal if need be."""
+    text = Text.assemble(*((span.text, _STYLES.get(span.part, "")) for span in line))
+    text.rstrip()
+    console.print(fit(console, text), soft_wrap=True)
 
 
 def fit(console: Console, text: Text) -> Text:
@@ -165,16 +146,3 @@ def fit(console: Console, text: Text) -> Text:
         plain = text.plain.translate(_ASCII)
         text.plain = plain.encode(console.encoding, "backslashreplace").decode(console.encoding)
     return text
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural unless it is one.
-
-    >>> counted(1, "report"), counted(2000, "report")
-    ('1 report', '2,000 reports')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _values(shown: Estimates) -> npt.NDArray[np.int64]:
-    return np.arange(len(shown)) if shown.values is None else shown.values

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -173,6 +174,19 @@ class CommandLine(LazyGroup):
             return result
         sys.exit(result if isinstance(result, int) else 0)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; that its reader goes away, as ``head`` does, is no failure.
+
+        Whether a reader left before or after the last byte is chance, so both end with 0.
+        """
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _discard_output()
+            raise click.exceptions.Exit(0) from None
+        return result
+
 
 def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
     """Write a section of examples, one in a line, never wrapped: they are for copying."""
@@ -213,6 +227,15 @@ def _termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _discard_output() -> None:
+    """Let what is still in the buffers go nowhere, also when the interpreter closes them."""
+    with suppress(OSError, ValueError):  # a stream of a test has no descriptor
+        descriptor = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
 
 def _escape_output() -> None:

@@ -15,6 +15,7 @@ from deniable.documents import fault
 from deniable.errors import DeniableError
 from deniable.files import describe
 from deniable.files.streams import read_fully
+from deniable.presentation import unguarded
 from deniable.question import Question
 
 __all__ = [
@@ -67,6 +68,9 @@ def read_labels(
             for batch in read_answers(source)
             for line, label in zip(batch.lines, batch.answers, strict=True)
         ]
+    if SUFFIXES.get(suffix_of(path), "csv" if column is not None else "") in {"csv", "tsv"}:
+        # As exported, so that the answers of one estimate can be the labels of the next question.
+        numbered = [(line, unguarded(label)) for line, label in numbered]
     plain = column is None and suffix_of(path) not in {*SUFFIXES, ".json"}
     seen: dict[str, int] = {}
     for line, label in numbered:

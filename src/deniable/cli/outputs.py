@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -113,10 +113,10 @@ def check_plot(path: Path | None) -> None:
         raise click.UsageError(f"a plot is written as .png, .svg or .pdf, not as {path.name!r}")
 
 
-def write_plot(figure: Figure, path: Path) -> None:
+def write_plot(figure: Figure, path: Path, metadata: Mapping[str, str] | None = None) -> None:
     """Write a matplotlib figure in the format that the file's name says."""
-    sink = BytesIO()
-    figure.savefig(sink, format=path.suffix.lower().removeprefix("."), dpi=150)
+    sink, kind = BytesIO(), path.suffix.lower().removeprefix(".")
+    figure.savefig(sink, format=kind, dpi=150, metadata=dict(metadata or {}))
     write_atomically(path, sink.getvalue())
 
 

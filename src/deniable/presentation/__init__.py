@@ -1,29 +1,32 @@
 """Estimates made presentable: pure functions to text, data, web pages and figures.
 
-Nothing here touches the disk; what is made is returned.
+``view`` decides what is shown; the other modules render views. Nothing here touches the disk; what
+is made is returned.
 """
 
-from deniable.presentation.data import (
-    arrow_table,
-    columns,
-    csv_text,
-    json_text,
-    pandas_frame,
-    polars_frame,
-)
+from deniable.presentation.data import columns, provenance_of, summary, unguarded
 from deniable.presentation.drawing import figure
-from deniable.presentation.page import html_page, html_table
+from deniable.presentation.exports import MOST_ROWS, Presentable
+from deniable.presentation.page import html_fragment, html_notebook, html_page
+from deniable.presentation.rows import Answer, Columns, Row, Scale, View, view
 from deniable.presentation.text import text_table
 
 __all__ = [
-    "arrow_table",
+    "MOST_ROWS",
+    "Answer",
+    "Columns",
+    "Presentable",
+    "Row",
+    "Scale",
+    "View",
     "columns",
-    "csv_text",
     "figure",
+    "html_fragment",
+    "html_notebook",
     "html_page",
-    "html_table",
-    "json_text",
-    "pandas_frame",
-    "polars_frame",
+    "provenance_of",
+    "summary",
     "text_table",
+    "unguarded",
+    "view",
 ]

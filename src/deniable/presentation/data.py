@@ -1,58 +1,61 @@
-"""Estimates as columns: CSV, JSON, pandas, Polars and Arrow, all with the same names."""
+"""Estimates and comparisons as columns: CSV, JSON, pandas, Polars, Arrow, all with the same names.
+
+Where a format has a place for what is said once, that goes there: JSON's outer object, the
+metadata of an Arrow or Parquet schema, the ``attrs`` of pandas. CSV has none that every reader
+skips (comment lines break pandas, R and spreadsheets alike), so where the rows come from is
+repeated in constant columns at the end; files that are put together stay told apart that way.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.extras import load
+from deniable.presentation.rows import Column, Columns
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
 
-    from deniable.estimates import Estimates
+    from deniable.estimates import Estimates, Provenance
 
-Column = Sequence[str] | npt.NDArray[np.generic]
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+EXPLANATIONS = {
+    "threshold": "the count that a significant answer exceeds: any of the answers that nobody gave "
+    "comes out above it with probability of at most alpha",
+    "least_significant": "the same as threshold, under the name that it had in version 0.1",
+    "null_std_error": "the standard error of the count of an answer that nobody gave",
+}
 
 
 def columns(estimates: Estimates, level: float, alpha: float) -> dict[str, Column]:
     """Return the columns of the exports by name."""
-    key = keys(estimates)
-    lower, upper = estimates.interval(level)
-    result: dict[str, Column] = {
-        "value" if estimates.labels is None else "label": key,
-        "count": estimates.counts,
-        "frequency": estimates.frequencies,
+    found = Columns.of(estimates, level, alpha)
+    prefix = "" if estimates.adjusted is None else "unbiased_"
+    before = {} if estimates.adjusted is None else {"unbiased_count": estimates.unbiased_counts}
+    return {
+        "value" if estimates.labels is None else "label": found.keys,
+        "count": found.counts,
+        "frequency": found.shares,
+        **before,
+        f"{prefix}std_error": found.std_errors,
+        f"{prefix}lower": found.lower,
+        f"{prefix}upper": found.upper,
+        "significant": found.significant,
     }
-    prefix = ""
-    if estimates.adjusted is not None:
-        prefix = "unbiased_"
-        result["unbiased_count"] = estimates.unbiased_counts
-    result[f"{prefix}std_error"] = estimates.std_errors
-    result[f"{prefix}lower"] = lower
-    result[f"{prefix}upper"] = upper
-    result["significant"] = estimates.significant(alpha)
-    return result
-
-
-def keys(estimates: Estimates) -> Column:
-    """Return what the rows are about: labels, or values where there are none."""
-    if estimates.labels is not None:
-        return estimates.labels
-    return np.arange(len(estimates)) if estimates.values is None else estimates.values
 
 
 def summary(estimates: Estimates, level: float, alpha: float) -> dict[str, object]:
     """Return what is said once about all rows."""
     return {
+        "provenance": provenance_of(estimates.provenance, estimates.n),
         "n": estimates.n,
         "answers": estimates.total,
         "level": level,
@@ -62,62 +65,117 @@ def summary(estimates: Estimates, level: float, alpha: float) -> dict[str, objec
         "threshold": estimates.threshold(alpha),
         "least_significant": estimates.least_significant(alpha),
         "null_std_error": estimates.null_std_error,
+        "explanations": EXPLANATIONS,
     }
 
 
-def _lists(estimates: Estimates, level: float, alpha: float) -> dict[str, list[object]]:
-    """Return the columns as lists of plain Python objects, whose text is exact."""
+def provenance_of(provenance: Provenance | None, n: int) -> dict[str, object] | None:
+    """Return where estimates come from, by the names that all exports use."""
+    if provenance is None:
+        return None
     return {
-        name: column.tolist() if isinstance(column, np.ndarray) else list(column)
-        for name, column in columns(estimates, level, alpha).items()
+        "question": provenance.question,
+        "digest": provenance.digest,
+        "protocol": provenance.protocol,
+        "epsilon": provenance.epsilon,
+        "n": n,
+        "version": provenance.version,
     }
 
 
-def csv_text(estimates: Estimates, level: float, alpha: float) -> str:
-    """Return the columns as CSV: a header, quotes only where needed, Unix line ends."""
-    listed = _lists(estimates, level, alpha)
-    listed["significant"] = ["true" if flag else "false" for flag in listed["significant"]]
-    return "".join(map(_csv_line, [listed, *zip(*listed.values(), strict=True)]))
+def csv_text(
+    table: Mapping[str, Column], constants: Mapping[str, object] | None, delimiter: str = ","
+) -> str:
+    """Return columns as CSV: a header, quotes only where needed, Unix line ends.
 
-
-def _csv_line(fields: Iterable[object]) -> str:
-    out = io.StringIO()
+    The constants stand in columns of their own after the others. Text that a spreadsheet would
+    take for a formula is written behind an apostrophe; ``unguarded`` takes it away again.
+    """
+    listed = {name: _plain(column) for name, column in table.items()}
+    size = len(next(iter(listed.values())))
+    for name, value in (constants or {}).items():
+        listed[name] = ["" if value is None else value] * size
+    cells = {name: _cells(column) for name, column in listed.items()}
+    lines = _Lines()
     # Only this line end makes every version of Python quote both \r and \n.
-    csv.writer(out, lineterminator="\r\n").writerow(fields)
-    return out.getvalue().removesuffix("\r\n") + "\n"
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+    writer.writerow(cells)
+    writer.writerows(zip(*cells.values(), strict=True))
+    return "".join(lines)
 
 
-def json_text(estimates: Estimates, level: float, alpha: float) -> str:
-    """Return one JSON object: what is said once, then one object for each row."""
-    listed = _lists(estimates, level, alpha)
+def guarded(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula: behind an apostrophe, if it must be.
+
+    Such text begins, after any apostrophes, with one of = + - @, a tab or a carriage return.
+
+    >>> guarded("=1+1"), guarded("kiwi"), guarded("'tis"), guarded("'=1")
+    ("'=1+1", 'kiwi', "'tis", "''=1")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(text: str) -> str:
+    """Return text as it was before it was ``guarded``.
+
+    >>> all(unguarded(guarded(x)) == x for x in ("=1+1", "kiwi", "'tis", "'=1", "", "-"))
+    True
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def json_text(
+    table: Mapping[str, Column], said: Mapping[str, object], name: str = "estimates"
+) -> str:
+    """Return one JSON object: what is said once, then one object for each row under ``name``."""
+    listed = {key: _plain(column) for key, column in table.items()}
     rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
-    head = json.dumps(summary(estimates, level, alpha), indent=2, ensure_ascii=False)[:-2]
+    head = json.dumps(said, indent=2, ensure_ascii=False)[:-2]
     lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in rows)
-    return f'{head},\n  "estimates": [\n{lines}\n  ]\n}}\n'
+    return f'{head},\n  "{name}": [\n{lines}\n  ]\n}}\n'
 
 
-def pandas_frame(estimates: Estimates, level: float, alpha: float) -> pandas.DataFrame:
+def pandas_frame(table: Mapping[str, Column], said: Mapping[str, object]) -> pandas.DataFrame:
     """Return a pandas data frame, with what is said once in its ``attrs``."""
-    frame = load("pandas", "frames").DataFrame(_owned(estimates, level, alpha))
-    frame.attrs.update(summary(estimates, level, alpha))
+    frame = load("pandas", "frames").DataFrame(_owned(table))
+    frame.attrs.update(said)
     return frame
 
 
-def polars_frame(estimates: Estimates, level: float, alpha: float) -> polars.DataFrame:
+def polars_frame(table: Mapping[str, Column]) -> polars.DataFrame:
     """Return a Polars data frame."""
-    return load("polars", "frames").DataFrame(_owned(estimates, level, alpha))  # type: ignore[no-any-return]  # loaded by name
+    return load("polars", "frames").DataFrame(_owned(table))  # type: ignore[no-any-return]  # loaded by name
 
 
-def arrow_table(estimates: Estimates, level: float, alpha: float) -> pyarrow.Table:
+def arrow_table(table: Mapping[str, Column], said: Mapping[str, object]) -> pyarrow.Table:
     """Return an Arrow table, with what is said once in the metadata of its schema."""
-    said = summary(estimates, level, alpha)
     metadata = {f"deniable.{name}": json.dumps(value) for name, value in said.items()}
-    return load("pyarrow", "arrow").table(_owned(estimates, level, alpha), metadata=metadata)
+    return load("pyarrow", "arrow").table(_owned(table), metadata=metadata)
 
 
-def _owned(estimates: Estimates, level: float, alpha: float) -> dict[str, Any]:
+def _plain(column: Column) -> list[object]:
+    """Return a column as a list of plain Python objects, whose text is exact."""
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _cells(column: list[object]) -> list[object]:
+    """Return a column as CSV has it; what is no text and no truth value stays as it is."""
+    if not column or not isinstance(column[0], str | bool):
+        return column
+    return [guarded(value) if isinstance(value, str) else str(value).lower() for value in column]
+
+
+class _Lines(list[str]):
+    """A file of lines, each with a Unix line end whatever it was written with."""
+
+    def write(self, line: str) -> None:
+        """Take one line."""
+        self.append(line.removesuffix("\r\n") + "\n")
+
+
+def _owned(table: Mapping[str, Column]) -> dict[str, Any]:
     """Return columns that a data frame may write to."""
     return {
         name: column.copy() if isinstance(column, np.ndarray) else list(column)
-        for name, column in columns(estimates, level, alpha).items()
+        for name, column in table.items()
     }

@@ -1,98 +1,95 @@
-"""Estimates as a matplotlib figure: bars for few answers, a curve over ranks for many.
+"""A view as a matplotlib figure: bars for few rows, a curve over ranks for many.
 
 Figures are made as objects, without pyplot: no display, no global state.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter
 from deniable.extras import load
-from deniable.presentation.data import keys
-from deniable.presentation.text import headline, one_line, percent
+from deniable.presentation.fonts import choose_fonts
+from deniable.presentation.labels import fit_labels, one_line, printable
+from deniable.presentation.rows import Row, View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from deniable.estimates import Estimates
-
 MOST_BARS = 60
-_LABEL_WIDTH = 32
-_FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "Microsoft YaHei")
+_LABEL_WIDTH, _TITLE_WIDTH = 40, 90
 _BLUE, _ORANGE, _GREY = "#2f6db3", "#cc6600", "#9db4cf"
 
 
-def figure(
-    estimates: Estimates,
-    top: int | None,
-    *,
-    truth: npt.ArrayLike | None,
-    level: float,
-    alpha: float,
-) -> Figure:
-    """Draw the largest counts with their intervals and the threshold of significance."""
-    true = None if truth is None else np.asarray(truth, dtype=np.float64)
-    if true is not None and true.shape != estimates.counts.shape:
-        raise InvalidParameter(
-            f"expected {len(estimates)} true counts, one for each answer, got {true.shape}; "
-            "count the answers with numpy.bincount(values, minlength=domain_size)",
-            value=true.shape,
-        )
-    order = np.argsort(-estimates.counts, kind="stable")[:top]
-    shown = estimates.take(order)
+def figure(view: View) -> Figure:
+    """Draw the rows with their intervals and the threshold of significance."""
     figures = load("matplotlib.figure", "plot")
-    height = 2.3 + 0.26 * len(shown) if len(shown) <= MOST_BARS else 5.4
-    result: Figure = figures.Figure(figsize=(8.0, max(height, 3.0)), layout="constrained")
+    few = len(view.rows) <= MOST_BARS
+    height = 2.6 + 0.26 * len(view.rows) if few else 5.6
+    result: Figure = figures.Figure(figsize=(8.0, max(height, 3.2)), layout="constrained")
     axes = result.add_subplot()
-    draw = _draw_bars if len(shown) <= MOST_BARS else _draw_ranks
-    draw(axes, shown, None if true is None else true[order], level, alpha)
-    axes.set_title(headline(shown), fontsize="medium")
+    (_draw_bars if few else _draw_ranks)(axes, view)
+    said = [view.heading] if view.source is None else [view.heading, view.source]
+    lines, fonts = choose_fonts([printable(line) for line in said])
+    title = "\n".join(one_line(line, _TITLE_WIDTH) for line in lines)
+    result.suptitle(title, fontsize="medium", parse_math=False, fontfamily=fonts)
     axes.spines[["top", "right"]].set_visible(False)
-    if len(shown) or true is not None:
+    if view.rows:
         result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     return result
 
 
-def _draw_bars(
-    axes: Axes, shown: Estimates, true: npt.NDArray[np.float64] | None, level: float, alpha: float
-) -> None:
-    rows = np.arange(len(shown))
-    lower, upper = shown.interval(level)
-    middle = (lower + upper) / 2
-    name = "unbiased count" if shown.adjusted is None else f"count adjusted by {shown.adjusted}"
-    significant = shown.significant(alpha)
+def metadata(view: View, kind: str) -> dict[str, str]:
+    """Return where a figure comes from, in full, by the names that files of a kind have for it."""
+    about = json.dumps(view.provenance, ensure_ascii=False)
+    place = {"png": "deniable.provenance", "pdf": "Subject"}.get(kind, "Description")
+    creator = "Software" if kind == "png" else "Creator"
+    return {"Title": view.heading, place: about, creator: "deniable"}
+
+
+def _draw_bars(axes: Axes, view: View) -> None:
+    places = np.arange(len(view.rows))
+    lower, upper, value = (_numbers(view.rows, name) for name in ("lower", "upper", "value"))
+    significant = np.array([row.significant for row in view.rows], dtype=bool)
     for some, colour, what in ((significant, _BLUE, ""), (~significant, _GREY, "not ")):
         if some.any():
-            label = f"{name}, {what}significant"
-            axes.barh(rows[some], shown.counts[some], color=colour, label=label)
+            label = f"{view.words.value}, {what}significant"
+            axes.barh(places[some], value[some], color=colour, label=label)
     axes.errorbar(
-        middle,
-        rows,
+        (lower + upper) / 2,
+        places,
         xerr=(upper - lower) / 2,
         fmt="none",
         ecolor="#222222",
         elinewidth=1,
         capsize=2.5,
-        label=_interval_name(shown, level),
+        label=view.words.interval,
     )
-    if true is not None:
-        axes.plot(true, rows, "D", ms=5, mfc="none", mec=_ORANGE, label="true count")
-    axes.axvline(
-        shown.least_significant(alpha), color=_ORANGE, ls="--", lw=1, label=_threshold_name(alpha)
-    )
+    if view.marked:
+        true = _numbers(view.rows, "mark")
+        axes.plot(true, places, "D", ms=5, mfc="none", mec=_ORANGE, label=view.words.mark)
+    if view.scale.limit is not None:
+        axes.axvline(view.scale.limit, color=_ORANGE, ls="--", lw=1, label=view.words.limit)
     axes.axvline(0, color="#666666", lw=0.8)
-    names, fonts = _drawable([str(key) for key in keys(shown)])
-    axes.set_yticks(rows, names, parse_math=False, fontfamily=fonts)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    names, fonts = choose_fonts([printable(row.label) for row in view.rows])
+    shown = fit_labels(names, _LABEL_WIDTH)
+    axes.set_yticks(places, shown, parse_math=False, fontfamily=fonts)
+    axes.set_ylim(len(view.rows) - 0.4, -0.6)
     axes.set_ylabel("answer")
-    axes.set_xlabel(f"people who gave the answer (of {shown.n:,})")
-    axes.xaxis.set_major_formatter(_thousands)
-    percents = 100 / shown.n
+    axes.set_xlabel(view.words.axis)
+    axes.xaxis.set_major_formatter(_signed if view.signed else _thousands)
+    if not view.signed:
+        _add_shares(axes, view.n)
+
+
+def _add_shares(axes: Axes, n: int) -> None:
+    """Show the counts as shares too, on an axis at the top."""
+    percents = 100 / n
     share = axes.secondary_xaxis(
         "top", functions=(lambda x: np.multiply(x, percents), lambda x: np.divide(x, percents))
     )
@@ -100,68 +97,47 @@ def _draw_bars(
     share.tick_params(labelsize="small")
 
 
-def _draw_ranks(
-    axes: Axes, shown: Estimates, true: npt.NDArray[np.float64] | None, level: float, alpha: float
-) -> None:
-    ranks = np.arange(1, len(shown) + 1)
-    lower, upper = shown.interval(level)
-    name = "unbiased count" if shown.adjusted is None else f"count adjusted by {shown.adjusted}"
+def _draw_ranks(axes: Axes, view: View) -> None:
+    """Draw counts over their rank, and changes from the largest rise to the largest fall."""
+    rows = sorted(view.rows, key=lambda row: -row.value) if view.signed else view.rows
+    ranks = np.arange(1, len(rows) + 1)
+    lower, upper, value = (_numbers(rows, name) for name in ("lower", "upper", "value"))
     axes.fill_between(
-        ranks,
-        lower,
-        upper,
-        color=_GREY,
-        alpha=0.5,
-        lw=0,
-        rasterized=True,
-        label=_interval_name(shown, level),
-    )
-    if true is not None:
-        axes.plot(
-            ranks, true, ".", ms=2, color=_ORANGE, alpha=0.6, rasterized=True, label="true count"
-        )
-    axes.plot(ranks, shown.counts, color=_BLUE, lw=1.5, label=name)
-    threshold = shown.least_significant(alpha)
-    stand_out = int(np.count_nonzero(shown.significant(alpha)))
-    name = f"{_threshold_name(alpha)}: {stand_out:,} significant"
-    axes.axhline(threshold, color=_ORANGE, ls="--", lw=1, label=name)
-    axes.set_xscale("log")
-    # Linear up to the threshold, so that negative counts stay visible, and logarithmic beyond.
-    axes.set_yscale("symlog", linthresh=max(threshold, 1.0))
-    axes.set_ylim(1.1 * min(lower.min(), 0.0), 1.5 * max(upper.max(), threshold))
-    axes.set_xlabel("rank of the answer")
-    axes.set_ylabel(f"people who gave the answer (of {shown.n:,})")
-    axes.yaxis.set_major_formatter(_thousands)
+        ranks, lower, upper, color=_GREY, alpha=0.5, lw=0, rasterized=True,
+        label=view.words.interval,
+    )  # fmt: skip
+    if view.marked:
+        axes.plot(ranks, _numbers(rows, "mark"), ".", ms=2, color=_ORANGE, alpha=0.6,
+                  rasterized=True, label=view.words.mark)  # fmt: skip
+    axes.plot(ranks, value, color=_BLUE, lw=1.5, label=view.words.value)
+    found = np.array([row.significant for row in rows], dtype=bool)
+    limit = view.scale.limit
+    if limit is None:
+        axes.plot(ranks[found], value[found], "o", ms=3, color=_ORANGE,
+                  label=f"{np.count_nonzero(found):,} significant")  # fmt: skip
+        axes.axhline(0, color="#666666", lw=0.8)
+        axes.set_xlabel("answers, from the largest rise to the largest fall")
+    else:
+        name = f"{view.words.limit}: {np.count_nonzero(found):,} significant"
+        axes.axhline(limit, color=_ORANGE, ls="--", lw=1, label=name)
+        # Linear up to the threshold, so that negative counts stay visible, and logarithmic beyond.
+        axes.set_yscale("symlog", linthresh=max(limit, 1.0))
+        axes.set_ylim(1.1 * min(lower.min(), 0.0), 1.5 * max(upper.max(), limit))
+        axes.set_xlabel("rank of the answer")
+        axes.set_xscale("log")
+    axes.set_ylabel(view.words.axis)
+    axes.yaxis.set_major_formatter(_signed if view.signed else _thousands)
     axes.xaxis.set_major_formatter(_thousands)
 
 
-def _interval_name(shown: Estimates, level: float) -> str:
-    return f"{percent(level)} interval" + (
-        "" if shown.adjusted is None else " of the unbiased count"
-    )
-
-
-def _threshold_name(alpha: float) -> str:
-    return f"threshold of significance (alpha = {alpha:g})"
+def _numbers(rows: Sequence[Row], name: str) -> npt.NDArray[np.float64]:
+    """Return one number of each row; one that is missing is not a number."""
+    return np.array([getattr(row, name) for row in rows], dtype=np.float64)
 
 
 def _thousands(value: float, _: float) -> str:
     return f"{value:,.0f}"
 
 
-def _drawable(labels: list[str]) -> tuple[list[str], list[str]]:
-    """Return the labels, and the fonts for them; what no installed font has is spelled in ASCII."""
-    manager = load("matplotlib.font_manager", "plot")
-    installed = {font.name: font.fname for font in manager.fontManager.ttflist}
-    fonts = [name for name in _FONTS if name in installed]
-    known: set[int] = set()
-    for name in fonts:
-        known.update(manager.get_font(installed[name]).get_charmap())
-    spelled = [
-        "".join(
-            c if ord(c) in known or not c.isprintable() else c.encode("unicode_escape").decode()
-            for c in label[: _LABEL_WIDTH + 1]
-        )
-        for label in labels
-    ]
-    return [one_line(label, _LABEL_WIDTH) for label in spelled], fonts
+def _signed(value: float, _: float) -> str:
+    return f"{100 * value:+.4g}" if value else "0"

@@ -1,95 +1,111 @@
-"""Estimates as HTML: one table with inline SVG bars, for notebooks and as a page of its own."""
+"""A view as HTML: a table whose last column draws it, as a fragment, in a notebook, as a page.
+
+The fragment has no style of its own and needs none that is inline, so that it stands on pages with
+a strict content security policy; ``STYLE`` is the sheet that goes with it.
+"""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
-from deniable.presentation.data import keys
-from deniable.presentation.text import headline, notes, one_line, percent
+from deniable.presentation.bars import bar_svg
+from deniable.presentation.labels import printable
+from deniable.presentation.rows import Row, Scale, View
 
-if TYPE_CHECKING:
-    from deniable.estimates import Estimates
-
-_WIDTH, _HEIGHT = 240, 16
-_LABEL_WIDTH = 60
-
-_STYLE = """
+STYLE = """
 .deniable { font: 14px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums;
-  overflow-x: auto; }
+  overflow-x: auto; --yes: #2f6db3; --no: #9db4cf; --limit: #c60; --quiet: #595959; }
 .deniable table { border-collapse: collapse; }
-.deniable caption, .deniable p { text-align: left; color: #666; margin: .4em 0; }
+.deniable caption { text-align: left; margin: .4em 0; font-weight: 600; }
+.deniable p { color: var(--quiet); margin: .4em 0; max-width: 60em; }
+.deniable p.source { overflow-wrap: anywhere; }
 .deniable th, .deniable td { padding: .15em .8em; text-align: right; border: 0;
   white-space: nowrap; }
-.deniable th { border-bottom: 1px solid #999; font-weight: 600; }
-.deniable th:first-child, .deniable td:first-child { text-align: left; white-space: pre-wrap;
-  min-width: 8em; max-width: 17em; overflow-wrap: anywhere; }
+.deniable thead th, .deniable thead td { border-bottom: 1px solid #999;
+  font-weight: 600; vertical-align: bottom; }
+.deniable tbody th { font-weight: 400; }
+.deniable th:first-child { text-align: left; white-space: pre-wrap; min-width: 8em;
+  max-width: 30em; overflow-wrap: anywhere; padding-left: 0; }
+.deniable .verdict, .deniable .picture { text-align: left; }
+.deniable .no { color: var(--quiet); }
 .deniable svg { display: block; }
+.deniable rect.yes { fill: var(--yes); }
+.deniable rect.no { fill: var(--no); }
+.deniable path { fill: none; stroke: currentColor; }
+.deniable path.zero { stroke: #999; }
+.deniable path.limit { stroke: var(--limit); stroke-dasharray: 3 2; }
+.deniable path.truth { stroke: var(--limit); stroke-width: 2; }
+@media (prefers-color-scheme: dark) {
+  .deniable-page .deniable { --yes: #6aa5e8; --no: #47607d; --limit: #f0a050; --quiet: #b0b0b0; } }
+@media (forced-colors: active) { .deniable rect.yes { fill: CanvasText; }
+  .deniable rect.no { fill: GrayText; } }
+"""
+
+_PAGE_STYLE = """
+body { margin: 2em; background: #fff; color: #111; }
+h1 { font: 600 20px/1.3 system-ui, sans-serif; overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) { body { background: #161616; color: #eee; } }
 """
 
 
-def html_table(estimates: Estimates, level: float = 0.95, alpha: float = 0.05) -> str:
-    """Return the rows as an HTML fragment with its own style; labels are escaped."""
-    lower, upper = estimates.interval(level)
-    left = min(0.0, lower.min(initial=0.0))
-    right = max(
-        upper.max(initial=0.0),
-        estimates.counts.max(initial=0.0),
-        estimates.least_significant(alpha),
-    )
-    scale = _WIDTH / max(right - left, 1e-300)
-    threshold = (estimates.least_significant(alpha) - left) * scale
-    rows = []
-    for key, count, low, high, stands_out in zip(
-        keys(estimates), estimates.counts, lower, upper, estimates.significant(alpha), strict=True
-    ):
-        ends = [(x - left) * scale for x in (0.0, count, low, high)]
-        rows.append(
-            f"<tr><td>{escape(one_line(str(key), _LABEL_WIDTH))}</td><td>{count:z,.0f}</td>"
-            f"<td>{100 * count / estimates.n:z.2f} %</td><td>{low:z,.0f} to {high:z,.0f}</td>"
-            f"<td>{'*' if stands_out else ''}</td>"
-            f"<td>{_bar(ends, threshold, faded=not stands_out)}</td></tr>"
-        )
-    of = " of the unbiased count" if estimates.adjusted is not None else ""
-    head = "".join(
-        f"<th>{name}</th>"
-        for name in ("answer", "count", "share", f"{percent(level)} interval{of}", "*", "")
-    )
-    said = "".join(f"<p>{escape(line)}</p>" for line in _said(estimates, level, alpha))
+def html_fragment(view: View, caption: str | None = None) -> str:
+    """Return the table and what is said about it, without any style; labels are escaped.
+
+    The caption names the question, unless another is given.
+    """
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("answer", *view.headings))
+    rows = "".join(_row(row, view.scale) for row in view.rows)
+    source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
+    said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, _meaning(view)))
     return (
-        f'<div class="deniable"><style>{_STYLE}</style><table>'
-        f"<caption>{escape(headline(estimates))}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table>{said}</div>"
+        f'<div class="deniable"><table><caption>{_text(caption or view.heading)}</caption>'
+        f'<thead><tr>{heads}<th scope="col" class="verdict">significance</th>'
+        f'<td aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
+        f"{said}{source}</div>"
     )
 
 
-def html_page(estimates: Estimates, title: str, level: float, alpha: float) -> str:
+def html_notebook(view: View) -> str:
+    """Return the fragment with its style, for a page that has none."""
+    return f"<style>{STYLE}</style>{html_fragment(view)}"
+
+
+def html_page(view: View, title: str) -> str:
     """Return a page that needs nothing but itself."""
-    name = escape(title)
+    name, table = _text(title), html_fragment(view, view.headline)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{name}</title><style>body {{ margin: 2em; background: #fff; color: #111; }} "
-        "h1 { font: 600 20px system-ui, sans-serif; }</style></head>\n"
-        f"<body><h1>{name}</h1>\n{html_table(estimates, level, alpha)}\n</body></html>\n"
+        '<meta name="color-scheme" content="light dark">'
+        f"{_metas(view)}<title>{name}</title><style>{_PAGE_STYLE}{STYLE}</style></head>\n"
+        f'<body class="deniable-page"><h1>{name}</h1>\n{table}\n</body></html>\n'
     )
 
 
-def _said(estimates: Estimates, level: float, alpha: float) -> list[str]:
-    bars = f"bars: counts; lines: {percent(level)} intervals; dashes: the threshold of significance"
-    return [*notes(estimates, level, alpha), bars]
-
-
-def _bar(ends: list[float], threshold: float, *, faded: bool) -> str:
-    zero, count, low, high = ends
-    colour = "#9db4cf" if faded else "#2f6db3"
-    middle = _HEIGHT / 2
+def _row(row: Row, scale: Scale) -> str:
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in row.cells)
+    kind = "yes" if row.significant else "no"
     return (
-        f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-hidden="true">'
-        f'<rect x="{min(zero, count):.1f}" y="3" width="{abs(count - zero):.1f}" '
-        f'height="{_HEIGHT - 6}" fill="{colour}"/>'
-        f'<path d="M{low:.1f} {middle}H{high:.1f}M{low:.1f} 5v6M{high:.1f} 5v6" '
-        'stroke="currentColor"/>'
-        f'<path d="M{zero:.1f} 0v{_HEIGHT}" stroke="#999"/>'
-        f'<path d="M{threshold:.1f} 0v{_HEIGHT}" stroke="#c60" stroke-dasharray="3 2"/></svg>'
+        f'<tr><th scope="row">{_text(row.label)}</th>{cells}'
+        f'<td class="verdict {kind}">{row.verdict}</td>'
+        f'<td class="picture" aria-hidden="true">{bar_svg(row, scale)}</td></tr>'
     )
+
+
+def _metas(view: View) -> str:
+    """Return where the numbers come from for programs, in full."""
+    return "".join(
+        f'<meta name="deniable.{name}" content="{escape(str(value))}">'
+        for name, value in (view.provenance or {}).items()
+        if value is not None
+    )
+
+
+def _meaning(view: View) -> str:
+    """Say what the parts of the pictures are."""
+    limit = "" if view.scale.limit is None else f"; dashes: {view.words.limit}"
+    return f"bars: {view.words.value}; lines: {view.words.interval}{limit}"
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))

@@ -1,109 +1,146 @@
-"""Estimates as text: a table with bars, and labels made safe for one line."""
+"""A view as text: the one layout that Python prints and the terminal colours."""
 
 from __future__ import annotations
 
-import unicodedata
-from decimal import Decimal
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from deniable.presentation.data import keys
+from deniable.presentation.labels import columns_of, fit_labels, printable
+from deniable.presentation.rows import Row, Scale, View
 
-if TYPE_CHECKING:
-    from deniable.estimates import Estimates
+_WIDEST_BAR, _NARROWEST_BAR = 30, 6
+_WIDEST_LABEL, _NARROWEST_LABEL_BESIDE_A_BAR, _NARROWEST_LABEL = 120, 16, 8
+_USUAL_WIDTH = 80
+YES, NO = "✓", "·"
+SOLID, SHADE, ZERO, TICK = "█", "▒", "┊", "│"
 
-_BAR_WIDTH = 20
-_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+class Span(NamedTuple):
+    """A piece of text and its part in the table, which a terminal may colour."""
+
+    text: str
+    part: str = ""
 
 
-def text_table(estimates: Estimates, level: float, alpha: float) -> str:
-    """Return a table of all rows, in the order they have here."""
-    lower, upper = estimates.interval(level)
-    longest = max(estimates.counts.max(initial=0.0), 1e-300)
-    rows = [("answer", "count", "share", f"{percent(level)} interval", "")]
-    for key, count, low, high, stands_out in zip(
-        keys(estimates), estimates.counts, lower, upper, estimates.significant(alpha), strict=True
-    ):
-        rows.append(
-            (
-                one_line(str(key)),
-                f"{count:z,.0f}",
-                f"{100 * count / estimates.n:z.2f} %",
-                f"{low:z,.0f} to {high:z,.0f}",
-                f"{'*' if stands_out else ' '} {_bar(count / longest)}".rstrip(),
-            )
+Line = tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The width of each column, and the labels cut to theirs; a bar of width 0 is left out."""
+
+    labels: list[str]
+    widths: tuple[int, ...]
+    bar: int
+
+    @staticmethod
+    def of(view: View, width: int | None, encoding: str) -> Layout:
+        """Divide a width: the bars shrink first, then labels lose their middle, numbers nothing.
+
+        Without a width no label is cut, and only the bars are made to fit, into the usual one.
+        """
+        names = [_writable(printable(row.label), encoding) for row in view.rows]
+        heads = ("#", *view.headings)
+        cells = [(str(i), *row.cells) for i, row in enumerate(view.rows, start=1)]
+        numbers = tuple(
+            max(columns_of(cell) for cell in column) for column in zip(heads, *cells, strict=True)
         )
-    widths = [max(columns_of(row[column]) for row in rows) for column in range(4)]
-    lines = []
-    for name, *numbers, bar in rows:
-        padded = [cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True)]
-        space = " " * (widths[0] - columns_of(name))
-        lines.append("  ".join([name + space, *padded, bar]).rstrip())
-    return "\n".join([headline(estimates), *lines, *notes(estimates, level, alpha)])
+        # Two columns after the rank, the label and each number, and one for the mark.
+        room = (width or _USUAL_WIDTH) - sum(numbers) - 2 * (len(numbers) + 1) - 1
+        label, least = _widest(names), _NARROWEST_BAR * (2 if view.signed else 1)
+        bar = room - 2 - label
+        if width is None:
+            # One endless label pushes its own numbers aside, and not those of all others.
+            label, bar = min(label, _WIDEST_LABEL), max(bar, least)
+        elif bar < least:
+            label, bar = room - 2 - least, least
+            if label < _NARROWEST_LABEL_BESIDE_A_BAR:
+                label, bar = max(room, _NARROWEST_LABEL), 0
+            names = fit_labels(names, label)
+            label = _widest(names)
+        return Layout(names, (label, *numbers), min(bar, _WIDEST_BAR))
 
 
-def headline(estimates: Estimates) -> str:
-    """Return what the rows are, in one line."""
-    shown = f"{len(estimates):,} of " if len(estimates) != estimates.total else ""
-    reports = f"{estimates.n:,} report{'' if estimates.n == 1 else 's'}"
-    return f"{shown}{estimates.total:,} answers, estimated from {reports}"
+def _widest(names: Sequence[str]) -> int:
+    return max(columns_of(name) for name in [*names, "answer"])
 
 
-def notes(estimates: Estimates, level: float, alpha: float) -> list[str]:
-    """Return what a reader has to know about intervals and stars, in one line each."""
-    own = "" if estimates.variance_slope is not None else " and as far by its own error"
-    said = [
-        f"* significant: above {estimates.least_significant(alpha):,.0f}{own} "
-        f"(alpha = {alpha:g}, {estimates.total:,} answers)"
-    ]
-    if estimates.adjusted is not None:
-        said.append(
-            f"counts adjusted by {estimates.adjusted}; the {percent(level)} intervals and the "
-            "stars are those of the unbiased counts"
-        )
-    return said
+def text_table(view: View, width: int | None = None) -> str:
+    """Return the view as text: the headline, where it comes from, the rows and the legend."""
+    said = [] if view.source is None else [printable(view.source)]
+    lines = ["".join(span.text for span in line).rstrip() for line in table_lines(view, width)]
+    return "\n".join([printable(view.heading), *said, *lines])
 
 
-def percent(share: float) -> str:
-    """Return a share in percent, with the digits it was given; only all is 100 %.
-
-    >>> percent(0.95), percent(0.999), percent(0.999999999999999)
-    ('95 %', '99.9 %', '99.9999999999999 %')
-    """
-    shown = f"{100 * share:.10g}"
-    if shown == "100":
-        shown = f"{(100 * Decimal(repr(float(share)))).normalize():f}"
-    return f"{shown} %"
-
-
-def one_line(label: str, width: int = 40) -> str:
-    r"""Return a label as it can be printed in ``width`` columns: no control characters, cut short.
-
-    >>> print(one_line("two\nlines"), one_line("x" * 50, width=5))
-    two\nlines xxxx…
-    """
-    shown = [
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in label[: 4 * width] or '""'
-    ]
-    if len(label) <= 4 * width and columns_of("".join(shown)) <= width:
-        return "".join(shown)
-    kept, used = "", 0
-    for piece in shown:
-        used += columns_of(piece)
-        if used >= width:
-            break
-        kept += piece
-    return kept + "…"
+def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -> list[Line]:
+    """Return the headings, the rows and the legend as lines of spans."""
+    layout = Layout.of(view, width, encoding)
+    heads = _line("#", "answer", view.headings, layout, "head")
+    scale = view.scale if view.signed else Scale(0.0, view.scale.right)
+    lines = [heads]
+    for place, (row, label) in enumerate(zip(view.rows, layout.labels, strict=True), start=1):
+        mark = Span(YES, "yes") if row.significant else Span(NO, "no")
+        line = _line(str(place), label, row.cells, layout, "")
+        bar = (Span("  "), *bar_spans(row, scale, layout.bar)) if layout.bar else ()
+        lines.append((*line, Span("  "), mark, *bar))
+    return [*lines, *_legend(view, layout.bar > 0)]
 
 
-def columns_of(text: str) -> int:
-    """Return how many columns a terminal takes for printable text."""
-    return sum(
-        0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
+def bar_spans(row: Row, scale: Scale, width: int) -> Line:
+    """Return a bar: solid as far as the interval is beyond zero, and shaded over the interval."""
+    zero, low, high = (round(scale.place(x) * width) for x in (0.0, row.lower, row.upper))
+    parts = [" "] * width
+    near, far = (low, high) if row.lower > 0 else (high, low)
+    if row.lower > 0 or row.upper < 0:
+        parts[min(zero, near) : max(zero, near)] = [SOLID] * abs(near - zero)
+        parts[min(near, far) : max(near, far)] = [SHADE] * abs(far - near)
+    else:
+        parts[low:high] = [SHADE] * (high - low)
+    if scale.left < 0 and parts[min(zero, width - 1)] == " ":
+        parts[min(zero, width - 1)] = ZERO
+    if row.mark is not None:
+        parts[min(int(scale.place(row.mark) * width), width - 1)] = TICK
+    names = {SOLID: "solid", SHADE: "shade", TICK: "tick", ZERO: "zero"}
+    return tuple(Span(part, names.get(part, "")) for part in _runs("".join(parts).rstrip()))
+
+
+def _line(
+    place: str, label: str, cells: Sequence[str], layout: Layout, part: str
+) -> tuple[Span, ...]:
+    names, rank, *numbers = layout.widths
+    padded = [cell.rjust(width) for cell, width in zip(cells, numbers, strict=True)]
+    return (
+        Span(place.rjust(rank), part or "dim"),
+        Span(f"  {label}{' ' * (names - columns_of(label))}", part),
+        *(Span(f"  {cell}", part) for cell in padded[:-1]),
+        Span(f"  {padded[-1]}", part or "dim"),
     )
 
 
-def _bar(share: float) -> str:
-    eighths = max(round(share * _BAR_WIDTH * 8), 0)
-    return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
+def _legend(view: View, bars: bool) -> list[Line]:
+    """Return what marks and bars mean, and the notes."""
+    first, *others = view.notes
+    lines: list[Line] = [(Span(YES, "yes"), Span(f" {first}"))]
+    if bars and view.rows:
+        lines.insert(0, (Span(SOLID, "solid"), Span(" at least  "), Span(SHADE, "shade"),
+                         Span(f" {view.words.interval}"),
+                         *((Span(f"  {TICK}", "tick"), Span(f" {view.words.mark}"))
+                           if view.marked else ())))  # fmt: skip
+    return [*lines, *((Span(note),) for note in others)]
+
+
+def _runs(text: str) -> list[str]:
+    """Split text into runs of one character."""
+    runs: list[str] = []
+    for character in text:
+        if runs and runs[-1][0] == character:
+            runs[-1] += character
+        else:
+            runs.append(character)
+    return runs
+
+
+def _writable(label: str, encoding: str) -> str:
+    """Return a label with what an encoding lacks written as escapes."""
+    return label.encode(encoding, "backslashreplace").decode(encoding)

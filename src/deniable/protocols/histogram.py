@@ -38,6 +38,7 @@ from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
+from deniable.law import LaplaceLaw
 from deniable.mechanism import Reports
 from deniable.protocol import Counted
 from deniable.protocols.unary import _Unary
@@ -231,7 +232,11 @@ class SHE(Closed, Counted):
         counts = of_form(tally.statistic, Counts).values / UNIT
         error = math.sqrt(tally.n * self._report_variance)
         errors = np.full(len(counts), error)
-        return Estimates(counts, errors, tally.n, error, variance_slope=0.0)
+        return Estimates(counts, errors, tally.n, error, law=self.law(tally.n))
+
+    def law(self, n: int) -> LaplaceLaw:
+        """Return the law of the summed noise, the same for every count."""
+        return LaplaceLaw(n, self.epsilon)
 
     @classmethod
     def examples(cls) -> list[Self]:

@@ -34,6 +34,7 @@ from deniable.candidates import Chosen
 from deniable.estimates import Estimates
 from deniable.kernels.rows import add_rows
 from deniable.kernels.splitmix import words_of
+from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Direct, Uniform, Words
@@ -164,9 +165,10 @@ class RandomMatrixProjection(Pure, Closed):
         # Without bias for N_v (N_v - 1); negative when there is nothing to see.
         pairs = found.counts**2 - found.std_errors**2 - found.counts
         shared = np.maximum(pairs.sum() - pairs, 0.0) / self.rows
+        extra, law = max(float(pairs.sum()), 0.0) / self.rows, self.law(tally.n)
         return replace(
             found,
             std_errors=np.sqrt(found.std_errors**2 + shared),
-            null_std_error=(found.null_std_error**2 + max(pairs.sum(), 0.0) / self.rows) ** 0.5,
-            chance=None,
+            null_std_error=(found.null_std_error**2 + extra) ** 0.5,
+            law=WidenedLaw(law, law.variance, extra),
         )

@@ -42,9 +42,12 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import Chosen
 from deniable.documents import canonical_json
 from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
 from deniable.kernels.patterns import perturb_bits
+from deniable.law import RepeatedLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Client, Memoising
 from deniable.protocols.rappor.permanent import (
@@ -55,11 +58,13 @@ from deniable.protocols.rappor.permanent import (
 from deniable.protocols.unary import _Unary
 from deniable.pure import Parameters
 from deniable.randomness import WORD, Source, Weights, Words, log_above, open_source
+from deniable.tally import Tally
 from deniable.validation import (
     check_domain_size,
     check_epsilon,
     check_positive,
     check_probability,
+    check_whole,
 )
 
 SHORTEST_SECRET = 16
@@ -208,6 +213,24 @@ class BasicRAPPOR(_Unary, Memoising):
         likely = perturb_bits(anywhere, p, p, self.domain_size, second)
         unlikely = perturb_bits(anywhere, q, q, self.domain_size, third)
         return np.asarray((permanent & likely) | (~permanent & unlikely))
+
+    def _repeated(self, tally: Tally, chosen: Chosen, people: int) -> Estimates:
+        """Count people who sent n / people reports of one value each, with errors that say so.
+
+        Reports of one person share the permanent response, so they do not average it out: the
+        variance of a person's reports grows with the square of their number (``RepeatedLaw``).
+        """
+        number = check_whole("people", people, 1, tally.n, "each sent at least one report")
+        if tally.n % number:
+            raise InvalidParameter.expected(
+                f"a number of people who sent {tally.n} reports, each as many as the others",
+                people,
+                "leave out reports beyond those that everybody has sent",
+            )
+        law = RepeatedLaw(number, tally.n, self._weights.shares[1], *self._instant.shares)
+        counts = law.counts(self._support(tally.statistic, chosen).astype(np.float64))
+        errors = np.sqrt(law.variance.at(np.clip(counts, 0.0, number)))
+        return Estimates(counts, errors, number, math.sqrt(law.variance.none), law=law)
 
     def client(self, secret: bytes, *, context: str) -> PermanentClient:
         """Return a client that answers consistently for as long as it keeps ``secret``.

@@ -1,0 +1,42 @@
+/**
+ * How random bytes become numbers, and numbers become bytes.
+ *
+ * A word is eight random bytes read as a little-endian integer; it falls below the weight w with
+ * probability exactly w / 2^64. Reports are little-endian too, in the narrowest width that holds them.
+ */
+
+/** Anything that gives random bytes: WebCrypto, or the bytes of a test vector. */
+export type Source = (count: number) => Uint8Array;
+
+export const WORD = 1n << 64n;
+
+/** The platform's generator, which gives at most 65,536 bytes at a time. */
+export const system =
+  (crypto: Crypto): Source =>
+  (count) => {
+    const bytes = new Uint8Array(count);
+    for (let i = 0; i < count; i += 65536) crypto.getRandomValues(bytes.subarray(i, i + 65536));
+    return bytes;
+  };
+
+/** The word at a place among bytes. */
+export const word = ({ buffer, byteOffset }: Uint8Array, place: number): bigint =>
+  new DataView(buffer, byteOffset).getBigUint64(8 * place, true);
+
+/** Draw one word below each limit: all words first, then again those that were not below theirs. */
+export const draw = (limits: bigint[], source: Source): bigint[] => {
+  const words = limits.map(() => WORD);
+  for (;;) {
+    const rejected = [...limits.keys()].filter((i) => words[i]! >= limits[i]!);
+    if (!rejected.length) return words;
+    const bytes = source(8 * rejected.length);
+    rejected.forEach((i, k) => (words[i] = word(bytes, k)));
+  }
+};
+
+/** The bytes of the narrowest unsigned integer, of 1, 2, 4 or 8 bytes, that has `count` values. */
+export const width = (count: bigint): number => [1, 2, 4].find((n) => count <= 1n << BigInt(8 * n)) ?? 8;
+
+/** The lowest `length` bytes of an integer. */
+export const little = (integer: bigint, length: number): Uint8Array =>
+  Uint8Array.from({ length }, (_, i) => Number((integer >> BigInt(8 * i)) & 255n));

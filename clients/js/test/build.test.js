@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { test } from "node:test";
+import { bundle, PACKAGED } from "../build.mjs";
+import { gzipped } from "../size.mjs";
+
+const built = readFileSync(PACKAGED, "utf8");
+const { gzip: record } = JSON.parse(readFileSync(new URL("../size.json", import.meta.url), "utf8"));
+const root = new URL("../", import.meta.url);
+
+test("the built file is what the source builds", async () => {
+  assert.equal(built, await bundle(), "run: npm run build");
+});
+
+test("the built file has at most 4,096 bytes gzipped, and no more than the record and 32 bytes", () => {
+  const size = gzipped(built);
+  assert.ok(size <= 4096 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
+  assert.ok(size >= record - 32, `${size} bytes: write the new record ${size} into size.json`);
+});
+
+test("randomness is WebCrypto's and nothing else, and no beacon is sent", () => {
+  const files = readdirSync(new URL("src/", root), { recursive: true }).filter((name) => name.endsWith(".ts"));
+  assert.ok(files.length > 10);
+  for (const text of [built, ...files.map((name) => readFileSync(new URL(`src/${name}`, root), "utf8"))]) {
+    assert.doesNotMatch(text, /Math\.random|sendBeacon|document\.cookie|eval\(|new Function/);
+  }
+});
+
+test("nothing is needed at run time, and the lock file has no addresses", () => {
+  assert.doesNotMatch(built, /\bimport\b|\brequire\b/);
+  const { dependencies } = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
+  assert.equal(dependencies, undefined);
+  assert.doesNotMatch(readFileSync(new URL("package-lock.json", root), "utf8"), /"resolved"|https?:/);
+});
+
+test("no source file is longer than 350 lines", () => {
+  for (const name of readdirSync(new URL("src/", root), { recursive: true })) {
+    if (name.endsWith(".ts")) assert.ok(readFileSync(new URL(`src/${name}`, root), "utf8").split("\n").length <= 350);
+  }
+});
+
+test("the README names every attribute, every outcome and every protocol", () => {
+  const read = (name) => readFileSync(new URL(name, root), "utf8");
+  const readme = read("README.md");
+  const [, attributes] = read("src/tag.ts").match(/const \{([^}]+)\} = tag\.dataset/);
+  const [, outcomes] = read("src/memory.ts").match(/export type Outcome =([^]+?";)/);
+  const [, protocols] = read("src/protocols/index.ts").match(/PROTOCOLS = \{([^}]+)\}/);
+  const names = [
+    ...[...attributes.matchAll(/(?:^|, )\s*(\w+)/g)].map(([, name]) => `\`data-${name}\``),
+    ...[...outcomes.matchAll(/"([\w-]+)"/g)].map(([, name]) => `\`${name}\``),
+    ...[...protocols.matchAll(/(\w+):/g)].map(([, name]) => name),
+  ];
+  assert.equal(names.length, 8 + 7 + 11);
+  assert.deepEqual(names.filter((name) => !readme.includes(name)), []);
+});

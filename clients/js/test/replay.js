@@ -1,0 +1,95 @@
+/** Vectors replayed and reports drawn through the public interface, in Node and in a browser alike. */
+
+const PROTOCOLS = ["DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection", "AffineSelection"];
+/** The protocols that the client does not speak. */
+const FOREIGN = ["SHE", "RAPPOR", "BasicRAPPOR", "RandomMatrixProjection"];
+
+const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+const hex = (data) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** WebCrypto, except that the SHA-256 of "=N" begins with the integer N: vectors have fingerprints. */
+const crypto = {
+  getRandomValues: (array) => globalThis.crypto.getRandomValues(array),
+  subtle: {
+    async digest(name, data) {
+      const text = new TextDecoder().decode(data);
+      if (!text.startsWith("=")) return globalThis.crypto.subtle.digest(name, data);
+      const result = new ArrayBuffer(32);
+      new DataView(result).setBigUint64(0, BigInt(text.slice(1)), true);
+      return result;
+    },
+  },
+};
+
+/** JSON with sorted keys and no spaces, in a second and slower way than the client's. */
+export const canonical = (item) =>
+  JSON.stringify(item, (_, value) =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, value[key]]))
+      : value,
+  );
+
+/** Return the text of a question and its digest; each label is "=" and its value. */
+export const ask = async (protocol, more = {}) => {
+  const labels = protocol.domain_size ? Array.from({ length: protocol.domain_size }, (_, i) => `=${i}`) : null;
+  const question = { format: "deniable-question", version: 1, name: "?", labels, other: null, protocol, ...more };
+  const hash = await globalThis.crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical(question)));
+  const digest = hex(new Uint8Array(hash));
+  return { text: JSON.stringify({ ...question, digest }), digest };
+};
+
+const load = async (parse, protocol) => {
+  const { text, digest } = await ask(protocol);
+  return parse(text, digest, { ceiling: 100, platform: { crypto } });
+};
+
+/** Replay the vectors of one protocol; return how many cases there were and what went wrong. */
+export const replay = async (parse, name, { vectors }) => {
+  const wrong = [];
+  let cases = 0;
+  for (const vector of vectors) {
+    if (FOREIGN.includes(name)) {
+      const error = await load(parse, vector.protocol).catch((error) => error);
+      if (!/a known protocol/.test(error.message)) wrong.push(`${name} was not refused: ${error}`);
+      continue;
+    }
+    const question = await load(parse, vector.protocol);
+    for (const { why, value, random, report } of vector.cases) {
+      cases += 1;
+      const data = bytes(random);
+      let position = 0;
+      const source = (count) => data.subarray(position, (position += count));
+      const made = hex(await question.privatize(`=${value}`, source));
+      if (made !== report || position !== data.length) wrong.push(`${name} ${why}: ${made}, not ${report}`);
+    }
+  }
+  if (![...PROTOCOLS, ...FOREIGN].includes(name)) wrong.push(`${name} is neither spoken nor foreign`);
+  return { cases, wrong };
+};
+
+/** Check that an open question takes the fingerprints of labels for their values. */
+export const replayFingerprints = async (parse, { vectors }, open) => {
+  const [{ protocol }] = open.vectors;
+  const { text, digest } = await ask(protocol);
+  const question = await parse(text, digest);
+  const wrong = [];
+  for (const { label, fingerprint } of vectors) {
+    // With a1 = 2^32 and no other term the upper half of h is the lower half of the value.
+    const words = new Uint8Array(new BigUint64Array([1n << 32n, 0n, 0n, 0n]).buffer);
+    const report = await question.privatize(label, () => words);
+    const hash = ((BigInt(fingerprint) & 0xffffffffn) * BigInt(protocol.g)) >> 32n;
+    if (report.at(-1) !== Number(hash)) wrong.push(label);
+  }
+  return { cases: vectors.length, wrong };
+};
+
+/** Draw reports of one value from the platform's own randomness, one after the other as bytes. */
+export const sample = async (parse, protocol, value, count) => {
+  const question = await load(parse, protocol);
+  const label = `=${value}`;
+  const first = await question.privatize(label);
+  const all = new Uint8Array(count * first.length);
+  all.set(first);
+  for (let i = 1; i < count; i++) all.set(await question.privatize(label), i * first.length);
+  return all;
+};

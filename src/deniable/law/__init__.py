@@ -1,0 +1,30 @@
+"""The law of each estimated count: one object that every decision about it asks.
+
+What is significant, what an interval holds, what a plan promises: all by the same law, exact or
+on the safe side, for 1 to 10^18 reports.
+
+- ``SupportLaw``: pure protocols; the supports of an answer are a sum of two binomials
+- ``LaplaceLaw``: summation of noisy histograms
+- ``RepeatedLaw``: people who sent several reports with the same permanent noise
+- ``WidenedLaw``: one of these with an independent error on top
+- ``NormalLaw``: counts that sum up so much that only their variance is known
+"""
+
+from __future__ import annotations
+
+from deniable.law.noise import LaplaceLaw
+from deniable.law.normal import KnownLaw, Law, NormalLaw, Variance, WidenedLaw, upper_normal
+from deniable.law.repeated import RepeatedLaw
+from deniable.law.support import SupportLaw
+
+__all__ = [
+    "KnownLaw",
+    "LaplaceLaw",
+    "Law",
+    "NormalLaw",
+    "RepeatedLaw",
+    "SupportLaw",
+    "Variance",
+    "WidenedLaw",
+    "upper_normal",
+]

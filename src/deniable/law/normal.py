@@ -1,0 +1,125 @@
+"""What a law is asked, and the normal law of counts of which only the variance is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ends = tuple[Floats, Floats]
+
+
+def upper_normal(tail: float) -> float:
+    """Return the z that a normal variable exceeds with probability ``tail``.
+
+    >>> round(upper_normal(0.025), 3)
+    1.96
+    """
+    from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
+
+    return -NormalDist().inv_cdf(max(tail, math.ulp(0.0)))
+
+
+class Law(Protocol):
+    """What ``Estimates`` asks of the law of its counts."""
+
+    def interval(self, counts: Floats, tail: float) -> Ends:
+        """Return the ends of the counts that each count is not in a tail of."""
+
+    def threshold(self, tail: float) -> float:
+        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
+
+
+class KnownLaw(Law, Protocol):
+    """What a plan asks as well, before there are any counts."""
+
+    def limit(self, tail: float) -> int:
+        """Return ``threshold`` in whole units of what is counted."""
+
+    def exceeds(self, held: int, limit: int) -> float:
+        """Return the probability that an answer of so many people exceeds a limit."""
+
+    def people(self, share: float, tail: float, power: float) -> int:
+        """Return the number of people from which on an answer of that share is significant.
+
+        With that many and any more, its count exceeds the threshold with probability ``power``.
+        """
+
+
+@dataclass(frozen=True)
+class Variance:
+    """The variance of a count among ``n`` people: linear from 0 to n, constant beyond."""
+
+    n: int
+    none: float
+    """The variance of an answer that nobody gave, Var*."""
+    slope: float
+    """How much each person who gave it adds."""
+
+    @property
+    def all(self) -> float:
+        """The variance of an answer that everybody gave."""
+        return max(self.none + self.slope * self.n, 0.0)
+
+    def at(self, counts: Floats) -> Floats:
+        """Return the variance of each count."""
+        return np.maximum(self.none + self.slope * np.clip(counts, 0, self.n), 0.0)
+
+    def score_end(self, estimates: Floats, z: float) -> Floats:
+        """Return the largest c that is at most z of its own standard errors from each estimate.
+
+        It solves c = estimate + z sd(c); a negative z gives the smallest c.
+        """
+        at_none, at_all = z * math.sqrt(self.none), z * math.sqrt(self.all)
+        half = z * self.slope / 2
+        root = np.sqrt(np.maximum(self.none + self.slope * estimates + half**2, 0.0))
+        ends = estimates + z * (half + root)
+        below, above = estimates <= -at_none, estimates >= self.n - at_all
+        np.copyto(ends, estimates + at_none, where=below)
+        np.copyto(ends, estimates + at_all, where=above & ~below)
+        return ends
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """Decisions by the normal law: the score interval and the paper's threshold T_s.
+
+    For counts that sum up so much that nothing exact is known of them.
+    """
+
+    variance: Variance
+
+    def interval(self, counts: Floats, tail: float) -> Ends:
+        """Return the ends of the counts that each count is not in a tail of."""
+        z = upper_normal(tail)
+        return self.variance.score_end(counts, -z), self.variance.score_end(counts, z)
+
+    def threshold(self, tail: float) -> float:
+        """Return what a count that nobody gave exceeds with probability ``tail``. [sec:eval]."""
+        return upper_normal(tail) * math.sqrt(self.variance.none)
+
+
+@dataclass(frozen=True)
+class WidenedLaw:
+    """A known law with an independent error of known variance on top.
+
+    Distances from the count grow as the standard error does, which is exact where there is none.
+    """
+
+    law: Law
+    variance: Variance
+    extra: float
+
+    def interval(self, counts: Floats, tail: float) -> Ends:
+        """Return the ends of the counts that each count is not in a tail of."""
+        lower, upper = self.law.interval(counts, tail)
+        factor = np.sqrt(1 + self.extra / np.maximum(self.variance.at(counts), 1e-300))
+        return counts + factor * (lower - counts), counts + factor * (upper - counts)
+
+    def threshold(self, tail: float) -> float:
+        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
+        return self.law.threshold(tail) * math.sqrt(1 + self.extra / self.variance.none)

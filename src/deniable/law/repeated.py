@@ -1,0 +1,214 @@
+"""The law of supports where each of N people sent several reports with one permanent response.
+
+A person's permanent bit is 1 with probability a = 1 - f/2 for who holds the answer and b = f/2 for
+who does not; each of r reports then supports the answer with probability p or q, as the bit is 1 or
+0. With h = a or b a person's supports therefore have the variance
+
+    r [h p (1 - p) + (1 - h) q (1 - q)] + r^2 (p - q)^2 h (1 - h)
+
+(given the bit they are binomial, which is the first part; the second is how their mean varies with
+the bit). It grows with r^2: reports do not average out what is drawn once.
+
+How many bits are 1 is itself a sum of two binomials, B = Bin(k, a) + Bin(N - k, b), and given B
+the supports are Bin(r B, p) + Bin(r (N - B), q). Up to 1000 people both are summed over, the second
+by terms up to a variance of 100 and else by the normal law with its skewness. Beyond, intervals are
+the score interval's and the threshold is the saddle point's, each half a bit on the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from deniable.law.normal import Ends, Floats, Variance, upper_normal
+from deniable.law.sums import FEW, Chance, at_least
+
+_FEW_PEOPLE = 1000
+_ROWS = 1 << 14
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+@dataclass(frozen=True)
+class RepeatedLaw:
+    """The law of the supports of one answer in ``reports`` reports of ``people`` people.
+
+    ``flip`` is f/2, with which a permanent bit is not the true one; ``p`` and ``q`` are the chances
+    that a report has a one where the permanent bit is one or zero. Counts are of people.
+
+    >>> once, often = (RepeatedLaw(200, 200 * r, Fraction(1, 4), Fraction(3, 4), Fraction(1, 4))
+    ...                for r in (1, 50))
+    >>> round(once.variance.none, 1), round(often.variance.none, 1)
+    (750.0, 162.0)
+    """
+
+    people: int
+    reports: int
+    flip: Fraction
+    p: Fraction
+    q: Fraction
+
+    @cached_property
+    def _each(self) -> float:
+        return self.reports / self.people
+
+    @cached_property
+    def _gap(self) -> float:
+        """How many supports one more person who holds the answer adds."""
+        return float((1 - 2 * self.flip) * (self.p - self.q)) * self._each
+
+    @cached_property
+    def _mean(self) -> float:
+        return float(self.reports * (self.flip * self.p + (1 - self.flip) * self.q))
+
+    @cached_property
+    def _chances(self) -> tuple[Chance, Chance]:
+        return Chance(float(self.p), float(1 - self.p)), Chance(float(self.q), float(1 - self.q))
+
+    def counts(self, supports: Floats) -> Floats:
+        """Return the unbiased numbers of people that the supports stand for."""
+        return np.asarray((supports - self._mean) / self._gap)
+
+    @cached_property
+    def variance(self) -> Variance:
+        """The variance of a count of people, as the module derives it."""
+        p, q = self._chances
+        flip = float(self.flip)
+
+        def one(bit: float) -> float:
+            within = self._each * (bit * p.variance + (1 - bit) * q.variance)
+            between = (self._each * (p.yes - q.yes)) ** 2 * bit * (1 - bit)
+            return (within + between) / self._gap**2
+
+        return Variance(self.people, self.people * one(flip), one(1 - flip) - one(flip))
+
+    def threshold(self, tail: float) -> float:
+        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
+        few = self.people <= _FEW_PEOPLE
+        limit = self._last(0, tail) if few else self._saddle_limit(tail)
+        return (limit + 0.5 - self._mean) / self._gap
+
+    def interval(self, counts: Floats, tail: float) -> Ends:
+        """Return the ends of the counts that each count is not in a tail of."""
+        if self.people > _FEW_PEOPLE:
+            p, q = self._chances
+            z, step = upper_normal(tail), max(1.0, self._each * (p.yes - q.yes)) / 2 / self._gap
+            return (
+                self.variance.score_end(counts - step, -z),
+                self.variance.score_end(counts + step, z),
+            )
+        supports, where = np.unique(np.rint(counts * self._gap + self._mean), return_inverse=True)
+        lower = self._lower(supports, tail)[where]
+        upper = self.people - self._mirrored._lower(self.reports - supports, tail)[where]
+        return np.minimum(lower, counts), np.maximum(upper, counts)
+
+    def _lower(self, supports: Floats, tail: float) -> Floats:
+        """Return the smallest count that each support is not too large for."""
+        ends = np.empty(len(supports))
+        size = max(1, _ROWS // (self.people + 1))
+        for start in range(0, len(supports), size):
+            part = slice(start, start + size)
+            tails = self._bits @ self._given_bits(supports[part])
+            ends[part] = (tails <= tail).sum(axis=0)
+        first, last = self._last(0, tail), self._last(self.people, tail)
+        ends = np.where(ends == 0, (supports - first) / self._gap, ends)
+        return np.where(ends > self.people, self.people + (supports - last) / self._gap, ends)
+
+    @cached_property
+    def _mirrored(self) -> RepeatedLaw:
+        """The law of the reports that do not support the answer, of who does not hold it."""
+        return RepeatedLaw(self.people, self.reports, self.flip, 1 - self.q, 1 - self.p)
+
+    @cached_property
+    def _lasts(self) -> dict[tuple[int, float], int]:
+        return {}
+
+    def _last(self, held: int, tail: float) -> int:
+        """Return the largest support that is not in the upper tail where so many hold it."""
+        if (held, tail) not in self._lasts:
+            self._lasts[held, tail] = self._find_last(held, tail)
+        return self._lasts[held, tail]
+
+    def _find_last(self, held: int, tail: float) -> int:
+        low, high = 0, self.reports + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            found = float((self._bits[held] @ self._given_bits(np.array([float(middle)])))[0])
+            low, high = (middle, high) if found > tail else (low, middle)
+        return low
+
+    @cached_property
+    def _bits(self) -> Floats:
+        """The probability of each number of ones, by columns, for each count, by rows."""
+        flip, n = float(self.flip), self.people
+        holders, others = (_binomials(n, chance) for chance in (1 - flip, flip))
+        rows = (np.convolve(holders[k, : k + 1], others[n - k, : n - k + 1]) for k in range(n + 1))
+        return np.array(list(rows))
+
+    def _given_bits(self, supports: Floats) -> Floats:
+        """Return the upper tails of the supports, by columns, for each number of ones, by rows."""
+        p, q = self._chances
+        bits = np.repeat(np.arange(self.people + 1.0), len(supports))
+        ones, wanted = np.rint(bits * self._each), np.tile(supports, self.people + 1)
+        variance = ones * p.variance + (self.reports - ones) * q.variance
+        few = variance <= FEW
+        tails = np.empty(len(ones))
+        if few.any():
+            tails[few] = at_least(self.reports, ones[few], wanted[few], p, q)
+        ones, variance = ones[~few], variance[~few]
+        spread = np.sqrt(variance)
+        z = (wanted[~few] - 0.5 - ones * p.yes - (self.reports - ones) * q.yes) / spread
+        third = ones * p.variance * (p.no - p.yes)
+        third += (self.reports - ones) * q.variance * (q.no - q.yes)
+        bend = third / (6 * spread * variance) * (z**2 - 1)
+        density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+        tails[~few] = np.asarray(_erfc(z / math.sqrt(2)), dtype=np.float64) / 2 + density * bend
+        return np.clip(tails, 0.0, 1.0).reshape(self.people + 1, len(supports))
+
+    def _saddle_limit(self, tail: float) -> float:
+        """Return the support of which the tail is ``tail`` where nobody holds the answer."""
+        p, q = self._chances
+        low, high = 0.0, 1.0
+        while self._saddle_point(high)[1] > tail:
+            low, high = high, 2 * high
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._saddle_point(middle)[1] > tail else (low, middle)
+        return self._saddle_point(high)[0] + max(1.0, self._each * (p.yes - q.yes)) / 2
+
+    def _saddle_point(self, t: float) -> tuple[float, float]:
+        """Return the support that a tilt of t leads to and its tail (Lugannani and Rice)."""
+        n, flip, x = self.people, float(self.flip), math.expm1(t)
+        logs, means, spreads = [], [], []
+        for chance in self._chances:
+            tilted = chance.yes * (1 + x) / (1 + chance.yes * x)
+            logs.append(self._each * math.log1p(chance.yes * x))
+            means.append(self._each * tilted)
+            spreads.append(self._each * tilted * (1 - tilted))
+        # The bit is one with probability ``weight`` in the tilted law.
+        lead = logs[0] - logs[1]
+        weight = flip / (flip + (1 - flip) * math.exp(-lead))
+        cumulant = logs[1] + math.log1p(flip * math.expm1(lead)) if lead < 700 else math.inf
+        mean = weight * means[0] + (1 - weight) * means[1]
+        spread = weight * spreads[0] + (1 - weight) * spreads[1]
+        spread += weight * (1 - weight) * (means[0] - means[1]) ** 2
+        exponent = max(n * (t * mean - cumulant), 0.0)
+        w = math.sqrt(2 * exponent)
+        if w < 1e-4:
+            return n * mean, 0.5
+        density = math.exp(-exponent) / math.sqrt(2 * math.pi)
+        tail = math.erfc(w / math.sqrt(2)) / 2
+        return n * mean, tail + density * (1 / (t * math.sqrt(n * spread)) - 1 / w)
+
+
+def _binomials(most: int, chance: float) -> Floats:
+    """Return the terms of Bin(k, chance) as rows, k = 0 to ``most``."""
+    rows = np.zeros((most + 1, most + 1))
+    rows[0, 0] = 1.0
+    for k in range(most):
+        rows[k + 1] = (1 - chance) * rows[k]
+        rows[k + 1, 1:] += chance * rows[k, :-1]
+    return rows

@@ -1,0 +1,83 @@
+"""The view of a comparison: shares before and after, and how far they moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deniable.presentation.rows import Row, Scale, View, Words, counted, of_all, percent, source
+
+if TYPE_CHECKING:
+    from deniable.estimates import Estimates
+
+
+@dataclass(frozen=True)
+class Change(Row):
+    """How the share of one answer changed; the interval is that of the difference."""
+
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        """The second share less the first."""
+        return self.second - self.first
+
+    @property
+    def value(self) -> float:
+        """The difference."""
+        return self.difference
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Both shares, the change in percentage points, and its interval."""
+        return (
+            f"{100 * self.first:z.2f} %",
+            f"{100 * self.second:z.2f} %",
+            _points(self.difference),
+            f"{_points(self.lower)} to {_points(self.upper)}",
+        )
+
+
+def view_changes(
+    rows: tuple[Change, ...], first: Estimates, second: Estimates, *, level: float, alpha: float
+) -> View:
+    """Return the view of the changes from one estimate to another, in the order they have."""
+    provenance, total = first.provenance, max(first.total, second.total)
+    said = (
+        f"significant: changed (alpha = {alpha:g}, {total:,} answers)",
+        "first, second: shares of all people; change: the second less the first, in percentage "
+        "points",
+    )
+    return View(
+        rows=rows,
+        headings=("first", "second", "change", f"{percent(level)} interval"),
+        scale=Scale.over(rows, signed=True),
+        words=Words(
+            value="change of the share",
+            interval=f"{percent(level)} interval",
+            axis="change of the share (percentage points)",
+        ),
+        name=None if provenance is None else provenance.question,
+        headline=f"changes of {of_all(len(rows), total)} between {first.n:,} and "
+        f"{counted(second.n, 'report')}",
+        source=None if provenance is None else source(provenance),
+        notes=said,
+        n=first.n + second.n,
+        provenance=constants(first, second),
+        signed=True,
+    )
+
+
+def constants(first: Estimates, second: Estimates) -> dict[str, object] | None:
+    """Return where changes come from, by the names of the exports, with both numbers of people."""
+    said = first.constants()
+    if said is None:
+        return None
+    people = {"first_n": first.n, "second_n": second.n}
+    return {name: value for name, value in said.items() if name != "n"} | people
+
+
+def _points(share: float) -> str:
+    text = f"{100 * share:z.2f}"
+    return text if text.startswith("-") or not float(text) else f"+{text}"

@@ -1,0 +1,276 @@
+"""Questions that every client must accept or refuse: the contents of ``vectors/questions.json``.
+
+A page names a digest and a ceiling; the document comes from a server that nobody has to trust. It
+is refused unless it is the document that was named, sound in itself, and made of weights that spend
+no more than the epsilon it states and no more than the ceiling. The smallest excess there is, a
+weight that is off by one, is among the cases.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+
+from deniable.documents import canonical_json
+from deniable.protocol import Protocol
+from deniable.protocols import discover
+from deniable.protocols.direct import DE
+from deniable.protocols.hashing import LH, OLH, OpenLH
+from deniable.protocols.unary import UE
+from deniable.question import Question
+from deniable.randomness import WORD
+
+CEILING = 5.0
+"""The epsilon that clients allow unless told otherwise."""
+
+SPOKEN = (
+    "AffineSelection", "BLH", "DE", "LH", "OLH", "OUE", "OpenLH", "SUE", "SubsetSelection", "THE",
+    "UE",
+)  # fmt: skip
+"""The protocols that all clients speak: in browsers neither SHE nor RAPPOR nor projections."""
+
+Document = dict[str, object]
+Case = dict[str, object]
+Move = Callable[[int, int], tuple[int, int]]
+
+_FRUIT = ("kiwi", "fig", "plum", "pear", "sloe")
+_UNUSUAL = (
+    "naïve", "nai\u0308ve", "Москва", "東京", "🥝", "\u007f", '"\\/', "\t\n\0\u001f", "\ue000", "",
+)  # fmt: skip
+
+
+def make_refusals() -> dict[str, object]:
+    """Return the contents of the file: texts, the digests that are named, and the verdicts."""
+    cases = [*_accepted(), *_foreign(), *_malformed(), *_overspent(), *_numbers()]
+    return {"format": "deniable-vectors", "version": 1, "vectors": cases}
+
+
+def _ask(protocol: Protocol, labels: tuple[str, ...] | None = _FRUIT, **more: str) -> Document:
+    """Return a sound question as a document without its digest."""
+    document = json.loads(Question("fruit", labels, protocol, **more).to_json())
+    return {key: value for key, value in document.items() if key != "digest"}
+
+
+def _case(
+    why: str, document: Document, *, accepted: bool = False, ceiling: float = CEILING
+) -> Case:
+    """Return a case whose digest is that of its document, whatever is in it."""
+    digest = sha256(canonical_json(document)).hexdigest()
+    text = json.dumps({**document, "digest": digest})
+    return _plain(why, text, digest, accepted=accepted, ceiling=ceiling)
+
+
+def _plain(
+    why: str, text: str, digest: str, *, accepted: bool = False, ceiling: float = CEILING
+) -> Case:
+    return {"why": why, "accepted": accepted, "ceiling": ceiling, "named": digest, "text": text}
+
+
+def _examples() -> Iterator[Protocol]:
+    """Yield small instances of the protocols that all clients speak."""
+    for name, kind in discover().items():
+        if name in SPOKEN:
+            yield from kind.examples()
+
+
+def _labels(protocol: Protocol) -> tuple[str, ...] | None:
+    size = protocol.specification().get("domain_size")
+    return tuple(f"answer {i}" for i in range(size)) if isinstance(size, int) else None
+
+
+def _accepted() -> Iterator[Case]:
+    for protocol in _examples():
+        yield _case(f"a sound {protocol}", _ask(protocol, _labels(protocol)), accepted=True)
+    unusual = _ask(DE(2.0, len(_UNUSUAL)), _UNUSUAL, other="🥝")
+    yield _case("labels beyond ASCII", unusual, accepted=True)
+    digest = sha256(canonical_json(unusual)).hexdigest()
+    raw = json.dumps({"digest": digest, **unusual}, indent=3, sort_keys=True, ensure_ascii=False)
+    yield _plain("the same, as they are and in another order", raw, digest, accepted=True)
+    for epsilon in (0.1, 1e-7, 1 / 3, 4.999999999999999, 5.0):
+        yield _case(f"epsilon {epsilon!r}", _ask(DE(epsilon, 5)), accepted=True)
+    document = _ask(DE(3.0, 5))
+    digest = sha256(canonical_json(document)).hexdigest()
+    text = json.dumps({**document, "digest": digest})
+    for number in ("3", "3.00", "30e-1", "0.3e+1"):
+        same = text.replace('"epsilon": 3.0', f'"epsilon": {number}')
+        yield _plain(f"epsilon 3 written as {number}", same, digest, accepted=True)
+    yield _case("epsilon 6 under a ceiling of 6", _ask(DE(6.0, 5)), accepted=True, ceiling=6.0)
+
+
+def _foreign() -> Iterator[Case]:
+    """Yield texts that are no question, or not the one that was named."""
+    document, other = _ask(DE(1.0, 5)), _ask(DE(2.0, 5))
+    digest, another = (sha256(canonical_json(d)).hexdigest() for d in (document, other))
+    text = json.dumps({**document, "digest": digest})
+    for why, found in {
+        "no text": "",
+        "no JSON": "{",
+        "an array": "[]",
+        "null": "null",
+        "a string": '"deniable-question"',
+        "a number that JSON does not have": text.replace("1.0", "NaN"),
+        "a label altered": text.replace("kiwi", "Kiwi"),
+        "an epsilon altered": text.replace("1.0", "1.5"),
+        "no digest": json.dumps(document),
+        "the digest in capitals": json.dumps({**document, "digest": digest.upper()}),
+        "another question": json.dumps({**other, "digest": another}),
+        "another question that claims the digest": json.dumps({**other, "digest": digest}),
+        "the question with another digest": json.dumps({**document, "digest": another}),
+    }.items():
+        yield _plain(why, found, digest)
+    yield _plain("a digest named in capitals", text, digest.upper())
+    yield _plain("no digest named", text, "")
+
+
+def _malformed() -> Iterator[Case]:
+    """Yield documents with a digest that holds and fields that do not."""
+    closed, opened = _ask(DE(1.0, 5)), _ask(OpenLH(1.0), None)
+    changes: list[tuple[str, Document]] = [
+        ("another format", {"format": "deniable-tally"}),
+        ("version 2", {"version": 2}),
+        ("version 1 as text", {"version": "1"}),
+        ("version true", {"version": True}),
+        ("a field too many", {"extra": None}),
+        ("an empty name", {"name": ""}),
+        ("a number for a name", {"name": 7}),
+        ("null for a name", {"name": None}),
+        ("a label too few", {"labels": list(_FRUIT[1:])}),
+        ("a label too many", {"labels": [*_FRUIT, "lime"]}),
+        ("a label twice", {"labels": [*_FRUIT[1:], "fig"]}),
+        ("a number for a label", {"labels": [*_FRUIT[1:], 7]}),
+        ("a text for labels", {"labels": "figgy"}),
+        ("no labels for a closed protocol", {"labels": None}),
+        ("an other that is no label", {"other": "lime"}),
+        ("a number for other", {"other": 0}),
+        ("an empty other", {"other": ""}),
+        ("no protocol", {"protocol": None}),
+        ("an empty protocol", {"protocol": {}}),
+        ("a protocol that is a list", {"protocol": []}),
+    ]
+    for why, change in changes:
+        yield _case(why, {**closed, **change})
+    yield _case("a field too few", {key: closed[key] for key in closed if key != "other"})
+    yield _case("labels for an open protocol", {**opened, "labels": list(_FRUIT)})
+    yield _case("an other label of an open protocol", {**opened, "other": "kiwi"})
+    surrogate = {**closed, "labels": ["\ud83e", *_FRUIT[1:]]}
+    text = json.dumps(surrogate, separators=(",", ":"), sort_keys=True)
+    digest = sha256(text.encode()).hexdigest()
+    yield _plain("half a surrogate pair", f'{text[:-1]},"digest":"{digest}"}}', digest)
+
+
+def _overspent() -> Iterator[Case]:
+    """Yield weights that can be executed and spend more than is stated or allowed."""
+    for protocol in _examples():
+        if protocol.name != "UE":  # which states p and q, and no epsilon
+            document = _reweigh(_ask(protocol, _labels(protocol)), _excess(protocol))
+            yield _case(f"more than its epsilon by {protocol}", document)
+    yield _case("epsilon above the ceiling", _ask(DE(6.0, 5)))
+    yield _case("epsilon a little above the ceiling", _ask(DE(5.000000000000001, 5)))
+    yield _case("epsilon above a lower ceiling", _ask(OLH(1.0, 5)), ceiling=0.999999)
+    yield _case("p and q far above the ceiling", _ask(UE(0.9999, 0.0001, 5)))
+    stated = _ask(DE(4.0, 5))
+    changed = {**_part(stated, "protocol"), "epsilon": 1.0}
+    yield _case("weights of epsilon 4 that state 1", _with(stated, changed))
+
+
+def _excess(protocol: Protocol) -> Move:
+    """Return the smallest change of the weights that spends more than epsilon and adds up."""
+    specification = protocol.specification()
+    if protocol.name == "THE":  # which spends much less than it states
+        return lambda p, q: (WORD - q // 9, q // 9)
+    if protocol.name == "OUE" or "inside" in _part(specification, "weights"):
+        return lambda high, low: (high, low - 1)
+    values = 2 if protocol.name == "SUE" else specification.get("g") or specification["domain_size"]
+    others = int(str(values)) - 1
+    return lambda p, q: (p + others, q - 1)
+
+
+def _numbers() -> Iterator[Case]:
+    """Yield numbers that no protocol has, or that two readers could read in two ways."""
+    direct, hashed = _ask(DE(1.0, 5)), _ask(LH(1.0, 5, 4))
+    moves: dict[str, Move] = {
+        "weights that do not add up": lambda p, q: (p - 1, q),
+        "weights that add up to more": lambda p, q: (p + 1, q),
+        "q above p": lambda p, q: (WORD - 4 * (p // 3), p // 3),
+        "q equal to p": lambda p, q: (q, q),
+        "q zero": lambda p, q: (WORD, 0 * p * q),
+        "q below zero": lambda p, q: (WORD + 4, -1),
+    }
+    for why, move in moves.items():
+        yield _case(why, _reweigh(direct, move))
+    texts: list[tuple[str, Document]] = [
+        ("p as a number", {"p": _weights(direct)[0]}),
+        ("no q", {"q": None}),
+        ("weights swapped", _swapped(direct)),
+    ]
+    texts += [(f"p written as {form}", {"p": form.format(*_weights(direct))}) for form in _FORMS]
+    protocol = _part(direct, "protocol")
+    for why, change in texts:
+        changed = {**protocol, "weights": {**_part(protocol, "weights"), **change}}
+        yield _case(why, _with(direct, changed))
+    for name, value in (
+        ("epsilon", 0), ("epsilon", -1.0), ("epsilon", "1"), ("epsilon", None), ("epsilon", [1.0]),
+        ("name", "constructor"), ("name", "de"), ("name", None), ("domain_size", 5.5),
+        ("domain_size", "5"), ("domain_size", True), ("weights", None), ("weights", []),
+    ):  # fmt: skip
+        changed = {**_part(direct, "protocol"), name: value}
+        yield _case(f"{name} {json.dumps(value)}", _with(direct, changed))
+    yield from _fields(hashed)
+
+
+_FORMS = ("0{}", "+{}", " {}", "{}.0", "{}n", "0x{:x}", "{:_}")
+
+
+def _fields(hashed: Document) -> Iterator[Case]:
+    """Yield fields and hash families that do not exist."""
+    protocol = _part(hashed, "protocol")
+    field = _part(protocol, "field")
+    changes: list[tuple[str, Document]] = [
+        ("no hash family", {"family": None}),
+        ("an unknown hash family", {"family": "toString"}),
+        ("a field of another order", {"field": {**field, "degree": 3}}),
+        ("a field of characteristic 1", {"field": {**field, "characteristic": 1}}),
+        ("a modulus below zero", {"field": {**field, "modulus": [0, -1, 1]}}),
+        ("a modulus beyond the field", {"field": {**field, "modulus": [1, 4, 1]}}),
+        ("a modulus with fractions", {"field": {**field, "modulus": [1, 0.5, 1]}}),
+        ("no field", {"field": None}),
+        ("digits that are too few", {"digits": 1}),
+        ("digits that are too many", {"digits": 40}),
+        ("half a digit", {"digits": 2.5}),
+        ("no digits", {"digits": 0}),
+        ("a range of 1", {"g": 1}),
+        ("a range that is no number", {"g": "4"}),
+    ]
+    for why, change in changes:
+        yield _case(why, _with(hashed, {**protocol, **change}))
+
+
+def _part(document: Document, name: str) -> Document:
+    part = document[name]
+    if not isinstance(part, dict):
+        raise AssertionError(f"{name} is no object")
+    return part
+
+
+def _with(document: Document, protocol: Document) -> Document:
+    return {**document, "protocol": protocol}
+
+
+def _weights(document: Document) -> tuple[int, ...]:
+    weights = _part(_part(document, "protocol"), "weights")
+    return tuple(int(str(weight)) for weight in weights.values())
+
+
+def _swapped(document: Document) -> Document:
+    p, q = _weights(document)
+    return {"p": str(q), "q": str(p)}
+
+
+def _reweigh(document: Document, move: Move) -> Document:
+    """Return a question with other weights."""
+    protocol = _part(document, "protocol")
+    weights = _part(protocol, "weights")
+    first, second = _weights(document)
+    moved = dict(zip(weights, map(str, move(first, second)), strict=True))
+    return _with(document, {**protocol, "weights": moved})

@@ -1,0 +1,133 @@
+"""``deniable compare``: two tallies in, what changed between them out."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from deniable import OpenLH, Question, Tally, compare
+
+
+@pytest.fixture
+def days(fruit):
+    """Return a command line with the reports of two days, on which figs overtook kiwis."""
+    for day, counts in (("monday", (900, 300, 300)), ("tuesday", (300, 900, 300))):
+        names = ("kiwi", "fig", "plum")
+        fruit.write(f"{day}.txt", "".join(f"{n}\n" * c for n, c in zip(names, counts, strict=True)))
+        fruit("privatize", "fruit.json", f"{day}.txt", "-o", f"{day}.bin")
+    return fruit
+
+
+def test_changes_are_told(days):
+    """The table names the answers that changed, with their shares, and nothing else is marked."""
+    text = days("compare", "fruit.json", "monday.bin", "tuesday.bin").text
+    assert text.startswith("fruit: changes of 3 answers between 1,500 and 1,500 reports\n")
+    rows = {line.split()[1]: line for line in text.splitlines()[3:6]}
+    assert "✓" in rows["kiwi"]
+    assert "✓" in rows["fig"]
+    assert "·" in rows["plum"]
+
+
+def test_the_command_says_what_the_library_says(days):
+    """JSON and CSV have the numbers of ``compare``, from reports and from tallies alike."""
+    days("tally", "fruit.json", "tuesday.bin", "-o", "tuesday.tally")
+    data = json.loads(days("compare", "fruit.json", "monday.bin", "tuesday.tally", "--json").out)
+    again = days("compare", "fruit.json", "monday.bin", "tuesday.bin", "--format", "csv").text
+    rows = list(csv.DictReader(io.StringIO(again)))
+    assert [float(row["difference"]) for row in rows] == [
+        row["difference"] for row in data["changes"]
+    ]
+    assert data["provenance"]["question"] == "fruit"
+    assert (data["first_n"], data["second_n"]) == (1500, 1500)
+    assert [row["label"] for row in data["changes"] if row["significant"]] == [
+        row["label"] for row in rows if row["significant"] == "true"
+    ]
+
+
+def test_every_output_is_written(days):
+    """The endings of names choose the format, and figures carry where they come from."""
+    starts = {"c.csv": b"label,first_frequency,", "c.tsv": b"label\t", "c.json": b"{",
+              "c.html": b"<!DOCTYPE", "c.txt": b"fruit: changes", "c.parquet": b"PAR1"}  # fmt: skip
+    for name, start in starts.items():
+        days("compare", "fruit.json", "monday.bin", "tuesday.bin", "-o", name)
+        assert days.read(name).startswith(start)
+    for name in ("c.png", "c.svg", "c.pdf"):
+        days("compare", "fruit.json", "monday.bin", "tuesday.bin", "--plot", name)
+    digest = Question.from_json(days.read("fruit.json")).digest.encode()
+    assert digest in days.read("c.png")
+    assert digest in days.read("c.svg")
+
+
+def test_rows_are_chosen(days):
+    """--top and --significant leave rows out, and change no verdict."""
+    some = ["compare", "fruit.json", "monday.bin", "tuesday.bin", "--json"]
+    everything = json.loads(days(*some).out)["changes"]
+    assert json.loads(days(*some, "--top", 1).out)["changes"] == everything[:1]
+    changed = json.loads(days(*some, "--significant").out)["changes"]
+    assert changed == [row for row in everything if row["significant"]]
+    assert len(changed) == 2
+
+
+def test_level_and_alpha_are_taken(days):
+    """A higher level widens the intervals, and a smaller alpha asks for more."""
+    some = ["compare", "fruit.json", "monday.bin", "tuesday.bin", "--json"]
+    wide = json.loads(days(*some, "--level", 0.999).out)["changes"][0]
+    usual = json.loads(days(*some).out)["changes"][0]
+    assert wide["lower"] < usual["lower"] < usual["upper"] < wide["upper"]
+    strict = json.loads(days(*some, "--alpha", 1e-300).out)["changes"]
+    assert not any(row["significant"] for row in strict)
+
+
+def test_open_questions_need_candidates(shell):
+    """Candidates are counted in both, and asked for when they are missing."""
+    question = Question("site", None, OpenLH(4.0))
+    shell.write("q.json", question.to_json())
+    rng = np.random.default_rng(2)
+    for name, counts in (("a", (500, 100)), ("b", (100, 500))):
+        answers = ["x.example"] * counts[0] + ["y.example"] * counts[1]
+        tally = question.tally(question.privatize(answers, rng))
+        shell.write(f"{name}.bin", tally.to_bytes())
+    assert "--candidates" in shell.fails("compare", "q.json", "a.bin", "b.bin")
+    shell.write("names.txt", "x.example\ny.example\nz.example\n")
+    found = json.loads(
+        shell("compare", "q.json", "a.bin", "b.bin", "--candidates", "names.txt", "--json").out
+    )
+    assert {row["label"]: row["significant"] for row in found["changes"]} == {
+        "x.example": True, "y.example": True, "z.example": False,
+    }  # fmt: skip
+
+
+def test_what_cannot_be_compared_ends_with_one_line(days):
+    """The same file twice, an empty tally and one of another question are refused."""
+    assert "more than once" in days.fails("compare", "fruit.json", "monday.bin", "monday.bin")
+    days.write("none.txt", "")
+    days("privatize", "fruit.json", "none.txt", "-o", "none.bin")
+    assert "none.bin: expected reports" in days.fails(
+        "compare", "fruit.json", "monday.bin", "none.bin"
+    )
+    days("question", "create", "other", "--label", "a", "--label", "b", "--epsilon", 1,
+         "-o", "other.json")  # fmt: skip
+    assert "monday.bin" in days.fails("compare", "other.json", "monday.bin", "tuesday.bin")
+
+
+def test_a_copy_is_no_second_sample(days):
+    """Two files of the same content are compared with a warning."""
+    days.write("copy.bin", days.read("monday.bin"))
+    outcome = days("compare", "fruit.json", "monday.bin", "copy.bin")
+    assert "copy.bin has the same content as monday.bin" in outcome.err
+    assert "✓ significant" in outcome.text
+    assert not any("✓" in line for line in outcome.text.splitlines()[3:6])
+
+
+def test_compare_is_at_hand_in_python(days):
+    """The function of the package gives what the command prints."""
+    question = Question.from_json(days.read("fruit.json"))
+    days("tally", "fruit.json", "monday.bin", "-o", "m.tally")
+    days("tally", "fruit.json", "tuesday.bin", "-o", "t.tally")
+    found = compare(*(
+        question.estimate(Tally.from_bytes(days.read(name))) for name in ("m.tally", "t.tally")
+    ))  # fmt: skip
+    printed = days("compare", "fruit.json", "monday.bin", "tuesday.bin").text
+    assert printed == f"{found.table()}\n"

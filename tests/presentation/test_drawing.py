@@ -1,0 +1,121 @@
+import io
+import json
+import struct
+import warnings
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import font_manager
+
+from deniable import Estimates, Question
+from deniable.presentation.drawing import metadata
+from deniable.presentation.fonts import choose_fonts
+
+HIEROGLYPH = "\U00013000"
+
+
+def _estimates(*labels: str) -> Estimates:
+    size = len(labels)
+    return Estimates(np.arange(size, 0.0, -1), np.ones(size), 9, 1.0, labels)
+
+
+@pytest.fixture
+def only_dejavu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no font be installed but the one that comes with matplotlib."""
+    fonts = [font for font in font_manager.fontManager.ttflist if font.name == "DejaVu Sans"]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
+
+
+@pytest.mark.usefixtures("only_dejavu")
+def test_what_no_font_has_is_spelled_and_said() -> None:
+    """A figure with characters that cannot be drawn has escapes for them, and a warning."""
+    with pytest.warns(UserWarning, match="no installed font has 1 of the characters"):
+        figure = _estimates(f"a{HIEROGLYPH}", "b").plot()
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == [r"a\U00013000", "b"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure.savefig(io.BytesIO(), format="png")
+
+
+def test_a_font_that_has_the_characters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any installed font is looked through, in the order of preference, and named beside the first.
+
+    The font that has what the first one lacks is a stand-in here: the real ones are large.
+    """
+
+    class _Font:
+        def __init__(self, characters: str) -> None:
+            self.characters = characters
+
+        def get_charmap(self) -> dict[int, int]:
+            return {ord(c): 1 for c in self.characters}
+
+    fonts = {"DejaVu Sans": "ab ", "Wide": "日本", "Noto Color Emoji": "🥝", "Noto Emoji": "🥝"}
+    listed = [font_manager.FontEntry(fname=name, name=name) for name in fonts]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", listed)
+    monkeypatch.setattr(font_manager, "get_font", lambda name: _Font(fonts[name]))
+    assert choose_fonts(["a b", "日本 🥝"]) == (
+        ["a b", "日本 🥝"],
+        ["DejaVu Sans", "Noto Emoji", "Wide"],
+    )
+    assert choose_fonts(["ab"]) == (["ab"], ["DejaVu Sans"])
+
+
+@pytest.mark.usefixtures("only_dejavu")
+def test_a_broken_font_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file that cannot be read does not keep a figure from being drawn."""
+    (tmp_path / "broken.ttf").write_bytes(b"no font")
+    broken = font_manager.FontEntry(fname=str(tmp_path / "broken.ttf"), name="Noto Sans CJK SC")
+    monkeypatch.setattr(
+        font_manager.fontManager, "ttflist", [*font_manager.fontManager.ttflist, broken]
+    )
+    with pytest.warns(UserWarning, match="no installed font"):
+        choose_fonts([HIEROGLYPH])
+
+
+def _png_texts(data: bytes) -> dict[str, str]:
+    """Return the texts in a PNG, by their keys."""
+    found, place = {}, 8
+    while place < len(data):
+        (size,) = struct.unpack(">I", data[place : place + 4])
+        kind, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + size]
+        if kind == b"tEXt":
+            key, _, text = body.partition(b"\0")
+            found[key.decode("latin-1")] = text.decode("latin-1")
+        if kind == b"iTXt":
+            key, _, rest = body.partition(b"\0")
+            text = rest[2:].split(b"\0", 2)[2]
+            found[key.decode("latin-1")] = (zlib.decompress(text) if rest[0] else text).decode()
+        place += 12 + size
+    return found
+
+
+def test_figures_carry_their_provenance(question: Question, estimates: Estimates) -> None:
+    """The caption names protocol and question, and the file says both in full."""
+    figure = estimates.plot()
+    caption = figure.get_suptitle().splitlines()
+    assert caption[0] == "pages: 25 of 30 answers, estimated from 20,000 reports"
+    assert question.digest[:16] in caption[1]
+    for kind in ("png", "svg", "pdf"):
+        sink = io.BytesIO()
+        figure.savefig(sink, format=kind, metadata=metadata(estimates.view(), kind))
+        if kind == "png":
+            said = json.loads(_png_texts(sink.getvalue())["deniable.provenance"])
+            assert said == estimates.constants()
+        if kind == "svg":
+            assert question.digest in sink.getvalue().decode()
+
+
+def test_nothing_is_drawn_over_the_caption(estimates: Estimates) -> None:
+    """Caption, axes and legend stand above each other and within the figure."""
+    figure = estimates.plot()
+    figure.savefig(io.BytesIO(), format="png")
+    (legend,), axes, title = figure.legends, figure.axes[0], figure._suptitle  # type: ignore[attr-defined]
+    assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
+    box = title.get_window_extent()
+    assert axes.get_window_extent().y1 <= box.y0
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1

