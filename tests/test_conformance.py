@@ -80,7 +80,7 @@ def listable_protocol(test):
 @every_protocol
 def test_enumerated_law_spends_exactly_the_realised_epsilon(protocol: Protocol) -> None:
     """The worst likelihood ratio of the executed code is the one the protocol states."""
-    found = audit(protocol, rng=np.random.default_rng(7))
+    found = audit(protocol, calls=200, rng=np.random.default_rng(7))
     assert found.exact
     assert found.epsilon == protocol.realised_epsilon <= protocol.epsilon
     assert found.worst_ratio == protocol.worst_ratio

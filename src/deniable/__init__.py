@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from deniable.kernels.parallel import set_threads, threads
     from deniable.mechanism import Mechanism
     from deniable.protocol import Protocol
+    from deniable.protocols.affine import AffineSelection
     from deniable.protocols.direct import DE, GRR
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
     from deniable.protocols.histogram import SHE, THE
     from deniable.protocols.projection import RandomMatrixProjection
     from deniable.protocols.rappor import RAPPOR, BasicRAPPOR
+    from deniable.protocols.subset import SubsetSelection
     from deniable.protocols.unary import OUE, SUE, UE
     from deniable.pure import Closed, Open, Parameters, Pure
     from deniable.question import Question
@@ -78,6 +80,7 @@ __all__ = [
     "THE",
     "UE",
     "Accumulator",
+    "AffineSelection",
     "Audit",
     "BasicRAPPOR",
     "Closed",
@@ -98,6 +101,7 @@ __all__ = [
     "Pure",
     "Question",
     "RandomMatrixProjection",
+    "SubsetSelection",
     "Tally",
     "__version__",
     "audit",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -10,7 +11,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter
+from deniable.documents import encodes
+from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.validation import check_values
 
@@ -96,6 +98,30 @@ def _check_distinct(keys: npt.NDArray[np.uint64]) -> None:
         raise InvalidParameter.expected(
             "each candidate once", len(keys), "drop the duplicates", came="repeated ones"
         )
+
+
+def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of a question, each a string of its own, or say what is wrong with them."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InvalidParameter(
+            f"expected a sequence of labels, got {brief(labels)}; pass a tuple of strings",
+            value=labels,
+        )
+    result = tuple(labels)
+    sound = all(isinstance(label, str) for label in result) and encodes("".join(result))
+    for label in () if sound else result:
+        if not isinstance(label, str) or not encodes(label):
+            raise InvalidParameter(
+                f"expected labels as strings that UTF-8 can encode, got {brief(label)}",
+                value=label,
+            )
+    if len(set(result)) != len(result):
+        twice = Counter(result).most_common(1)[0][0]
+        raise InvalidParameter(
+            f"expected each label once, got {twice[:80]!r} more than once; drop the repeats",
+            value=twice,
+        )
+    return tuple(str(label) for label in result)
 
 
 def fingerprint(label: str) -> int:

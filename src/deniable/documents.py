@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import cast
+from typing import Any, cast
 
 from deniable.errors import InvalidDocument
 
@@ -88,6 +88,36 @@ def parse_json(data: object, most: int = MOST_BYTES) -> object:
         ) from error
     _check_items(document)
     return document
+
+
+def read_document(data: object, most: int, form: str, version: int) -> dict[str, Any]:
+    """Read a JSON object that says it is of the given format and version.
+
+    What its fields hold is for the caller to check, before anything is digested.
+    """
+    document = parse_json(data, most)
+    if not isinstance(document, dict) or document.get("format") != form:
+        raise InvalidDocument.expected(
+            f"a document of the format {form}", None, "check the file", came="something else"
+        )
+    if document.get("version") != version:
+        raise InvalidDocument.expected(
+            f"version {version} of the format {form}", document.get("version"), "upgrade deniable"
+        )
+    return document
+
+
+def extent(item: object, most: int) -> int:
+    """Return how many values a document holds, or any number above ``most`` if there are more."""
+    count, waiting = 0, [item]
+    while waiting and count <= most:
+        part = waiting.pop()
+        count += 1
+        if isinstance(part, dict):
+            count, waiting = count + len(part), [*waiting, *part.values()]
+        elif isinstance(part, list):
+            count, waiting = count + len(part), [*waiting, *part]
+    return count
 
 
 def fault(error: ValueError | RecursionError) -> str:

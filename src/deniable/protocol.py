@@ -97,6 +97,11 @@ class Protocol(Mechanism):
     def examples(cls) -> list[Self]:
         """Return small instances, which the conformance suite puts through every property."""
 
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return larger instances, which have test vectors beside the small ones."""
+        return []
+
     def accumulator(self) -> Accumulator:
         """Return an empty accumulator, which sums reports batch by batch."""
         return Accumulator(self)
@@ -216,12 +221,18 @@ class Counted(Protocol, abstract=True):
     def _length(self) -> int:
         """How many integers a tally has."""
 
-    @abstractmethod
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Return what a batch of reports, which have been checked, adds to the integers."""
+        total = np.zeros(self._length, dtype=np.int64)
+        self._add_counts(reports, total)
+        return total
+
+    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+        """Add a batch to the integers; a subclass supplies this or ``_count``."""
+        total += self._count(reports)
 
     def _new_sum(self) -> Sum:
-        return CountsSum(self._length, self._count)
+        return CountsSum(self._length, self._add_counts)
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:
         return Counts.decode(data, self._length, 0, n)

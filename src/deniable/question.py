@@ -7,19 +7,17 @@ so that a client and a server with different parameters can never be mixed.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import deniable.protocols  # noqa: F401 - a question may be of any of them
-from deniable.candidates import fingerprints
-from deniable.documents import MOST_BYTES, canonical_json, encodes, parse_json
+from deniable.candidates import check_labels, fingerprints
+from deniable.documents import MOST_BYTES, canonical_json, encodes, extent, read_document
 from deniable.errors import (
     IncompatibleTally,
     InvalidDocument,
@@ -38,6 +36,7 @@ from deniable.validation import check_epsilon
 _FORMAT = "deniable-question"
 _VERSION = 1
 _FIELDS = {"format", "version", "name", "labels", "other", "protocol"}
+_LARGEST_PROTOCOL = 1000
 _DEVICE_BYTES = 1 << 24
 """How large a question a device reads, unless it says otherwise."""
 
@@ -78,7 +77,7 @@ class Question:
                 value=self.protocol,
             )
         if self.labels is not None:
-            object.__setattr__(self, "labels", self._check_labels(self.labels))
+            object.__setattr__(self, "labels", check_labels(self.labels))
         self._check_openness()
         if self.other is not None and (
             not isinstance(self.other, str) or self.other not in self._index
@@ -87,28 +86,6 @@ class Question:
                 f"expected other to be one of the labels, got {brief(self.other)}; add it to them",
                 value=self.other,
             )
-
-    def _check_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
-        if isinstance(labels, str) or not isinstance(labels, Iterable):
-            raise InvalidParameter(
-                f"expected a sequence of labels, got {brief(labels)}; pass a tuple of strings",
-                value=labels,
-            )
-        result = tuple(labels)
-        sound = all(isinstance(label, str) for label in result) and encodes("".join(result))
-        for label in () if sound else result:
-            if not isinstance(label, str) or not encodes(label):
-                raise InvalidParameter(
-                    f"expected labels as strings that UTF-8 can encode, got {brief(label)}",
-                    value=label,
-                )
-        if len(set(result)) != len(result):
-            twice = Counter(result).most_common(1)[0][0]
-            raise InvalidParameter(
-                f"expected each label once, got {twice[:80]!r} more than once; drop the repeats",
-                value=twice,
-            )
-        return tuple(str(label) for label in result)
 
     def _check_openness(self) -> None:
         closed = isinstance(self.protocol, Closed)
@@ -199,17 +176,9 @@ class Question:
         This is the analyst's door and has no ceiling on epsilon; a device uses ``load``.
         """
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
-        document = _structure(data, most_bytes)
+        document = read_document(data, most_bytes, _FORMAT, _VERSION)
         claimed = document.pop("digest", None)
-        try:
-            question = Question(
-                document["name"],
-                document["labels"],
-                Protocol.from_specification(document["protocol"]),
-                document["other"],
-            )
-        except InvalidParameter as error:
-            raise InvalidDocument(f"{error} (in the question)", value=None) from error
+        _check_structure(document)
         found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
             raise InvalidDocument.expected(
@@ -219,6 +188,15 @@ class Question:
                 "tallies will not match",
                 came=found,
             )
+        try:
+            question = Question(
+                document["name"],
+                document["labels"],
+                Protocol.from_specification(document["protocol"]),
+                document["other"],
+            )
+        except InvalidParameter as error:
+            raise InvalidDocument(f"{error} (in the question)", value=None) from error
         if question.digest != found:
             raise InvalidDocument("expected a question in canonical form", value=found)
         return question
@@ -320,28 +298,22 @@ class Respondent:
         return self.client.privatize(self.question.values(answers), rng)
 
 
-def _structure(data: bytes, most: int) -> dict[str, Any]:
-    """Return the document of a question whose fields are there and of their types.
+def _check_structure(document: dict[str, object]) -> None:
+    """Refuse a document whose fields are not of the kinds that they must be.
 
-    What each of them holds is checked when the question is made, before anything is digested.
+    Then its canonical form takes no longer than reading it did: strings, and little else.
     """
-    document = parse_json(data, most)
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+    labels, texts = document.get("labels"), (document.get("name"), document.get("other"))
+    kinds = isinstance(labels, list | None) and all(isinstance(text, str | None) for text in texts)
+    listed = not isinstance(labels, list) or all(isinstance(label, str) for label in labels)
+    small = extent(document.get("protocol"), _LARGEST_PROTOCOL) <= _LARGEST_PROTOCOL
+    if set(document) != _FIELDS or not (kinds and listed and small):
         raise InvalidDocument.expected(
-            "a deniable question", None, "check the file", came="something else"
+            f"the fields {', '.join(sorted(_FIELDS))}, labels as a list of strings or null, and "
+            f"a protocol of at most {_LARGEST_PROTOCOL} values",
+            sorted(document),
+            "check the file",
         )
-    if document.get("version") != _VERSION:
-        raise InvalidDocument.expected(
-            f"a question of version {_VERSION}", document.get("version"), "upgrade deniable"
-        )
-    if set(document) - {"digest"} != _FIELDS:
-        raise InvalidDocument.expected(
-            f"the fields {', '.join(sorted(_FIELDS))}", sorted(document), "check the file"
-        )
-    labels = document["labels"]
-    if labels is not None and not isinstance(labels, list):
-        raise InvalidDocument.expected("labels as a list, or null", labels)
-    return document
 
 
 def _listed(answers: Iterable[object]) -> list[str]:

@@ -29,15 +29,17 @@ class Sum(ABC):
 
 
 class CountsSum(Sum):
-    """Adds up the integers that ``count`` makes of each batch."""
+    """Adds up integers: ``add_counts`` adds those of a batch to all so far."""
 
-    def __init__(self, length: int, count: Callable[[Reports], npt.NDArray[np.int64]]) -> None:
-        self._count = count
+    def __init__(
+        self, length: int, add_counts: Callable[[Reports, npt.NDArray[np.int64]], None]
+    ) -> None:
+        self._add_counts = add_counts
         self._total = np.zeros(length, dtype=np.int64)
 
     def add(self, reports: Reports) -> None:
         """Add the counts of a batch."""
-        self._total += self._count(reports)
+        self._add_counts(reports, self._total)
 
     def merge(self, statistic: Statistic) -> None:
         """Add the counts of a tally."""

@@ -77,7 +77,8 @@ def make_vectors() -> dict[str, dict[str, object]]:
     """Return the contents of all files of vectors, by name."""
     documents: dict[str, dict[str, object]] = {}
     for name, kind in discover().items():
-        instances = dict.fromkeys([*kind.examples(), *_MORE.get(name, [])])
+        more = [*kind.further_examples(), *_MORE.get(name, [])]
+        instances = dict.fromkeys([*kind.examples(), *more])
         documents[name] = {
             "format": FORMAT,
             "version": VERSION,

@@ -1,78 +1,77 @@
 """Audit: prove or measure the epsilon of any protocol, from the code that clients run.
 
-``audit`` treats ``privatize`` as a black box. On small domains it finds, by replaying chosen random
-bytes, where the output changes, and so enumerates the exact law of the reports and the worst
-likelihood ratio. On large ones, and for mechanisms whose randomness it cannot replay, it samples
-reports and gives a lower bound on epsilon that holds with high confidence. Between the two are
-domains and public hash functions of which only some can be enumerated: each ratio is exact then,
-but the worst of them is a lower bound.
+``audit`` treats ``privatize`` as a black box and judges the call that clients make,
+``privatize([one answer])``. Where the randomness can be replayed it
+
+1. replays the same random words through single calls, batches of 2, a few and many, in any order
+   and in fresh copies: every report must be the same, byte for byte;
+2. finds, by varying the words, where the report changes, and so enumerates the exact law of the
+   reports and the worst likelihood ratio;
+3. draws reports as clients do, without replaying, and holds them against that law.
+
+A difference anywhere is a failure, whatever the law says. What cannot be enumerated is measured
+from samples, which gives a lower bound on epsilon; the result says what was proved, what was
+sampled, and how rare a leak could still have escaped.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from deniable.auditing.enumeration import (
-    Law,
+from deniable.auditing.bounds import sampled_bound
+from deniable.auditing.comparison import detectable
+from deniable.auditing.exceptions import exceptional_bound
+from deniable.auditing.law import Law, worst_pair
+from deniable.auditing.model import Model, find_models
+from deniable.auditing.paths import check_paths, draw_single, single_calls
+from deniable.auditing.probe import (
+    FINGERPRINTS,
+    Broken,
+    Bytes,
     NotEnumerable,
-    check_bulk,
-    enumerate_laws,
-    worst_pair,
+    Privatizer,
+    Probe,
+    Values,
 )
-from deniable.auditing.sampling import sampled_bound
+from deniable.auditing.progress import Progress
+from deniable.auditing.replay import calls_of_each, check_replays
+from deniable.auditing.result import Audit
 from deniable.errors import InvalidParameter
-from deniable.protocol import Protocol
-from deniable.pure import Open
 from deniable.randomness import log_above
 
-__all__ = ["Audit", "Law", "audit", "output_law"]
+__all__ = ["Audit", "Law", "NotEnumerable", "audit", "output_law"]
 
 _MANY_VALUES = 64
 _SOME_VALUES = 16
 _FEW_VALUES = 8
+_LEAST_VALUES = 4
 _FEW_WORDS = 16
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What an audit found.
-
-    ``exact`` tells whether ``epsilon`` was computed from enumerated laws, and ``complete`` whether
-    these were the laws of all values and hash functions: then it is the privacy loss. Computed from
-    some of them it is a lower bound, and from samples a lower bound that is wrong with probability
-    of at most 1e-6. ``worst_ratio`` is exact or None; ``witness`` is the pair of values that are
-    easiest to tell apart.
-    """
-
-    epsilon: float
-    claimed: float
-    exact: bool
-    worst_ratio: Fraction | None
-    witness: tuple[int, int]
-    detail: str
-    complete: bool = False
-
-    @property
-    def holds(self) -> bool:
-        """Whether the protocol spends no more than it claims, as far as the audit can tell."""
-        return self.epsilon <= self.claimed
-
-    def __str__(self) -> str:
-        kind = "exactly" if self.complete else "at least"
-        passed = "holds" if self.complete else "no violation found"
-        verdict = passed if self.holds else "BROKEN"
-        found, claimed = f"{self.epsilon:.12g}", f"{self.claimed:.12g}"
-        return f"{verdict}: epsilon is {kind} {found}, claimed {claimed} ({self.detail})"
+_MOST_WORDS = 4096
+_WIDEST = 1 << 17
+_LARGE = 4096
+_LEAST_CALLS = 32
+_ENOUGH = 50_000
+_SAMPLE_BYTES = 1 << 26
 
 
 def audit(
-    protocol: Protocol, *, samples: int = 200_000, rng: np.random.Generator | None = None
+    protocol: Privatizer,
+    *,
+    calls: int = 8192,
+    samples: int = 200_000,
+    rng: np.random.Generator | None = None,
 ) -> Audit:
-    """Audit a protocol: by enumeration where that is possible, else from samples.
+    """Audit a protocol: by enumeration where that is possible, and from samples.
+
+    An honest protocol fails with a chance of at most 1e-6. Of each value ``calls`` single calls are
+    made, fewer where there are many values or words: 4.6 / calls is about the smallest leak that
+    they cannot miss. ``rng`` makes the choice of words and
+    values repeatable; calls as clients make them take the operating system's randomness all the
+    same. ``samples`` is how many reports measure epsilon where the law cannot be enumerated.
 
     >>> from deniable import DE
     >>> found = audit(DE(epsilon=1.0, domain_size=3))
@@ -81,72 +80,197 @@ def audit(
     """
     if samples < 1000:
         raise InvalidParameter(f"expected at least 1000 samples, got {samples!r}", value=samples)
-    if not (
-        protocol.value_count <= _MANY_VALUES or isinstance(protocol, Open) or protocol.words.public
-    ):
-        return _sampled(protocol, samples, rng, "the domain is large")
-    values = _some_values(protocol.value_count, _affordable(protocol))
-    try:
-        laws = enumerate_laws(protocol, values)
-        if len(laws) == 1:
-            for value, law in list(zip(values, laws[0], strict=True))[:_FEW_VALUES]:
-                check_bulk(protocol, value, law)
-    except NotEnumerable as reason:
-        return _sampled(protocol, samples, rng, str(reason))
-    found = _exact(protocol, values, laws)
-    if len(laws) > 1 and found.holds:
-        # Given a hash function a large batch has no law to be compared with; samples bound it.
-        sampled = _sampled(protocol, samples, rng, "large batches differ from single reports")
-        return found if sampled.holds else sampled
-    return found
+    if calls < _LEAST_CALLS:
+        raise InvalidParameter(
+            f"expected at least {_LEAST_CALLS} calls of each value, got {calls!r}", value=calls
+        )
+    probe = Probe(protocol, np.random.default_rng() if rng is None else rng, calls)
+    examination = _Examination(probe, samples, Progress())
+    return examination.result()
 
 
-def _sampled(
-    protocol: Protocol, samples: int, rng: np.random.Generator | None, reason: str
-) -> Audit:
-    bound, witness = sampled_bound(protocol, samples, rng)
-    detail = f"from {samples} samples, because {reason}"
-    return Audit(bound, protocol.epsilon, False, None, witness, detail)
-
-
-def output_law(protocol: Protocol, value: int) -> Law:
+def output_law(protocol: Privatizer, value: int) -> Law:
     """Return the exact law of the reports of one value, on a small domain."""
-    return enumerate_laws(protocol, [value])[0][0]
+    probe = Probe(protocol, np.random.default_rng(20170816))
+    models, reason = find_models(probe, np.array([value], dtype=np.uint64))
+    if reason is not None:
+        raise NotEnumerable(reason)
+    return models[0][0].law()
 
 
-def _exact(protocol: Protocol, values: list[int], laws: list[list[Law]]) -> Audit:
-    ratio, pair = Fraction(1), (0, 0)
-    for each in laws:
-        found, (first, second) = worst_pair(each)
-        if found is None:
-            witness = (values[first], values[second])
-            detail = "some report of the first value is impossible under the second"
-            return Audit(math.inf, protocol.epsilon, True, None, witness, detail, complete=True)
-        if found > ratio:
-            ratio, pair = found, (first, second)
-    given = f", given each of {len(laws)} hash functions" if len(laws) > 1 else ""
-    return Audit(
-        log_above(ratio),
-        protocol.epsilon,
-        True,
-        ratio,
-        (values[pair[0]], values[pair[1]]),
-        f"all reports of {len(values)} values enumerated{given}",
-        complete=len(values) == protocol.value_count and len(laws) == 1,
-    )
+class _Examination:
+    """One audit as it goes on: what is known, what failed, what is said about it."""
+
+    def __init__(self, probe: Probe, samples: int, progress: Progress) -> None:
+        self.probe, self.samples, self.progress = probe, samples, progress
+        self.values = _some_values(probe, _looked_at(probe))
+        self.failures = [] if probe.broken is None else [probe.broken]
+        self.proved: list[str] = []
+        self.sampled: list[str] = []
+
+    def result(self) -> Audit:
+        """Replay, enumerate, draw, and say what came of it."""
+        replayed = self.probe.replayable and self._replay()
+        models, reason = self._enumerate() if replayed else ([], self._not_replayed())
+        laws = [[model.law() for model in each] for each in models]
+        exact = reason is None
+        if not self.failures:
+            self._draw(laws[0] if exact and len(laws) == 1 else None)
+        found = self._exact(laws) if exact else self._measured(models, reason or "")
+        if exact and self.failures:
+            # The enumerated map is not what every call does: measure the calls themselves.
+            bound, witness = self._sampled_bound()
+            if bound > found.epsilon:
+                found = replace(found, epsilon=bound, witness=witness, worst_ratio=None)
+            found = replace(found, exact=False, complete=False)
+        self.progress.advance(1.0)
+        return replace(
+            found,
+            failures=tuple(self.failures),
+            proved=tuple(self.proved),
+            sampled=tuple(self.sampled),
+            resolution=self._resolution(replayed=replayed),
+        )
+
+    def _replay(self) -> bool:
+        """Compare every way of calling on the same words; tell whether they agree."""
+        try:
+            self.failures += check_replays(self.probe, self.values, self.progress)
+        except Broken as reason:
+            self.failures.append(str(reason))
+        if self.failures:
+            return False
+        calls = calls_of_each(self.probe, len(self.values))
+        copies = " and fresh copies" if self.probe.fresh else ""
+        self.sampled.append(
+            f"the same random words gave the same bytes in {calls:,} single calls for each of "
+            f"{self._of_values(self.values)}, in batches of 2 and more{copies}; a call that "
+            f"departs once in {1 / self._resolution(replayed=True):,.0f} is seen with 99 % chance"
+        )
+        return True
+
+    def _enumerate(self) -> tuple[list[list[Model]], str | None]:
+        if self.probe.count > _MOST_WORDS:
+            return [], "a report takes too many random words"
+        values = self.values[: _affordable(self.probe)]
+        try:
+            models, reason = find_models(self.probe, values)
+        except NotEnumerable as not_enumerable:
+            return [], str(not_enumerable)
+        self.progress.advance(0.2)
+        return models, reason
+
+    def _draw(self, laws: list[Law] | None) -> None:
+        """Hold what clients draw against the law, or against a large sample."""
+        values = self.values[: len(laws) if laws else _SOME_VALUES]
+        found = check_paths(self.probe, values, laws, self.progress)
+        self.failures += found
+        calls = single_calls(self.probe, len(values))
+        if not found:
+            against = "the enumerated law" if laws else "a sample of large batches"
+            self.sampled.append(
+                f"{calls:,} single calls for each of {self._of_values(values)} with the operating "
+                f"system's randomness, small and large batches agree with {against}; an event "
+                f"whose chance is off by {detectable(calls):.2g} is seen with 99 % chance"
+            )
+
+    def _exact(self, laws: list[list[Law]]) -> Audit:
+        values, claimed = self.values[: len(laws[0])].tolist(), self.probe.protocol.epsilon
+        ratio, pair = Fraction(1), (0, 0)
+        for each in laws:
+            found, (first, second) = worst_pair(each)
+            if found is None:
+                witness = (values[first], values[second])
+                detail = "some report of the first value is impossible under the second"
+                return Audit(math.inf, claimed, True, None, witness, detail, complete=True)
+            if found > ratio:
+                ratio, pair = found, (first, second)
+        given = f", given each of {len(laws)} hash functions" if len(laws) > 1 else ""
+        every = len(values) == self.probe.domain_size
+        self.proved.append(
+            f"the map from random words to reports, and with it the law, of "
+            f"{self._of_values(self.values[: len(values)])}{given}"
+        )
+        return Audit(
+            log_above(ratio),
+            claimed,
+            True,
+            ratio,
+            (values[pair[0]], values[pair[1]]),
+            f"all reports of {len(values)} values enumerated{given}",
+            complete=every and len(laws) == 1,
+        )
+
+    def _measured(self, models: list[list[Model]], reason: str) -> Audit:
+        found = (
+            exceptional_bound(self.probe, models[-1]) if models and models[-1] else (0.0, (0, 0))
+        )
+        if found[0] <= self.probe.protocol.epsilon:
+            found = max(found, self._sampled_bound())
+        bound, witness = found
+        detail = f"from {self.samples} samples, because {reason}"
+        return Audit(bound, self.probe.protocol.epsilon, False, None, witness, detail)
+
+    def _sampled_bound(self) -> tuple[float, tuple[int, int]]:
+        """Bound epsilon from batches, and from single calls; the larger bound counts."""
+        # What failed already is measured for the record, and need not be measured well.
+        samples = min(self.samples, _ENOUGH) if self.failures else self.samples
+        calls = len(self.values) * single_calls(self.probe, len(self.values))
+        calls = min(samples // 6, calls)
+        one = sampled_bound(self.probe, self.values, self._draw_singles, calls)
+        many = sampled_bound(self.probe, self.values, self._draw_batch, samples)
+        return max(one, many)
+
+    def _draw_singles(self, value: int, count: int) -> Bytes:
+        return draw_single(self.probe, value, count)
+
+    def _draw_batch(self, value: int, count: int) -> Bytes:
+        size = self.probe.draw([value], None).shape[1]
+        some = max(100, min(count, _SAMPLE_BYTES // size))
+        return self.probe.draw(np.full(some, value, dtype=np.uint64), self.probe.generator)
+
+    def _not_replayed(self) -> str:
+        if self.failures:
+            return "its calls differ"
+        return "it does not say how it makes reports from random words"
+
+    def _resolution(self, *, replayed: bool) -> float:
+        if not replayed:
+            return detectable(single_calls(self.probe, min(len(self.values), _SOME_VALUES)))
+        return float(1 - 0.01 ** (1 / calls_of_each(self.probe, len(self.values))))
+
+    def _of_values(self, values: Values) -> str:
+        if len(values) == self.probe.domain_size:
+            return f"all {len(values)} values"
+        if self.probe.domain_size == FINGERPRINTS:
+            return f"{len(values)} fingerprints"
+        return f"{len(values)} of {self.probe.domain_size:,} values"
 
 
-def _affordable(protocol: Protocol) -> int:
-    """Return how many values are enumerated: all of a small domain, few where each costs much."""
-    if protocol.words.public:
-        return _SOME_VALUES if protocol.value_count <= _SOME_VALUES else _FEW_VALUES
-    if protocol.value_count <= _MANY_VALUES:
+def _looked_at(probe: Probe) -> int:
+    """Return how many values are replayed: all of a small domain."""
+    if probe.domain_size <= _MANY_VALUES:
         return _MANY_VALUES
-    return 2 * _SOME_VALUES if protocol.words.count <= _FEW_WORDS else _FEW_VALUES
+    if probe.domain_size == FINGERPRINTS:
+        return _SOME_VALUES
+    return 2 * _SOME_VALUES if probe.count <= _FEW_WORDS else _FEW_VALUES
 
 
-def _some_values(domain_size: int, most: int) -> list[int]:
-    if domain_size <= most:
-        return list(range(domain_size))
-    spread = np.random.default_rng(0).integers(0, domain_size - 1, most - 2, dtype=np.uint64)
-    return [0, *(int(v) for v in spread), domain_size - 1]
+def _affordable(probe: Probe) -> int:
+    """Return how many values are enumerated: all of a small domain, few where each costs much."""
+    d = probe.domain_size
+    if probe.public:
+        return _SOME_VALUES if d <= _SOME_VALUES else _FEW_VALUES
+    size: int = probe.draw([0], None).shape[1]
+    most = max(_LEAST_VALUES, min(_MANY_VALUES, _WIDEST // (probe.count * size)))
+    return min(most, _FEW_VALUES) if _LARGE < d < FINGERPRINTS else most
+
+
+def _some_values(probe: Probe, most: int) -> Values:
+    """Return all values of a small domain, else the first, the last and some between them."""
+    d = probe.domain_size
+    if d <= most:
+        return np.arange(d, dtype=np.uint64)
+    drawn = probe.generator.integers(1, d - 1, 4 * most, dtype=np.uint64)
+    between = list(dict.fromkeys(drawn.tolist()))[: most - 2]
+    return np.array([0, d - 1, *between], dtype=np.uint64)

@@ -18,7 +18,7 @@ from deniable.cli.options import FILE, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.labels import one_line
 from deniable.protocol import Protocol
-from deniable.pure import Pure
+from deniable.pure import Closed, Pure
 from deniable.question import Question
 
 _SHOWN = 8
@@ -155,13 +155,20 @@ def _print(shown: Question) -> None:
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
         *_supports(protocol),
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
-        ("standard error", f"{float(protocol.variance(10_000)) ** 0.5:,.0f} people among 10,000, "
-         f"{float(protocol.variance(1_000_000)) ** 0.5:,.0f} among 1,000,000"),
+        _error(protocol),
         ("digest", shown.digest),
     ):  # fmt: skip
         if value and (labels is not None or name != "other"):
             table.add_row(Text(name, style="bold"), fit(console, Text(value)))
     console.print(table)
+
+
+def _error(protocol: Protocol) -> tuple[str, str]:
+    """Return the typical standard error, or for an open question that of a rare answer."""
+    share = 1 / protocol.domain_size if isinstance(protocol, Closed) else 0.0
+    name = "typical error" if share else "error of a rare answer"
+    few, many = (float(protocol.variance(n, share)) ** 0.5 for n in (10_000, 1_000_000))
+    return name, f"{few:,.0f} people among 10,000, {many:,.0f} among 1,000,000"
 
 
 def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:

@@ -42,8 +42,8 @@ def recommend(
 ) -> None:
     """Rank the protocols for an epsilon and a domain size, by exact variance.
 
-    The variance is that of a count for one person, averaged over all answers. Protocols within two
-    percent of each other count as equal: the one with the smaller report comes first. The last
+    The variance is that of a count for one person, averaged over all answers. Protocols within half
+    a percent of each other count as equal: the one that decodes fastest comes first. The last
     column tells which protocol the guideline of the paper takes.
     """
     check_privacy(epsilon, domain_size)

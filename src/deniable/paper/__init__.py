@@ -26,6 +26,7 @@ EXPERIMENTS: dict[str, str] = {
     "fig6": "deniable.paper.figure6",
     "fig7": "deniable.paper.figure7",
     "fig8": "deniable.paper.figure8",
+    "optimality": "deniable.paper.optimality",
 }
 """The module of each experiment by name; ``load`` imports it when it is wanted."""
 

@@ -70,6 +70,10 @@ class Family(ABC):
     def read(self, data: memoryview, n: int) -> Statistic:
         """Read a tally's statistic."""
 
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        return float(n) * (self.domain_size or 1)
+
     @abstractmethod
     def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         """Count the reports that support each key, or each value of a closed domain."""

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from deniable.kernels import bits, fields, linear
 from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size
+from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
 from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
@@ -168,6 +169,11 @@ class LinearFamily(Family):
     def decoding(self, cells: int) -> str:
         """Name the way in which a tally with so many cells in use is decoded: fold or solve."""
         return choose(self.field, self.digits, self.domain_size, cells)
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        g, t, m = (np.array(float(x)) for x in (self.g, self.digits, 1))
+        return float(decoding_time(g, t, m, self.domain_size, n))
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports (u, y) have <u, v> = y."""

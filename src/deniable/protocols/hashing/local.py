@@ -98,6 +98,10 @@ class _LocalHashing(Pure):
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         return self._family.support(statistic, chosen.keys)
 
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
+        return self._family.decoding_time(n)
+
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports hold the hash of ``value``."""
         place = int(self._check_values([value])[0])

@@ -60,7 +60,8 @@ from deniable.validation import (
 from deniable.wire import smallest_unsigned
 
 MOST_CELLS = 1 << 24
-_SMALL = 1 << 20
+_COHORTS = 256
+_CROWDED = 512
 _USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
 Integers = npt.NDArray[np.uint64]
@@ -205,23 +206,25 @@ class RAPPOR(Open, Counted):
     def _length(self) -> int:
         return self.cohorts * (1 + self.bits)
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
-        return self.count(reports).ravel()
-
-    def count(self, reports: Reports) -> npt.NDArray[np.int64]:
-        """Return a row for each cohort: its reports, then the ones of each bit."""
+    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+        """Add to the row of each cohort its reports, then the ones of each bit."""
         cohorts, rows = _columns(reports)
-        table = np.zeros((self.cohorts, 1 + self.bits), dtype=np.int64)
-        table[:, 0] = np.bincount(cohorts, minlength=self.cohorts)
-        if rows.size <= _SMALL:
-            bits = np.unpackbits(rows, axis=1, count=self.bits, bitorder="little")
-            np.add.at(table[:, 1:], cohorts, bits)
-            return table
-        ordered = np.ascontiguousarray(rows[np.argsort(cohorts, kind="stable")])
-        ends = np.cumsum(table[:, 0])
-        for row, end in zip(table, ends, strict=True):
-            row[1:] = count_bits(ordered[end - row[0] : end], self.bits)
-        return table
+        order = np.argsort(cohorts, kind="stable")
+        here, starts = np.unique(cohorts[order], return_index=True)
+        sizes = np.diff(starts, append=len(cohorts))
+        table = total.reshape(self.cohorts, 1 + self.bits)
+        table[here, 0] += sizes
+        for start in range(0, len(here), _COHORTS):
+            some = slice(start, start + _COHORTS)
+            if sizes[some].mean() > _CROWDED:
+                for cohort, first, size in zip(here[some], starts[some], sizes[some], strict=True):
+                    chosen = np.ascontiguousarray(rows[order[first : first + size]])
+                    table[cohort, 1:] += count_bits(chosen, self.bits)
+            else:
+                places = order[starts[start] : starts[some][-1] + sizes[some][-1]]
+                bits = np.unpackbits(rows[places], axis=1, count=self.bits, bitorder="little")
+                sums = np.add.reduceat(bits, starts[some] - starts[start], axis=0, dtype=np.int64)
+                table[here[some], 1:] += sums
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:
         counts = Counts.decode(data, self._length, 0, n)

@@ -1,0 +1,246 @@
+"""What an audit needs of a protocol, in one place: calls in, bytes of reports out.
+
+A protocol that announces its random words and takes its randomness from ``rng`` can be *replayed*:
+given words in, the report is a function of the value and the words. One that does not is drawn from
+and nothing more. Everything else in this package speaks to a ``Probe`` and never to the protocol.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InvalidParameter
+from deniable.randomness import WORD, Replayed
+
+Bytes = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
+Values = npt.NDArray[np.uint64]
+
+_SPARE = bytes(8 * 64)
+_MOST_WORDS = 1 << 22
+FINGERPRINTS = 1 << 64
+
+
+@runtime_checkable
+class Privatizer(Protocol):
+    """Anything that turns values into reports and claims an epsilon for it.
+
+    Where it also says which random words a report takes, it can be replayed; ``domain_size`` is
+    missing where any 64-bit fingerprint is a value.
+    """
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one report that is claimed."""
+
+    @property
+    def privatize(self) -> Callable[..., npt.NDArray[np.generic]]:
+        """Turn each value into a report, from ``rng`` where it takes one."""
+
+
+class Broken(Exception):
+    """The protocol does not do what its specification says; the message says what it does."""
+
+
+class NotEnumerable(Exception):
+    """The protocol's output law cannot be enumerated; the message says why."""
+
+
+class Probe:
+    """A protocol as a function to the bytes of reports: replayed, drawn, or of a fresh copy.
+
+    ``calls`` is how many single calls of each value an audit makes, where it can.
+    """
+
+    def __init__(
+        self, protocol: Privatizer, generator: np.random.Generator, calls: int = 1
+    ) -> None:
+        self.protocol = protocol
+        self.generator = generator
+        self.calls = calls
+        size = getattr(protocol, "value_count", getattr(protocol, "domain_size", None))
+        self.domain_size: int = FINGERPRINTS if size is None else int(size)
+        self._takes_source = _takes_source(protocol)
+        words = _announced(protocol)
+        self.replayable = words is not None and self._takes_source
+        self.count, limits, public = words or (0, {}, ())
+        self.limits = [limits.get(j, WORD) for j in range(self.count)]
+        self.fresh = _copier(protocol)
+        self.broken: str | None = None
+        self.shown = self._find_shown(public) if self.replayable else {}
+        self.public = tuple(self.shown)
+        self.hidden = [j for j in range(self.count) if j not in self.public]
+
+    def random_words(self, rows: int) -> Words:
+        """Return rows of words, each uniform below its limit."""
+        words = self.generator.integers(0, WORD, (rows, self.count), dtype=np.uint64)
+        for j, limit in enumerate(self.limits):
+            if limit < WORD:
+                words[:, j] = self.generator.integers(0, limit, rows, dtype=np.uint64)
+        return words
+
+    def run(self, values: Values, words: Words) -> Bytes:
+        """Return the bytes of the reports that one batch call makes of the words."""
+        source = Replayed(np.ascontiguousarray(words, dtype="<u8").tobytes() + _SPARE)
+        rows = _rows(self.protocol.privatize(values, rng=source), len(values))
+        if source.position != 8 * words.size:
+            raise Broken(
+                f"it announces {self.count} random words for each report, and of the "
+                f"{words.size} for a batch of {len(values)} it took {source.position / 8:g}"
+            )
+        return rows
+
+    def run_many(self, values: Values, words: Words) -> Bytes:
+        """Return the reports of many values, in batches that fit into memory."""
+        part = max(1, _MOST_WORDS // self.count)
+        if len(words) <= part:
+            return self.run(values, words)
+        starts = range(0, len(words), part)
+        return np.concatenate([self.run(values[i : i + part], words[i : i + part]) for i in starts])
+
+    def run_one(self, value: int, words: Words) -> Bytes:
+        """Return the reports of one value, one of each row of words."""
+        return self.run_many(np.full(len(words), value, dtype=np.uint64), words)
+
+    def single(self, value: int, data: bytes, protocol: Privatizer | None = None) -> bytes:
+        """Return the report of the call that clients make, from the bytes of its words."""
+        source = Replayed(data + _SPARE)
+        report = np.asarray((protocol or self.protocol).privatize([value], rng=source))
+        if source.position != len(data):
+            raise Broken(
+                f"it announces {self.count} random words for each report, and took "
+                f"{source.position / 8:g} for a single one"
+            )
+        return report.tobytes()
+
+    def draw(
+        self,
+        values: Values | list[int],
+        rng: np.random.Generator | None,
+        protocol: Privatizer | None = None,
+    ) -> Bytes:
+        """Return the bytes of reports with the protocol's own randomness, or from ``rng``."""
+        privatize = (protocol or self.protocol).privatize
+        # What clients do is to leave rng out.
+        made = (
+            privatize(values)
+            if rng is None or not self._takes_source
+            else privatize(values, rng=rng)
+        )
+        return _rows(made, len(values))
+
+    def supports(self, rows: Bytes, value: int) -> npt.NDArray[np.bool_] | None:
+        """Tell which reports support ``value``, where the protocol knows it."""
+        supports, dtype = (getattr(self.protocol, n, None) for n in ("supports", "report_dtype"))
+        if supports is None or dtype is None:
+            return None
+        reports = np.frombuffer(np.ascontiguousarray(rows).tobytes(), dtype=dtype)
+        return np.asarray(supports(reports, value), dtype=np.bool_)
+
+    @property
+    def floating(self) -> np.dtype[np.floating] | None:
+        """The type of the numbers in a report, where they are floating-point ones."""
+        dtype = getattr(self.protocol, "report_dtype", None)
+        if dtype is None:
+            dtype = np.asarray(self.protocol.privatize([0])).dtype
+        base = np.dtype(dtype).base
+        return base if base.kind == "f" else None
+
+    def _find_shown(self, public: tuple[int, ...]) -> dict[int, int]:
+        """Return where reports show the words that they are announced to show."""
+        try:
+            self.run_one(0, self.random_words(2))
+            places = {j: self._shown_at(j) for j in public}
+        except Broken as reason:
+            self.broken, self.replayable = str(reason), False
+            return {}
+        return {j: place for j, place in places.items() if place is not None}
+
+    def _shown_at(self, position: int) -> int | None:
+        """Return from which byte on every report holds the word at ``position`` verbatim."""
+        words = self.random_words(64)
+        reports = self.run_one(0, words)
+        shown = words[:, position].astype("<u8").view(np.uint8).reshape(len(words), 8)
+        for start in range(reports.shape[1] - 7):
+            if np.array_equal(reports[:, start : start + 8], shown):
+                return start
+        return None
+
+
+def _announced(protocol: object) -> tuple[int, dict[int, int], tuple[int, ...]] | None:
+    """Return how many words a report takes, their limits and those it shows; None without."""
+    words = getattr(protocol, "words", None)
+    count = getattr(words, "count", None)
+    if not isinstance(count, int) or count < 1:
+        return None
+    return count, dict(getattr(words, "limits", {})), tuple(getattr(words, "public", ()))
+
+
+def _takes_source(protocol: Privatizer) -> bool:
+    try:
+        parameters = inspect.signature(protocol.privatize).parameters
+    except (TypeError, ValueError):
+        return False
+    return "rng" in parameters
+
+
+def _rows(reports: object, count: int) -> Bytes:
+    """Return reports as rows of bytes, or say what is wrong with them."""
+    array = np.asarray(reports)
+    if array.dtype.hasobject or array.ndim < 1 or len(array) != count:
+        raise InvalidParameter(
+            f"expected privatize to return an array of {count} reports of fixed size, got "
+            f"{array.dtype} of shape {array.shape}; return a NumPy array, one item for each value",
+            value=array.shape,
+        )
+    rows = np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=np.uint8)
+    return rows.reshape(count, -1) if count else rows.reshape(0, array.dtype.itemsize)
+
+
+def _copier(protocol: Privatizer) -> Callable[[], Privatizer] | None:
+    """Return how to make copies in the state that the protocol is in now, or None."""
+
+    def by_fields() -> Privatizer:
+        made: Privatizer = object.__new__(type(protocol))
+        vars(made).update(copy.deepcopy(state))
+        return made
+
+    for way in _ways(protocol):
+        try:
+            copied = way()
+        except Exception:  # a foreign class may refuse in any way
+            continue
+        if type(copied) is type(protocol):
+            return way
+    try:
+        state = copy.deepcopy(vars(protocol))
+        by_fields()
+    except Exception:  # likewise
+        return None
+    return by_fields
+
+
+def _ways(protocol: Privatizer) -> Iterator[Callable[[], Privatizer]]:
+    try:
+        pickled = pickle.dumps(protocol)
+    except Exception:  # a class of a script or a closure cannot be pickled
+        pickled = b""
+    if pickled:
+        yield lambda: _unpickled(pickled)
+    try:
+        kept = copy.deepcopy(protocol)
+    except Exception:  # likewise
+        return
+    yield lambda: copy.deepcopy(kept)
+
+
+def _unpickled(data: bytes) -> Privatizer:
+    made: Privatizer = pickle.loads(data)  # what this process pickled itself
+    return made

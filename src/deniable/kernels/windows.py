@@ -1,0 +1,240 @@
+"""Windows of m elements of GF(g) over reports (u, s), and what lines of reports support.
+
+The report (u, s) supports x where <u, x> + s is one of the elements 0, ..., m - 1. With c[u, s] the
+number of such reports, the window sums D[u, z] = sum over j < m of c[u, z + j] tell how many
+support an x with <u, x> = -z: all additions are the field's.
+
+With one digit, <u, x> = u x. In the order of the powers of a generator a product is a rotation, so
+that the supports are the sum of rotated rows D[u, ...]: one gather and one addition for each cell.
+
+Reports in bulk are made in NumPy or compiled, as pays; the rest is fast in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.kernels import vectors
+from deniable.kernels.compilation import pays
+from deniable.kernels.fields import Field
+from deniable.kernels.parallel import iterate_chunks, run_chunks
+
+Codes = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+
+_CELLS = 1 << 20
+"""How many cells of rows are worked on at once: a few megabytes, which caches hold."""
+_COUNTED = 1 << 23
+"""Tables with at most so many codes are counted, larger ones sorted."""
+_CHUNK = 1 << 17
+_STEP = 1 << 13
+"""How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
+_PERTURB = 40.0
+_ROTATE = 5.5
+"""Nanoseconds of NumPy for one report, and for one cell of a row."""
+
+
+def perturb_affine(
+    values: Codes, words: Codes, field: Field, t: int, scheme: tuple[int, int, int, int]
+) -> Codes:
+    """Make the report (u - 1) g + s of each value x, with s = y - <u, x> and u - 1 = r0 // step.
+
+    The scheme is (step, m, inside, outside): the place y has a width of ``inside`` words if it is
+    below m and else of ``outside``; words holds the rows (r0, r1) within their limits.
+    """
+    if pays("perturb affine", _PERTURB * len(values)):
+        from deniable.kernels.compiled import windows as compiled  # noqa: PLC0415 - imports Numba
+
+        return compiled.perturb_affine(values, words, field, scheme)
+    codes = np.empty(len(values), np.uint64)
+    step, m, inside, outside = scheme
+    g, edge, negative = np.uint64(field.order), np.uint64(m * inside), _negative(field)
+
+    def fill(start: int, stop: int) -> None:
+        for first in range(start, stop, _STEP):
+            part = slice(first, min(first + _STEP, stop))
+            before, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
+            far = np.uint64(m) + (r - edge) // np.uint64(outside)
+            y = np.where(r < edge, r // np.uint64(inside), far)
+            hashed = vectors.dot(field, before + np.uint64(1), values[part], t)
+            codes[part] = before * g + vectors.add(field, y, negative(hashed))
+
+    run_chunks(fill, len(values), _CHUNK)
+    return codes
+
+
+def _negative(field: Field) -> Callable[[Codes], Codes]:
+    """Return how to change signs: by a subtraction, not at all, or by a table."""
+    g = np.uint64(field.order)
+    if field.degree == 1:
+        return lambda a: (g - a) * (a > 0)
+    if field.characteristic == 2:
+        return lambda a: a
+    table = field.negate(np.arange(field.order, dtype=np.uint64)).astype(np.uint16)
+    return lambda a: vectors.look_up(table, a)
+
+
+def window_sums(rows: Cells, field: Field, m: int) -> Cells:
+    """Return D[i, z] = sum over j < m of rows[i, z + j], with the additions of the field."""
+    if m == 1:
+        return rows
+    if field.degree == 1:
+        return _cyclic_sums(rows, m)
+    return _digit_sums(rows, field, m)
+
+
+def _cyclic_sums(rows: Cells, m: int) -> Cells:
+    """Sum windows of a prime field, where they are runs around a circle."""
+    n, g = rows.shape
+    until = np.empty((n, g + m), rows.dtype)
+    np.cumsum(rows, axis=1, out=until[:, :g])
+    np.add(until[:, :m], until[:, g - 1 : g], out=until[:, g:])
+    # D[z] is the sum until z + m - 1 less that until z - 1.
+    result = until[:, m - 1 : g + m - 1].copy()
+    result[:, 1:] -= until[:, : g - 1]
+    return result
+
+
+def _digit_sums(rows: Cells, field: Field, m: int) -> Cells:
+    """Sum windows of GF(p^k): blocks of p^i elements, each at one place of the digits above.
+
+    The numbers below m are blocks of p^i that share their upper digits, at most p - 1 for each i.
+    A block's sum does not depend on the lower i digits of z, which only change its order.
+    """
+    p, (n, g) = field.characteristic, rows.shape
+    result, blocks, size = np.zeros_like(rows), rows, 1
+    while size < g:
+        every = np.arange(g // size, dtype=np.uint64)
+        above, digit = divmod(m // size, p)
+        level = np.zeros_like(blocks)
+        for b in range(digit):
+            # Shifting all digits up and down again makes upper digits into elements.
+            moved = field.add(every * size, (above * p + b) * size) // np.uint64(size)
+            level += blocks[:, moved]
+        result += np.repeat(level, size, axis=1)
+        blocks, size = blocks.reshape(n, -1, p).sum(axis=2, dtype=rows.dtype), size * p
+    return result
+
+
+def expand(codes: Codes, field: Field, m: int) -> Codes:
+    """Return the codes u g + y of the m lines <u, x> = y that each report (u - 1) g + s stands for.
+
+    They are y = j - s for j < m, and those of one report follow each other.
+    """
+    g = np.uint64(field.order)
+    u, s = codes // g + np.uint64(1), codes % g
+    y = field.add(np.arange(m, dtype=np.uint64)[None, :], field.negate(s)[:, None])
+    return np.asarray(u[:, None] * g + y).ravel()
+
+
+def spread(table: Counts, field: Field, m: int) -> Counts:
+    """Return how often each code u g + y is a line of a report, from the counts of all reports."""
+    g, rows = field.order, table.reshape(-1, field.order)
+    result = np.zeros((len(rows) + 1, g), np.int64)
+    negative = field.negate(np.arange(g, dtype=np.uint64))
+
+    def fill(start: int, stop: int) -> None:
+        sums = window_sums(rows[start:stop], field, m)
+        result[1 + start : 1 + stop] = sums[:, negative]
+
+    for _ in iterate_chunks(fill, len(rows), max(1, _CELLS // g)):
+        pass
+    return result.ravel()
+
+
+def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
+    """Count the supports of 0..d-1 by reports (u - 1) g + s with one digit, fewer than 2^31."""
+    g = field.order
+    distinct, times = _distinct(codes, (g - 1) * g)
+    rows, places = np.divmod(distinct, np.uint64(g))
+    starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
+    ends = np.append(starts[1:], len(rows))
+    powers, logarithms = _cycle(field)
+    turns = logarithms[field.negate(rows[starts] + np.uint64(1))]
+
+    prime = field.degree == 1
+    if prime and pays("rotate rows", _ROTATE * len(starts) * g):
+        from deniable.kernels.compiled import windows as compiled  # noqa: PLC0415 - imports Numba
+
+        grouped = starts, ends, places.astype(np.int64), times
+        total = compiled.rotate_rows(grouped, turns, powers, m)
+    else:
+        total = _rotate_rows((starts, ends, places.astype(np.int64), times), turns, field, m)
+    result = np.empty(g, np.int64)
+    result[0], result[powers[: g - 1]] = total[0], total[1:]
+    return result[:d]
+
+
+Groups = tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]
+]
+"""Where the reports of each function start and end among all, their places, and their times."""
+
+
+def _rotate_rows(groups: Groups, turns: npt.NDArray[np.int64], field: Field, m: int) -> Counts:
+    """Add up the rows of window sums, each rotated by its turn; zero has a place of its own."""
+    starts, ends, places, times = groups
+    g, (powers, _) = field.order, _cycle(field)
+
+    def part(start: int, stop: int) -> npt.NDArray[np.int32]:
+        own = np.repeat(np.arange(stop - start), ends[start:stop] - starts[start:stop])
+        here = slice(starts[start], ends[stop - 1])
+        cells = np.zeros((stop - start, g), np.int32)
+        cells[own, places[here]] = times[here]
+        total = np.zeros(g, np.int32)
+        for row, turn in zip(window_sums(cells, field, m), turns[start:stop], strict=True):
+            total[0] += row[0]
+            total[1:] += row.take(powers[turn : turn + g - 1], mode="wrap")
+        return total
+
+    total = np.zeros(g, np.int64)
+    for rotated in iterate_chunks(part, len(starts), max(1, _CELLS // g)):
+        total += rotated
+    return total
+
+
+def _distinct(codes: Codes, size: int) -> tuple[Codes, npt.NDArray[np.int32]]:
+    """Return the different codes below a size in ascending order, and how often each comes."""
+    if size <= min(_COUNTED, 64 * len(codes)):
+        counts = np.bincount(codes.view(np.int64), minlength=size)
+        distinct = np.flatnonzero(counts)
+        return distinct.astype(np.uint64), counts[distinct].astype(np.int32)
+    ordered = np.sort(codes)
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    times = np.diff(np.append(first, len(ordered)))
+    return ordered[first], times.astype(np.int32)
+
+
+@lru_cache(maxsize=8)
+def _cycle(field: Field) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the powers of a generator, twice around, and the exponent of each element."""
+    g = field.order
+    if field.degree > 1:
+        once = field.powers[: g - 1].astype(np.int64)
+    else:
+        root, once = _generator(g), np.ones(1, np.int64)
+        while len(once) < g - 1:
+            once = np.concatenate([once, once * pow(root, len(once), g) % g])
+        once = once[: g - 1].astype(np.int64)
+    logarithms = np.zeros(g, np.int64)
+    logarithms[once] = np.arange(g - 1)
+    return np.concatenate([once, once]), logarithms
+
+
+def _generator(p: int) -> int:
+    """Return the least number whose powers are all nonzero residues modulo a prime."""
+    rest, factors = p - 1, set()
+    for r in count(2):
+        if r * r > rest:
+            break
+        while rest % r == 0:
+            factors.add(r)
+            rest //= r
+    factors |= {rest} - {1}
+    return next(a for a in count(1) if all(pow(a, (p - 1) // r, p) != 1 for r in factors))
