@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class ChildEnded(Exception):
-    """The child ended twice during one call, perhaps for lack of memory."""
+    """The child ended twice during one call, perhaps for lack of memory, or with its parent."""
 
 
 class Child:
@@ -30,6 +30,7 @@ class Child:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._closing = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="child")
 
     async def run(
@@ -47,6 +48,8 @@ class Child:
     def _call(self, call: Callable[[], Result]) -> Result:
         order = pickle.dumps(call)
         for _ in range(2):
+            if self._closing:
+                break
             try:
                 done, result = pickle.load(self._send(order))
             except (EOFError, OSError):
@@ -81,6 +84,7 @@ class Child:
 
     def close(self) -> None:
         """End the child, whatever it does."""
+        self._closing = True
         if self._process is not None:
             self._process.kill()
         self._thread.submit(self._end).result()
