@@ -142,11 +142,8 @@ class Key:
     expires: int | None = None
 
 
-class Store(Protocol):
-    """Submissions by (question, day, id), tallies by (question, day, source), and access keys."""
-
-    def close(self) -> None:
-        """Let go of the database."""
+class Submitting(Protocol):
+    """Submissions by (question, day, id), and which of them are taken."""
 
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction that is on the disk when this returns.
@@ -155,6 +152,13 @@ class Store(Protocol):
         with other bytes it is a conflict, within one call too. Whether question and day are open is
         checked in the same transaction, which holds both against change until it ends.
         """
+
+    def window(self) -> Window:
+        """Return the days that take reports now."""
+
+
+class Asking(Protocol):
+    """Questions, and what was counted of them, by (question, day, source)."""
 
     def ask(self, asked: Asked) -> bool:
         """Store a question; false if it is there already, whose state and terms then stay."""
@@ -186,6 +190,10 @@ class Store(Protocol):
     def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
         """Add a tally that was collected elsewhere as a source of its own, once and for good."""
 
+
+class Folding(Protocol):
+    """Turning reports into tallies, days into sealed ones, and rows into nothing."""
+
     def pile(self, least: int, most: int) -> Pile | None:
         """Return waiting reports to fold next, or None if nothing is worth it.
 
@@ -206,15 +214,16 @@ class Store(Protocol):
         last call, nothing is sealed and the window carries an alarm, unless ``trust_clock``.
         """
 
-    def window(self) -> Window:
-        """Return the days that take reports now."""
-
     def sweep(self, most: int, retention: int | None = None) -> int:
         """Remove up to ``most`` rows that nobody needs any more, and return how many.
 
         Those are the ids of days that are sealed and folded, everything of deleted questions, and
         tallies of days older than ``retention`` days.
         """
+
+
+class Keeping(Protocol):
+    """Access keys, and the store as a whole."""
 
     def keep(self, key: Key) -> bool:
         """Store an access key; false if its name is taken by another of its kind."""
@@ -233,3 +242,10 @@ class Store(Protocol):
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy to a new file while the collector goes on."""
+
+    def close(self) -> None:
+        """Let go of the database."""
+
+
+class Store(Submitting, Asking, Folding, Keeping, Protocol):
+    """All that a collector asks of a database; one test suite checks it sentence by sentence."""
