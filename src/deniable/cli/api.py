@@ -12,12 +12,12 @@ from deniable.protocol import Protocol
 
 _INTRODUCTION = """# Python
 
-Every name of the package, from its docstrings. `deniable reference --python -o docs/api.md --force` writes this page; the
-examples in the docstrings are tests.
+Every name of the package, from its docstrings; the examples in them are tests.
+`deniable reference --python -o docs/api.md --force` writes this page.
 """
 _GROUPS: tuple[tuple[str, Callable[[object], bool]], ...] = (
-    ("Questions, tallies and estimates", lambda item: inspect.isclass(item)),
-    ("Advice, audits and settings", lambda item: inspect.isfunction(item)),
+    ("Questions, tallies and estimates", inspect.isclass),
+    ("Advice, audits and settings", inspect.isfunction),
 )
 
 
@@ -42,6 +42,10 @@ def render() -> str:
 
 def _concrete(item: object) -> bool:
     return inspect.isclass(item) and issubclass(item, Protocol) and not inspect.isabstract(item)
+
+
+def _error(item: object) -> bool:
+    return inspect.isclass(item) and issubclass(item, DeniableError)
 
 
 def _entry(name: str, item: object, *, methods: bool = True) -> str:
@@ -88,9 +92,9 @@ def _signature(item: object) -> str:
 def _prose(item: object) -> str:
     """Return a docstring as Markdown: its examples as code."""
     doc = (inspect.getdoc(item) or "").replace("``", "`")
-    text, examples = [], []
-    for block in doc.split("\n\n"):
-        (examples if block.lstrip().startswith(">>>") else text).append(block)
+    blocks = doc.split("\n\n")
+    examples = [block for block in blocks if block.lstrip().startswith(">>>")]
+    text = [block for block in blocks if block not in examples]
     code = [f"```pycon\n{chr(10).join(examples)}\n```"] if examples else []
     return "\n\n".join([*text, *code])
 
