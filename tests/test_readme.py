@@ -58,14 +58,23 @@ def test_the_python_of_the_readme_works(capsys: pytest.CaptureFixture[str]) -> N
     assert "Chrome" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", ["docs/exports.md"])
+def test_the_python_of_the_page_works(page: str) -> None:
+    """The examples run as they stand, one after the other."""
+    names: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, page, "exec"), names)
+
+
 def test_the_python_of_the_quick_start_works(tmp_path: Path) -> None:
     """A device reads its question and makes a report, whatever the encoding of its locale."""
     labels = ("Firefox", "Vašek's own")
     question = deniable.Question("browser", labels=labels, protocol=deniable.DE(1.0, 2))
     (tmp_path / "browser.json").write_text(question.to_json(), encoding="utf-8")
-    (block,) = blocks("docs/quick-start.md", "python")
+    device, server = blocks("docs/quick-start.md", "python")
+    checked = f"{device}\nassert len(report) == 1\n{server}\nassert tally.n == 1\n"
     done = subprocess.run(
-        [sys.executable, "-X", "utf8=0", "-c", f"{block}\nassert len(report) == 1\n"],
+        [sys.executable, "-X", "utf8=0", "-c", checked],
         cwd=tmp_path,
         env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
         capture_output=True,

@@ -30,9 +30,14 @@ def check_whole(name: str, value: object, least: int, most: int, remedy: str = "
         except TypeError:  # an array of several numbers
             result = None
     if result is None or not least <= result <= most:
-        limits = f"of at least {least}" if most >= _MAX_PEOPLE else f"from {least} to {most}"
+        few = most >= _MAX_PEOPLE and (result is None or result < least)
+        limits = f"of at least {least}" if few else f"from {least} to {_written(most)}"
         raise InvalidParameter.expected(f"{name} as a whole number {limits}", value, remedy)
     return result
+
+
+def _written(number: int) -> str:
+    return f"{number:.0e}" if number >= _MAX_PEOPLE else str(number)
 
 
 def check_positive(name: str, value: object) -> int:

@@ -19,38 +19,14 @@ import numpy as np
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
-from deniable.protocols.direct import DE
-from deniable.protocols.hashing import BLH, LH, OLH, OpenLH, fingerprint
-from deniable.protocols.histogram import SHE, THE, laplace_weights
-from deniable.protocols.rappor import RAPPOR
-from deniable.protocols.unary import OUE, SUE, UE
+from deniable.protocols.hashing import fingerprint
+from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
 from deniable.refusals import make_refusals
 
 FORMAT = "deniable-vectors"
 VERSION = 1
 _CASE_INDENT = 4
-
-_MORE: dict[str, list[Protocol]] = {
-    "DE": [DE(4.0, 2), DE(1.0, 256), DE(4.0, 300), DE(3.0, 41_270), DE(8.0, 1 << 20)],
-    "OLH": [OLH(2.0, 27), OLH(1.0, 41_270), OLH(4.0, 41_270), OLH(2.0, 162_252)],
-    "BLH": [BLH(2.0, 300), BLH(1.0, 41_270)],
-    "LH": [
-        *(LH(2.0, 1000, g) for g in (2, 3, 8, 9)),
-        LH(3.0, 5000, 25),
-        LH(4.0, 41_270, 53),
-        LH(2.0, 41_270, 10),
-        LH(6.0, 100, 300),
-    ],
-    "OpenLH": [OpenLH(3.0), OpenLH(6.0)],
-    "OUE": [OUE(2.0, 27), OUE(1.0, 64)],
-    "SUE": [SUE(2.0, 27), SUE(1.0, 64)],
-    "UE": [UE(0.75, 0.25, 8), UE(0.5, 0.1, 13)],
-    "THE": [THE(1.0, 10, 1.0), THE(4.0, 27)],
-    "SHE": [SHE(0.125, 3), SHE(1.0, 9), SHE(8.0, 2)],
-    "RAPPOR": [RAPPOR(epsilon=4.0), RAPPOR(f=0.5, bits=20, cohorts=10)],
-}
-"""Instances that have vectors beside the examples that every protocol gives."""
 
 _LABELS = (
     "", "kiwi", "Kiwi", "a", "0", " ", "\n", "\0", "naïve", "nai\u0308ve", "Москва", "東京", "🥝",
@@ -77,8 +53,7 @@ def make_vectors() -> dict[str, dict[str, object]]:
     """Return the contents of all files of vectors, by name."""
     documents: dict[str, dict[str, object]] = {}
     for name, kind in discover().items():
-        more = [*kind.further_examples(), *_MORE.get(name, [])]
-        instances = dict.fromkeys([*kind.examples(), *more])
+        instances = dict.fromkeys([*kind.examples(), *kind.further_examples()])
         documents[name] = {
             "format": FORMAT,
             "version": VERSION,

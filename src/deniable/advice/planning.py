@@ -19,6 +19,7 @@ from deniable.advice.ranking import (
     in_bytes,
     mean_variance,
     rank,
+    saving,
     std_error,
     variance,
 )
@@ -216,6 +217,8 @@ def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
         f"one that all give), and {found}; a report takes "
         f"{in_bytes(protocol.report_dtype.itemsize)}."
     )
+    spared = saving(protocol, users)
+    explanation += "" if spared is None else f" {spared}"
     return Plan(
         domain_size=protocol.domain_size,
         users=users,

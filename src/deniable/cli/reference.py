@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from deniable.cli import cli
+from deniable.cli.api import render
 from deniable.cli.group import Command
 from deniable.cli.options import output_option
 from deniable.cli.outputs import write_atomically
@@ -35,11 +36,18 @@ _DENIABLE_COMPLETE=fish_source deniable > ~/.config/fish/completions/deniable.fi
 """
 
 
-@click.command(cls=Command, examples=["deniable reference", "deniable reference -o docs/cli.md"])
+@click.command(
+    cls=Command,
+    examples=[
+        "deniable reference -o docs/cli.md --force",
+        "deniable reference --python -o docs/api.md --force",
+    ],
+)
 @output_option
-def reference(output: Path) -> None:
-    """Write the reference of this command line, as Markdown."""
-    write_atomically(output, make_reference().encode())
+@click.option("--python", "python", is_flag=True, help="The Python interface instead.")
+def reference(output: Path, *, python: bool) -> None:
+    """Write the reference of this command line, or of the Python interface, as Markdown."""
+    write_atomically(output, (render() if python else make_reference()).encode())
 
 
 def make_reference() -> str:

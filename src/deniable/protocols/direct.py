@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,12 @@ class DE(CountedPure):
 
     epsilon: float
     domain_size: int
+
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances with reports of every width."""
+        sizes = ((4.0, 2), (1.0, 256), (4.0, 300), (3.0, 41_270), (8.0, 1 << 20))
+        return [cls(epsilon, d) for epsilon, d in sizes]
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -191,12 +191,12 @@ class AffineSelection(Pure, Closed):
     def _new_sum(self) -> Sum:
         """Sum supports for one digit, else the cells of all lines of the reports."""
         if self._settings.digits == 1:
-            return CountsSum(self.domain_size, self._count)
+            return CountsSum(self.domain_size, self._add_counts)
         return LinesSum(self._lines)
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
         codes, m = reports.astype(np.uint64), self._settings.window
-        return windows.count_supports(codes, self._field, m, self.domain_size)
+        total += windows.count_supports(codes, self._field, m, self.domain_size)
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         del chosen  # all values are decoded at once

@@ -124,6 +124,13 @@ class LH(_LocalHashing, Closed):
     domain_size: int
     g: int
 
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances of both families and all kinds of fields."""
+        primes = [cls(2.0, 1000, g) for g in (2, 3, 8, 9)]
+        larger = ((3.0, 5000, 25), (4.0, 41_270, 53), (2.0, 41_270, 10), (6.0, 100, 300))
+        return [*primes, *(cls(epsilon, d, g) for epsilon, d, g in larger)]
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "g", check_range(self.g, LARGEST_RANGE))
@@ -155,6 +162,11 @@ class BLH(_LocalHashing, Closed):
     epsilon: float
     domain_size: int
 
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances with reports of every width."""
+        return [cls(2.0, 300), cls(1.0, 41_270)]
+
     @cached_property
     def _family(self) -> LinearFamily:
         return LinearFamily(2, self.domain_size)
@@ -175,6 +187,12 @@ class OLH(_LocalHashing, Closed):
 
     epsilon: float
     domain_size: int
+
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances of usual sizes."""
+        sizes = ((2.0, 27), (1.0, 41_270), (4.0, 41_270), (2.0, 162_252))
+        return [cls(epsilon, d) for epsilon, d in sizes]
 
     @property
     def g(self) -> int:
@@ -202,6 +220,11 @@ class OpenLH(_LocalHashing, Open):
 
     epsilon: float
     g: int | None = None
+
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return instances with hash values of one byte and of two."""
+        return [cls(3.0), cls(6.0)]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
