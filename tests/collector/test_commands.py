@@ -224,3 +224,11 @@ def test_the_description_is_json(workshop: Workshop) -> None:
     """The document at /openapi.json is OpenAPI 3.1."""
     found = json.loads(workshop.collector.request("GET", "/openapi.json").body)
     assert found["openapi"].startswith("3.1")
+
+
+def test_a_port_that_is_taken_is_an_error(workshop: Workshop) -> None:
+    """The refusal is one line that says what to do."""
+    port = urlsplit(workshop.collector.address).port
+    found = workshop.run(f"deniable serve --port {port}")
+    assert found.returncode == 2
+    assert "take another --port" in found.stderr

@@ -195,7 +195,9 @@ def _added(before: Figures | None, now: Figures) -> Figures:
     found = dict(now)
     for key, value in before.items():
         other = now.get(key)
-        if key in ("seed", "collectors"):
+        if key == "seed":
+            found[key] = f"{value}, {other}"
+        elif key == "collectors":
             found[key] = value
         elif key == "passed":
             found[key] = bool(value) and bool(other)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.group import Command
+from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.settings import settings_options
@@ -47,12 +47,13 @@ def serve(questions: tuple[Path, ...], *, config: Path | None, **options: str | 
     # uvicorn restores this handler and raises the signal again when it has ended in good order.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     server = Server(create_app(settings), settings, announce)
-    server.run()
-    if not server.started:
-        raise click.ClickException(
+    try:
+        server.run()
+    except SystemExit:  # which is how uvicorn says that it cannot listen
+        raise InputError(
             f"expected to listen on {settings.host}:{settings.port}, got a refusal; take another "
-            "--port"
-        )
+            "--port, or end what listens there"
+        ) from None
 
 
 def _prepare(settings: Settings, files: tuple[Path, ...]) -> str:

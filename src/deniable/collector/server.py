@@ -6,12 +6,14 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 
 import uvicorn
 
 from deniable.collector import mathematics
 from deniable.collector.app import Application
+from deniable.collector.child import ChildEnded
 from deniable.collector.connections import Connection, limited
 from deniable.collector.settings import Settings
 
@@ -60,8 +62,13 @@ class Server(uvicorn.Server):
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
             if self._warm:
-                self._warming = asyncio.create_task(self._parts.child.run(mathematics.warm_up))
+                self._warming = asyncio.create_task(self._warm_up())
             self._on_started(self._settings.url.rstrip("/") or f"http://{shown}:{port}")
+
+    async def _warm_up(self) -> None:
+        """Start the child before it is needed; a collector that ends at once needs none."""
+        with suppress(ChildEnded):
+            await self._parts.child.run(mathematics.warm_up)
 
     async def on_tick(self, counter: int) -> bool:
         """Abort the connections that are too late."""
