@@ -19,7 +19,7 @@ from pathlib import Path
 from re import search
 
 from tests.collector.conftest import start as start_collector
-from tests.faults import failing, hostile, power
+from tests.faults import failing, hostile, power, reading
 from tests.faults.check import check
 from tests.faults.fault import Process, free_port, kept
 from tests.faults.mutation import bombard
@@ -185,6 +185,8 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
     "overload": (with_collector(lambda process: hostile.overload(process, 60)), 60),
     "terminate": (with_collector(hostile.terminate), 1),
+    "month": (lambda folder, args: reading.month(folder), 1),
+    "week": (lambda folder, args: reading.week(folder), 1),
 }
 
 

@@ -36,6 +36,10 @@ _TEXTS = {
     "endless": ("Endless uploads", "Uploads in parallel that never end."),
     "overload": ("Overload", "Three generators with 192 connections each on one collector."),
     "terminate": ("SIGTERM under load", "From the signal to the end of the process."),
+    "month": ("Estimates of a month", "Thirty folded days and a live one, OLH over 41,270 answers, "
+              "all of them in the answer."),
+    "week": ("Estimates of a week of single reports", "Eight open days with a million submissions "
+             "each, while the rest is folded and new ones come."),
 }  # fmt: skip
 
 
