@@ -1,9 +1,9 @@
 """The client of a collector: load a question by its digest, answer it once.
 
->>> from deniable.client import Client                          # doctest: +SKIP
->>> client = Client("https://counts.example.org", "ledger.db")  # doctest: +SKIP
->>> client.answer(digest, "kiwi")                               # doctest: +SKIP
-<Outcome.ANSWERED: 'answered'>
+::
+
+    client = Client("https://counts.example.org", "ledger.db")
+    client.answer(digest, "kiwi")  # Outcome.ANSWERED
 
 Only the standard library and NumPy are needed. No answer of a server ever makes a client draw
 again: the report is in the ledger, with its id and day, before it is sent, and every retry sends
