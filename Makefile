@@ -52,6 +52,10 @@ lint: $(VENV)/.dev $(JS)/node_modules/.installed ## check style, types and layer
 client: $(JS)/node_modules/.installed ## build the browser client
 	cd $(JS) && $(CURDIR)/$(BIN)/node build.mjs
 
+.PHONY: torture
+torture: $(VENV)/.dev ## run the long fault tests of the collector; ARGS="kill --count 50" runs some
+	$(BIN)/python -m tests.faults $(ARGS)
+
 .PHONY: bench
 bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the longest
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [table|scaling|summing|billion|client|all] [--quick]``."""
+"""``python -m benchmarks [table|scaling|summing|ingest|client|billion|all] [--quick]``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import billion, client, scaling, summing, table
+from benchmarks import billion, client, ingest, scaling, summing, table
 from benchmarks.figures import draw_scaling, draw_stages
 from benchmarks.page import render
 from benchmarks.timing import ROOT, Result, report_progress
 from deniable.kernels.compilation import set_compiled
 
-DEFAULT = ("table", "scaling", "summing", "client")
+DEFAULT = ("table", "scaling", "summing", "ingest", "client")
 EVERYTHING = (*DEFAULT, "billion")
 
 
@@ -24,6 +24,7 @@ def measure(section: str, *, quick: bool, peers: Path) -> Result:
         "table": lambda: table.measure(table.QUICK if quick else table.Sizes(), peers),
         "scaling": lambda: scaling.measure(scaling.QUICK if quick else scaling.Sizes()),
         "summing": lambda: summing.measure(summing.QUICK if quick else summing.Sizes()),
+        "ingest": lambda: ingest.measure(ingest.QUICK if quick else ingest.Sizes()),
         "billion": lambda: billion.measure(billion.QUICK if quick else billion.STREAMS),
         "client": lambda: client.measure(client.QUICK if quick else client.Sizes()),
     }

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.load import Load, order
-from benchmarks.timing import ROOT, Result, report_progress
+from benchmarks.timing import ROOT, Result, describe_machine, report_progress
 from deniable import OLH
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
@@ -103,7 +103,7 @@ def generate(load: Load, core: int | None) -> Result:
 
 def measure(sizes: Sizes) -> Result:
     """Measure single reports and relayed ones, on both servers by turns."""
-    cores = sorted(os.sched_getaffinity(0))
+    machine, cores = describe_machine(), sorted(os.sched_getaffinity(0))
     server, generator = (cores[0], cores[1]) if len(cores) > 1 else (None, None)
     path = f"/v1/questions/{QUESTION.digest}/reports?day={datetime.now(UTC).date().isoformat()}"
     rows: list[Result] = []
@@ -119,7 +119,12 @@ def measure(sizes: Sizes) -> Result:
                         load = Load(address, path, reports, sizes.connections, sizes.seconds, token)
                         found = generate(load, generator)
                     rows.append({"kind": kind, "reports": count, **found})
-    return {"sizes": asdict(sizes), "rows": rows, "ratios": _ratios(rows, sizes.many)}
+    return {
+        "machine": machine,
+        "sizes": asdict(sizes),
+        "rows": rows,
+        "ratios": _ratios(rows, sizes.many),
+    }
 
 
 def _ratios(rows: list[Result], many: int) -> Result:

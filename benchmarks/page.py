@@ -23,6 +23,7 @@ def render(results: dict[str, Result]) -> str:
         "table": _table,
         "scaling": _scaling,
         "summing": _summing,
+        "ingest": _ingest,
         "billion": _billion,
         "client": _client,
     }
@@ -141,6 +142,30 @@ def _summing(result: Result) -> Iterable[str]:
         f"{_verdict(result['rate'] >= result['at_least'])}). Adding tallies of one report each: "
         f"{result['tallies']:,.0f} a second, a ratio of {result['ratio']:,.0f}. The bytes are "
         f"{'those' if result['equal'] else 'NOT those'} of one batch.\n"
+    )
+
+
+def _ingest(result: Result) -> Iterable[str]:
+    sizes = result["sizes"]
+    yield "## A collector\n"
+    yield (
+        f"Submissions over HTTP on {sizes['connections']} connections, on disk before they are "
+        "answered (SQLite), beside the same server that stores nothing; one core each for server "
+        "and generator. At least 0.4 of its rate and at most 5 times its 99th percentile are "
+        "asked for.\n"
+    )
+    yield from _grid(
+        ("reports a submission", "submissions/s", "of storing nothing", "99 % time", ""),
+        (
+            (
+                f"{int(count):,}",
+                f"{row['submissions']:,.0f}",
+                f"{row['rate']:.2f}",
+                f"{row['p99']:.2f} x",
+                _verdict(row["rate"] >= 0.4 and row["p99"] <= 5),
+            )
+            for count, row in result["ratios"].items()
+        ),
     )
 
 
