@@ -4,10 +4,11 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from deniable import OUE, OpenLH, Question, Tally
+from deniable import OLH, OUE, OpenLH, Question, Tally
 from deniable import spark as lakes
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.spark import summation
@@ -16,13 +17,14 @@ from tests.spark.test_partitions import reports_of
 
 
 @pytest.fixture(params=[summation.DRIVER_BYTES, 2_000], ids=["one stage", "two stages"])
-def stages(request, monkeypatch):
+def _stages(request, monkeypatch):
     """Add on the driver, or first on the executors."""
     monkeypatch.setattr(summation, "DRIVER_BYTES", request.param)
 
 
+@pytest.mark.usefixtures("_stages")
 @pytest.mark.parametrize("partitions", [1, 2, 7, None])
-def test_the_tally_of_a_frame_is_the_local_one(spark, lake, table, question, partitions, stages):
+def test_the_tally_of_a_frame_is_the_local_one(spark, lake, table, question, partitions):
     """One tally comes out, the same whatever the partitions and stages."""
     frame = spark.read.parquet(str(lake))
     frame = frame if partitions is None else frame.repartition(partitions)
@@ -37,7 +39,8 @@ def test_an_empty_frame_has_the_empty_tally(spark, lake, question):
     assert lakes.tally(frame, question, "report", ["day"]).collect() == []
 
 
-def test_the_tallies_of_groups_are_the_local_ones(spark, lake, table, question, stages):
+@pytest.mark.usefixtures("_stages")
+def test_the_tallies_of_groups_are_the_local_ones(spark, lake, table, question):
     """Each group has one row with its local tally, null groups and a skewed one included."""
     by = ["day", "country"]
     found = lakes.tally(spark.read.parquet(str(lake)), question, "report", by)
@@ -54,7 +57,8 @@ def test_the_tallies_of_groups_are_the_local_ones(spark, lake, table, question, 
         assert row.n == local.n
 
 
-def test_stored_tallies_merge_to_the_tally_of_all(spark, lake, table, question, stages, tmp_path):
+@pytest.mark.usefixtures("_stages")
+def test_stored_tallies_merge_to_the_tally_of_all(spark, lake, table, question, tmp_path):
     """Tallies that were written by day and country add up, to one or by country."""
     frame = spark.read.parquet(str(lake))
     path = str(tmp_path / "tallies")
@@ -67,7 +71,8 @@ def test_stored_tallies_merge_to_the_tally_of_all(spark, lake, table, question, 
     assert sum(Tally.from_bytes(bytes(row.tally)).n for row in merged) == local.n
 
 
-def test_an_open_question_is_estimated_from_counts_of_its_candidates(spark, stages, tmp_path):
+@pytest.mark.usefixtures("_stages")
+def test_an_open_question_is_estimated_from_counts_of_its_candidates(spark, tmp_path):
     """Executors count the support; estimates, labels and provenance are the local ones."""
     question = Question("word", None, OpenLH(2.0))
     reports = question.privatize(["kiwi", "fig", "kiwi"] * 1000, np.random.default_rng(5))
@@ -145,7 +150,7 @@ def test_an_open_estimate_refuses_and_counts_likewise(spark, tmp_path):
 def test_a_column_that_holds_no_bytes_is_refused_before_any_task_runs(
     spark, lake, question, column
 ):
-    """A column of text, or none at all, is an error of the call."""
+    """A column of text, or none at all, is refused before any task runs."""
     with pytest.raises(InvalidParameter, match="column"):
         lakes.tally(spark.read.parquet(str(lake)), question, column)
 
@@ -160,19 +165,18 @@ def test_groups_by_columns_that_cannot_be_groups_are_refused(spark, lake, questi
         lakes.tally(frame.selectExpr("report", "rand() AS r"), question, "report", ["r"])
 
 
-@pytest.mark.parametrize("large", ["false", "true"])
-@pytest.mark.parametrize("rows", ["0", "3", "100000"])
-def test_settings_of_arrow_do_not_change_the_result(spark, lake, table, question, large, rows):
+@pytest.mark.parametrize(("rows", "large"), [("0", "false"), ("3", "true"), ("100000", "true")])
+def test_settings_of_arrow_do_not_change_the_result(spark, lake, table, rows, large):
     """Batches of any size and large types make the same tally."""
+    question = Question("page", tuple(f"page {i}" for i in range(300)), OLH(1.0, 300))
     names = {"maxRecordsPerBatch": rows, "useLargeVarTypes": large}
     settings = {f"spark.sql.execution.arrow.{name}": value for name, value in names.items()}
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         frame = spark.read.parquet(str(lake)).where("day = 3")
-        local = question.tally(
-            reports_of(table.filter(pa.compute.equal(table["day"], 3)), question)
-        )
+        third = table.filter(pc.equal(table["day"], 3))
+        local = question.tally(reports_of(third, question))
         assert lakes.tally(frame, question, "report").to_bytes() == local.to_bytes()
     finally:
         for name in settings:

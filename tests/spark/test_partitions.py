@@ -32,6 +32,7 @@ def sums(batches):
 
 
 def reports_of(table, question):
+    """Return the reports in a table, all of which are sound."""
     return np.frombuffer(b"".join(table["report"].to_pylist()), question.protocol.report_dtype)
 
 
