@@ -1,6 +1,5 @@
 """What goes wrong on executors is said in one sentence on the driver."""
 
-import os
 import sys
 
 import pytest
@@ -16,6 +15,7 @@ import sys
 from pyspark.sql import SparkSession
 from deniable import OLH, Question
 from deniable import spark as lakes
+from deniable.errors import DeniableError
 
 session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 session.sparkContext.setLogLevel("OFF")
@@ -23,7 +23,7 @@ question = Question("q", ("a", "b", "c"), OLH(1.0, 3))
 frame = session.sql("SELECT X'00' AS report")
 try:
     lakes.tally(frame, question, "report")
-except lakes.workers.DeniableError as error:
+except DeniableError as error:
     print("said:", error)
 """
 
@@ -54,10 +54,21 @@ def test_executors_with_another_version_are_refused(spark, lake, question, monke
         lakes.tally(spark.read.parquet(str(lake)), question, "report")
 
 
-def test_a_worker_uses_the_cores_of_its_task_only(spark, question, monkeypatch, lake):
-    """One thread runs in each worker, whatever the environment of the driver says."""
-    monkeypatch.setitem(os.environ, "DENIABLE_THREADS", "seven")
-    assert lakes.tally(spark.read.parquet(str(lake)), question, "report").n == 20_000
+def test_a_worker_uses_the_cores_of_its_task_only(spark, question, lake):
+    """One thread runs in each worker, however many cores the machine has."""
+    work = workers.send("partial_tallies", question, "report", strict=True)
+
+    def probe(batches):
+        import pyarrow as pa  # noqa: PLC0415 - runs on the executors
+
+        import deniable  # noqa: PLC0415
+
+        list(work(batches))
+        yield pa.RecordBatch.from_pydict({"threads": [deniable.threads()]})
+
+    frame = spark.read.parquet(str(lake)).select("report")
+    found = frame.mapInArrow(probe, "threads long").collect()
+    assert {row.threads for row in found} == {1}
 
 
 def test_an_error_within_a_worker_keeps_its_words(spark, lake, question):
