@@ -1,8 +1,8 @@
 """Reports in Parquet, tallied by Spark: against an empty job over the same data, and equal.
 
-``python -m benchmarks.lake [--reports 20000000] [--cores 2] [--cases olh oue]`` prints JSON. It runs
-in the environment of `make test-spark`. The empty job reads the same column through `mapInArrow`
-and yields one row for each partition: what Spark takes before we do anything.
+``python -m benchmarks.lake [--reports 20000000] [--cores 2] [--cases olh oue]`` prints JSON. It
+runs in the environment of `make test-spark`. The empty job reads the same column through
+`mapInArrow` and yields one row for each partition: what Spark takes before we do anything.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _optimal(session: SparkSession, folder: Path, reports: int) -> Result:
     return _closed(session, folder, kind(1.0, 41_270), reports)
 
 
-CASES: dict[str, Callable[["SparkSession", Path, int], Result]] = {
+CASES: dict[str, Callable[[SparkSession, Path, int], Result]] = {
     "olh": lambda session, folder, n: _closed(session, folder, OLH(1.0, 41_270), n),
     "optimal": _optimal,
     "oue": lambda session, folder, n: _closed(session, folder, OUE(1.0, 1024), n // 10),

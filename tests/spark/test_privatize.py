@@ -6,7 +6,7 @@ import pytest
 
 from deniable import spark as lakes
 from deniable.errors import OutOfDomain
-from tests.spark.session import run_script
+from tests.spark.session import cluster, run_script
 
 SCRIPT = '''
 import os, signal, sys, time
@@ -33,7 +33,7 @@ def fault(batches):
                 os.kill(os.getpid(), signal.SIGKILL)
         if 2500 in people and not os.path.exists(f"{marks}/slow"):
             open(f"{marks}/slow", "w").close()
-            for _ in range(300):
+            for _ in range(1800):
                 if os.path.exists(f"{marks}/second"):
                     break
                 time.sleep(0.1)
@@ -49,8 +49,10 @@ def send(function, question, *names, **options):
 
 
 session = (
-    SparkSession.builder.master("local-cluster[2,2,1024]")  # local ones do not speculate
+    SparkSession.builder.master(sys.argv[2])
     .config("spark.driver.host", "127.0.0.1")
+    .config("spark.executor.memory", "512m")
+    .config("spark.speculation.efficiency.enabled", "false")
     .config("spark.ui.enabled", "false")
     .config("spark.speculation", "true")
     .config("spark.speculation.interval", "100ms")
@@ -83,7 +85,9 @@ print("faults", sorted(path.name for path in marked))
 
 def test_killed_and_speculated_tasks_leave_one_report_of_each_row(spark_environment, tmp_path):
     """Workers killed, tasks tried twice: each person has one report, the same at each reading."""
-    said = run_script(SCRIPT, [str(tmp_path)], spark_environment, tmp_path)
+    (tmp_path / "work").mkdir()
+    with cluster(spark_environment, tmp_path / "work") as url:
+        said = run_script(SCRIPT, [str(tmp_path), url], spark_environment, tmp_path)
     # The faults happened, and the slow task was tried a second time.
     assert "faults ['killed-11', 'killed-1500', 'second', 'slow']" in said
 
