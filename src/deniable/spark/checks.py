@@ -20,9 +20,10 @@ _GROUPABLE = (
 )  # fmt: skip
 
 
-def check_answers(frame: DataFrame, column: str) -> None:
+def check_answers(frame: DataFrame, question: Question, column: str) -> None:
     """Refuse a column of answers that is not there or is no text, and a name that is taken."""
     _check_type(frame, column, "string", "cast it")
+    check_batches(frame, question)
     if REPORT in frame.columns and column != REPORT:
         raise InvalidParameter.expected(
             f"no column named {REPORT!r}, which takes the place of the answers",
@@ -69,6 +70,11 @@ def check_columns(frame: DataFrame, column: str, by: Sequence[str]) -> None:
 def check_frame(frame: DataFrame, question: Question, column: str, by: Sequence[str] = ()) -> None:
     """Refuse a frame without such columns, or a session whose batches cannot hold the reports."""
     check_columns(frame, column, by)
+    check_batches(frame, question)
+
+
+def check_batches(frame: DataFrame, question: Question) -> None:
+    """Refuse a session whose Arrow batches could not hold as many reports as they have rows."""
     settings = frame.sparkSession.conf
     rows = int(settings.get(f"{_ARROW}maxRecordsPerBatch", "10000") or 0)
     size = question.protocol.report_dtype.itemsize

@@ -117,7 +117,7 @@ def privatize(
     """
     types = load("pyspark.sql.types", "spark")
     keep = [name for name in frame.columns if name != column]
-    check_answers(frame, column)
+    check_answers(frame, question, column)
     _refuse_answers(frame, question, column, refused)
     fields = [types.StructField(REPORT, types.BinaryType())]
     fields += [frame.schema[name] for name in keep]

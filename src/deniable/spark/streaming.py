@@ -26,7 +26,7 @@ from deniable.tally import Tally
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Group = tuple[str, ...]
+Group = tuple[str | None, ...]
 
 _WAIT_SECONDS = 60.0
 _SCHEMA = """
@@ -166,7 +166,8 @@ def _grouped(found: Tally | DataFrame, by: Sequence[str]) -> Iterator[tuple[Grou
         yield (), found
         return
     for row in found.toLocalIterator():
-        yield tuple(str(row[name]) for name in by), Tally.from_bytes(bytes(row[SUM]))
+        group = tuple(None if row[name] is None else str(row[name]) for name in by)
+        yield group, Tally.from_bytes(bytes(row[SUM]))
 
 
 def _query_id(frame: DataFrame) -> str:
