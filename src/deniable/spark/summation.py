@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from deniable.errors import InvalidReport
 from deniable.extras import load
 from deniable.question import Question
@@ -19,7 +21,6 @@ from deniable.spark.partitions import COUNT, REASON, SUM
 from deniable.spark.workers import Work, plain_errors, send
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 DRIVER_BYTES = 1 << 28
@@ -57,11 +58,14 @@ def kept(partials: DataFrame) -> Iterator[DataFrame]:
 
 def measure(partials: DataFrame) -> tuple[int, int, Counter[str]]:
     """Run the first stage, and tell how many sums it made, their bytes, and what it refused."""
-    functions = load("pyspark.sql.functions", "spark")
-    rows, size, refused = partials.agg(
-        functions.count(SUM), functions.sum(functions.length(SUM)), functions.count(REASON)
-    ).first()
-    return int(rows), int(size or 0), refusals(partials) if refused else Counter()
+    rows, size, refused = 0, 0, Counter[str]()
+    for batch in partials.selectExpr(f"length({SUM})", COUNT, REASON).toArrow().to_batches():
+        for length, count, reason in zip(*batch.to_pydict().values(), strict=True):
+            if reason is None:
+                rows, size = rows + 1, size + length
+            else:
+                refused[reason] += count
+    return rows, size, refused
 
 
 def refusals(partials: DataFrame) -> Counter[str]:
@@ -106,7 +110,7 @@ def returned(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str]
         types.StructField(SUM, types.BinaryType()),
     ]
     names = [*by, COUNT, SUM]
-    rows = [tuple(row[name] for name in names) for batch in sums for row in batch.to_pylist()]
+    rows = pa.Table.from_batches(sums).select(names) if sums else []
     return frame.sparkSession.createDataFrame(rows, types.StructType(fields))
 
 
