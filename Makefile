@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 PLAIN := .venv-plain
+SPARK := .venv-spark
 JS := clients/js
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -39,6 +40,10 @@ test: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests and doctests
 .PHONY: test-plain
 test-plain: $(PLAIN)/.installed ## run the tests in an environment without Numba
 	$(PLAIN)/bin/python -m pytest -n auto $(ARGS)
+
+.PHONY: test-spark
+test-spark: $(SPARK)/.installed ## run the tests of Spark; Java comes with them where there is none
+	$(SPARK)/bin/python -m pytest tests/spark src/deniable/spark $(ARGS)
 
 .PHONY: lint
 lint: $(VENV)/.dev $(JS)/node_modules/.installed ## check style, types and layers
@@ -73,10 +78,13 @@ lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to
 	$(COMPILE) pyproject.toml --group build --group dev $(WITHOUT_NUMBA) \
 		--constraints requirements/dev.txt --output-file requirements/plain.txt
 	$(COMPILE) requirements/peers.in --output-file requirements/peers.txt
+	$(COMPILE) requirements/spark-build.in --output-file requirements/spark-build.txt
+	$(COMPILE) requirements/spark.in --constraints requirements/runtime.txt \
+		--output-file requirements/spark.txt
 
 .PHONY: clean
 clean: ## remove the environments, the caches and what was built
-	rm -rf $(VENV) $(PEERS) $(PLAIN) $(JS)/node_modules $(JS)/dist build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(PLAIN) $(SPARK) $(JS)/node_modules $(JS)/dist build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -124,4 +132,16 @@ $(PEERS)/.installed: requirements/peers.txt | $(VENV)/.created
 	$(BIN)/python -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
 		--requirement requirements/peers.txt
+	@touch $@
+
+# pyspark is built from source by tools that are locked too, so they come first.
+$(SPARK)/.installed: requirements/spark.txt requirements/spark-build.txt pyproject.toml | $(VENV)/.created
+	@rm -rf $(SPARK)
+	$(BIN)/python -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
+		--requirement requirements/spark-build.txt
+	$(SPARK)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
+		--no-build-isolation --requirement requirements/spark.txt
+	$(SPARK)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
+		--no-build-isolation --editable .
 	@touch $@

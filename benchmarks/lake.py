@@ -1,0 +1,217 @@
+"""Reports in Parquet, tallied by Spark: against an empty job over the same data, and equal.
+
+``python -m benchmarks.lake [--reports 20000000] [--cores 2] [--cases olh oue]`` prints JSON. It
+runs in the environment of `make test-spark`. The empty job reads the same column through
+`mapInArrow` and yields one row for each partition: what Spark takes before we do anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.timing import Result, describe_machine
+from deniable import OLH, OUE, OpenLH, Protocol, Question, fingerprints
+from deniable import spark as lakes
+from deniable.kernels.compilation import set_compiled
+from deniable.protocols import discover
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DAYS, COUNTRIES = 31, 20
+FILES = 8
+REPEATS = 3
+
+
+def main() -> None:
+    """Measure the chosen cases, and print what came out."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lake", description=__doc__)
+    parser.add_argument("--reports", type=int, default=20_000_000)
+    parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
+    options = parser.parse_args()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = _session(options.cores)
+    found: Result = {"machine": describe_machine() | {"cores of Spark": options.cores}}
+    for case in options.cases:
+        with tempfile.TemporaryDirectory() as folder:
+            found[case] = CASES[case](session, Path(folder), options.reports)
+            print(case, json.dumps(found[case]), file=sys.stderr, flush=True)
+    session.stop()
+    print(json.dumps(found, indent=1))
+
+
+def _session(cores: int) -> SparkSession:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - starts Java
+
+    session = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", str(2 * cores))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _closed(session: SparkSession, folder: Path, protocol: Protocol, reports: int) -> Result:
+    """Tally a closed question in one piece."""
+    question, every = _make(protocol, folder, reports)
+    frame = session.read.parquet(str(folder))
+    empty, ours = _compare(
+        lambda: _empty(frame.select("report")),
+        lambda: lakes.tally(frame, question, "report"),
+    )
+    equal = lakes.tally(frame, question, "report").to_bytes() == question.tally(every).to_bytes()
+    return _result(protocol, reports, empty, ours) | {"equal bytes": equal}
+
+
+def _grouped(session: SparkSession, folder: Path, reports: int) -> Result:
+    """Tally by day and country; half of all reports are of one group."""
+    rng = np.random.default_rng(2)
+    day = np.where(rng.random(reports) < 0.5, 0, rng.integers(0, DAYS, reports)).astype(np.int32)
+    country = np.where(day == 0, 0, rng.integers(0, COUNTRIES, reports)).astype(np.int32)
+    country[:COUNTRIES], day[:COUNTRIES] = np.arange(COUNTRIES), 0  # all groups occur
+    protocol = OLH(1.0, 41_270)
+    question, every = _make(protocol, folder, reports, {"day": day, "country": country})
+    frame = session.read.parquet(str(folder))
+    empty, ours = _compare(
+        lambda: _empty(frame.select("report", "day", "country")),
+        lambda: lakes.tally(frame, question, "report", ["day", "country"]).collect(),
+    )
+    rows = lakes.tally(frame, question, "report", ["day", "country"]).collect()
+    group = day * COUNTRIES + country
+    order = np.argsort(group, kind="stable")
+    edges = np.searchsorted(group[order], np.arange(DAYS * COUNTRIES + 1))
+    equal = all(
+        bytes(row.tally) == question.tally(every[order[edges[place] : edges[place + 1]]]).to_bytes()
+        for row in rows
+        for place in [row.day * COUNTRIES + row.country]
+    )
+    found = _result(protocol, reports, empty, ours)
+    return found | {"groups": len(rows), "equal bytes": equal}
+
+
+def _open(session: SparkSession, folder: Path, reports: int) -> Result:
+    """Count the support of 20,000 candidates, by Spark and by the kernel here."""
+    protocol = OpenLH(2.0)
+    question, every = _make(protocol, folder, reports)
+    candidates = [f"page {i}" for i in range(20_000)]
+    frame = session.read.parquet(str(folder))
+    set_compiled(True)
+    protocol.support_counts(every[:1000], fingerprints(candidates[:100]))
+    start = time.perf_counter()
+    local = question.estimate(question.tally(every), candidates)
+    kernel = time.perf_counter() - start
+    empty = _seconds(lambda: _empty(frame.select("report")))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    found = lakes.estimate(frame, question, candidates)
+    ours = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "reports": reports,
+        "candidates": len(candidates),
+        "local seconds": round(kernel, 2),
+        "empty seconds": round(empty, 2),
+        "seconds": round(ours, 2),
+        "ratio": round(ours / (kernel + empty), 2),
+        "equal": found.counts.tolist() == local.counts.tolist(),
+        "driver's peak grew by kB": after - before,
+    }
+
+
+def _make(
+    protocol: Protocol,
+    folder: Path,
+    reports: int,
+    columns: dict[str, npt.NDArray[np.int32]] | None = None,
+) -> tuple[Question, npt.NDArray[np.generic]]:
+    """Write reports of people who hold the lower values more often, and return them too."""
+    rng = np.random.default_rng(1)
+    size = getattr(protocol, "domain_size", None)
+    values = rng.zipf(1.5, reports).astype(np.uint64) % np.uint64(size or 1 << 40)
+    every = protocol.privatize(values, rng)
+    for i, part in enumerate(np.array_split(np.arange(reports), FILES)):
+        chosen = slice(int(part[0]), int(part[-1]) + 1)
+        table = {"report": _column(every[chosen])}
+        table |= {name: pa.array(column[chosen]) for name, column in (columns or {}).items()}
+        pq.write_table(pa.table(table), folder / f"{i}.parquet")
+    labels = None if size is None else tuple(map(str, range(size)))
+    return Question("page", labels, protocol), every
+
+
+def _column(reports: npt.NDArray[np.generic]) -> pa.Array:
+    size = reports.nbytes // len(reports)
+    ends = np.arange(len(reports) + 1, dtype=np.int32) * np.int32(size)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(reports.tobytes())]
+    return pa.Array.from_buffers(pa.binary(), len(reports), buffers)
+
+
+def _empty(frame: DataFrame) -> object:
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as arrow  # noqa: PLC0415 - runs on the executors
+
+        rows = sum(len(batch) for batch in batches)
+        yield arrow.RecordBatch.from_pydict({"rows": [rows]})
+
+    return frame.mapInArrow(count, "rows long").collect()
+
+
+def _compare(empty: Callable[[], object], ours: Callable[[], object]) -> tuple[float, float]:
+    """Return the best seconds of both, taken in turns after one of each that is not timed."""
+    empty(), ours()
+    pairs = [(_seconds(empty), _seconds(ours)) for _ in range(REPEATS)]
+    return min(e for e, _ in pairs), min(o for _, o in pairs)
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def _result(protocol: Protocol, reports: int, empty: float, ours: float) -> Result:
+    return {
+        "protocol": str(protocol),
+        "reports": reports,
+        "empty seconds": round(empty, 2),
+        "seconds": round(ours, 2),
+        "ratio": round(ours / empty, 2),
+        "reports per second": round(reports / ours),
+    }
+
+
+def _optimal(session: SparkSession, folder: Path, reports: int) -> Result:
+    kind = discover().get("AffineSelection")
+    if kind is None:
+        return {"missing": "AffineSelection"}
+    return _closed(session, folder, kind(1.0, 41_270), reports)
+
+
+CASES: dict[str, Callable[[SparkSession, Path, int], Result]] = {
+    "olh": lambda session, folder, n: _closed(session, folder, OLH(1.0, 41_270), n),
+    "optimal": _optimal,
+    "oue": lambda session, folder, n: _closed(session, folder, OUE(1.0, 1024), n // 10),
+    "grouped": _grouped,
+    "open": lambda session, folder, n: _open(session, folder, n // 10),
+}
+
+
+if __name__ == "__main__":
+    main()

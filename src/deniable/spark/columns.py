@@ -1,0 +1,139 @@
+"""Columns of bytes: which rows are reports, which are not and why, and which rows go together.
+
+Rows come as Arrow arrays, and bytes become reports through ``Protocol.parse`` alone. Where it
+refuses a batch, halving the batch finds the rows that it refuses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from deniable.errors import InvalidReport
+from deniable.mechanism import Mechanism, Reports
+from deniable.wire import smallest_unsigned
+
+NULL = "null"
+LENGTH = "wrong length"
+IMPOSSIBLE = "impossible report"
+
+Key = tuple[Hashable, ...]
+Mask = npt.NDArray[np.bool_]
+
+_MOST_CODES = 1 << 31
+
+
+def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, Counter[str]]:
+    r"""Return the reports of a column, which rows they are, and how many rows are none, by reason.
+
+    >>> from deniable import DE
+    >>> column = pa.array([b"\0", None, b"\3", b"", b"\1"], pa.binary())
+    >>> reports, rows, refused = read_reports(column, DE(1.0, 3))
+    >>> reports.tolist(), rows.tolist()
+    ([0, 1], [True, False, False, False, True])
+    >>> sorted(refused.items())
+    [('impossible report', 1), ('null', 1), ('wrong length', 1)]
+    """
+    size, bytes_of_rows = protocol.report_dtype.itemsize, _Bytes(column)
+    present = _present(column)
+    rows = present & (bytes_of_rows.lengths == size)
+    refused = Counter({NULL: int((~present).sum()), LENGTH: int((present & ~rows).sum())})
+    data = bytes_of_rows.of(rows, size)
+    try:
+        reports = protocol.parse(data, len(data) // size)
+    except InvalidReport:
+        sound = _sound(protocol, data)
+        refused[IMPOSSIBLE] = int((~sound).sum())
+        kept = np.frombuffer(data, dtype=f"V{size}")[sound].tobytes()
+        reports = protocol.parse(kept, len(kept) // size)
+        rows[rows] = sound
+    return reports, rows, +refused
+
+
+class _Bytes:
+    """The bytes of a column and where each row's begin, read off Arrow's buffers."""
+
+    def __init__(self, column: pa.Array) -> None:
+        if pa.types.is_fixed_size_binary(column.type) or pa.types.is_binary_view(column.type):
+            column = column.cast(pa.large_binary())
+        large = pa.types.is_large_binary(column.type)
+        if not large and not pa.types.is_binary(column.type):
+            raise InvalidReport.expected(
+                "a column of bytes",
+                str(column.type),
+                "decode text with unbase64 or unhex first",
+                came=f"one of {column.type}",
+            )
+        _, offsets, data = column.buffers()
+        width = np.dtype(np.int64 if large else np.int32)
+        ends = np.zeros(1, dtype=width)
+        if len(column):
+            ends = np.frombuffer(offsets, width, len(column) + 1, column.offset * width.itemsize)
+        self._starts = ends.astype(np.int64)
+        self._data = memoryview(b"" if data is None else data)
+        self.lengths = np.diff(self._starts)
+
+    def of(self, rows: Mask, size: int) -> bytes:
+        """Return the bytes of some rows, each of which has ``size`` of them, one after another."""
+        if rows.all():
+            return bytes(self._data[self._starts[0] : self._starts[-1]])
+        places = self._starts[:-1][rows][:, None] + np.arange(size)
+        gathered: npt.NDArray[np.uint8] = np.frombuffer(self._data, dtype=np.uint8)[places]
+        return gathered.tobytes()
+
+
+def _present(column: pa.Array) -> Mask:
+    if not column.null_count:
+        return np.ones(len(column), dtype=np.bool_)
+    found: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _sound(protocol: Mechanism, data: bytes) -> Mask:
+    """Tell of each report's bytes whether ``parse`` takes them, by halving what it refuses."""
+    size = protocol.report_dtype.itemsize
+    sound = np.ones(len(data) // size, dtype=np.bool_)
+    pending = [(0, len(sound))]
+    while pending:
+        start, stop = pending.pop()
+        try:
+            protocol.parse(data[start * size : stop * size], stop - start)
+        except InvalidReport:
+            middle = (start + stop) // 2
+            if stop - start == 1:
+                sound[start] = False
+            else:
+                pending += [(start, middle), (middle, stop)]
+    return sound
+
+
+def group_rows(keys: Sequence[pa.Array], count: int) -> Iterator[tuple[Key, npt.NDArray[np.intp]]]:
+    """Yield each combination of keys that occurs, and which of ``count`` rows have it.
+
+    >>> keys = [pa.array(["a", "b", "a"]), pa.array([1, 1, 1])]
+    >>> [(key, rows.tolist()) for key, rows in group_rows(keys, 3)]
+    [(('a', 1), [0, 2]), (('b', 1), [1])]
+    """
+    if not keys:
+        yield (), np.arange(count)
+        return
+    codes, distinct = np.zeros(count, dtype=np.int64), 1
+    for key in keys:
+        encoded = pc.dictionary_encode(key, null_encoding="encode")
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+        distinct *= len(encoded.dictionary)
+        if distinct > _MOST_CODES:
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+            distinct = int(codes.max(initial=0)) + 1
+    # Of narrow integers a stable sort is a radix sort, several times faster.
+    narrow = codes.astype(smallest_unsigned(max(distinct - 1, 0)))
+    order = np.argsort(narrow, kind="stable")
+    ordered = narrow[order]
+    edges = np.flatnonzero(np.diff(ordered)) + 1
+    for rows in np.split(order, edges) if count else []:
+        yield tuple(key[int(rows[0])].as_py() for key in keys), rows

@@ -1,0 +1,294 @@
+"""What a worker makes of one partition: generators from Arrow batches to Arrow batches.
+
+Nothing here knows of Spark. What comes out are rows of the same four kinds of column: the columns
+to group by, ``n`` reports, what they add up to, and for rows that were refused the ``reason``, with
+nothing added up and ``n`` rows. Sums may come in several pieces, which add.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from deniable.errors import DeniableError, OutOfDomain
+from deniable.mechanism import Reports
+from deniable.pure import Pure
+from deniable.question import Question
+from deniable.spark.columns import NULL, Key, group_rows, read_reports
+from deniable.tally import Accumulator, Tally
+
+SUM, COUNT, REASON = "tally", "n", "reason"
+"""The names of the columns that every result has beside those to group by."""
+REPORT = "report"
+"""The column of reports that ``private_reports`` makes."""
+NOT_A_TALLY = "not a tally"
+FOREIGN = "of another question"
+NO_ANSWER = "not an answer"
+
+_CHUNK_ROWS = 1 << 20
+_CHUNK_BYTES = 1 << 25
+_MOST_GROUPS = 1 << 10
+"""So many sums are kept at a time, each with up to half a MiB of reports that wait."""
+_OUTPUT_BYTES = 1 << 26
+
+Batches = Iterable[pa.RecordBatch]
+Rows = list[tuple[Key, int, bytes | None, str | None]]
+
+
+def partial_tallies(
+    batches: Batches, question: Question, column: str, *, by: Sequence[str] = (), strict: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the tallies of a partition's reports by group, and the counts of rows that are none.
+
+    With ``strict`` the first row that is no report ends the work: all is going to be refused.
+    """
+    sums, refused = _Sums(question, by), Counter[str]()
+    for reports, keys in _chunks(batches, question, [column, *by], refused):
+        sums.group_by(keys)
+        if strict and refused:
+            break
+        for key, rows in group_rows(keys, len(reports)) if by else ():
+            sums.of(key).add(reports[rows])
+        if not by:
+            sums.of(()).add(reports)
+        yield from sums.overflow()
+    yield from sums.rest(refused)
+
+
+def merged_tallies(
+    batches: Batches, question: Question, column: str, *, by: Sequence[str] = (), strict: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the sums of stored tallies by group, whole where equal groups stand together.
+
+    Rows of earlier results that say what was refused are passed on.
+    """
+    sums, refused = _Sums(question, by), Counter[str]()
+    for batch in batches:
+        keys = [batch.column(name) for name in by]
+        sums.group_by(keys)
+        reasons = batch.column(REASON) if REASON in batch.schema.names else None
+        for i, data in enumerate(batch.column(column)):
+            if reasons is not None and reasons[i].is_valid:
+                refused[reasons[i].as_py()] += batch.column(COUNT)[i].as_py()
+                continue
+            tally = _stored(data.as_py(), question)
+            if isinstance(tally, str):
+                refused[tally] += 1
+                if strict:
+                    yield from sums.rest(refused)
+                    return
+                continue
+            sums.of(tuple(key[i].as_py() for key in keys)).merge(tally)
+            yield from sums.overflow()
+    yield from sums.rest(refused)
+
+
+def partial_supports(
+    batches: Batches,
+    question: Question,
+    column: str,
+    *,
+    keys: npt.NDArray[np.uint64],
+    strict: bool,
+) -> Iterator[pa.RecordBatch]:
+    """Yield how many of a partition's reports support each of the ``keys``: 64-bit integers."""
+    protocol, refused, n = question.protocol, Counter[str](), 0
+    if not isinstance(protocol, Pure):
+        raise TypeError(f"expected a pure protocol, got {protocol.name}")
+    support = np.zeros(len(keys), dtype=np.int64)
+    for reports, _ in _chunks(batches, question, [column], refused):
+        if strict and refused:
+            break
+        support += protocol.support_counts(reports, keys)
+        n += len(reports)
+    counted: Rows = [((), n, support.astype("<i8").tobytes(), None)] if n else []
+    yield from _batches([*counted, *_refusals(refused, 0)], [])
+
+
+def added_supports(batches: Batches, question: Question, *, size: int) -> Iterator[pa.RecordBatch]:
+    """Yield the sum of support counts of ``size`` keys, and what was refused."""
+    del question  # the counts are of whatever was asked
+    support, refused, n = np.zeros(size, dtype=np.int64), Counter[str](), 0
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in (COUNT, SUM, REASON))
+        for count, data, reason in zip(*columns, strict=True):
+            if reason is not None:
+                refused[reason] += count
+                continue
+            support += np.frombuffer(data, dtype="<i8")
+            n += count
+    counted: Rows = [((), n, support.astype("<i8").tobytes(), None)]
+    yield from _batches([*counted, *_refusals(refused, 0)], [])
+
+
+def refused_rows(
+    batches: Batches, question: Question, column: str, *, file: str, tallies: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield how many rows of each file are no reports, or no tallies, by reason."""
+    refused = Counter[tuple[str, str]]()
+    for batch in batches:
+        for (name,), rows in group_rows([batch.column(file)], len(batch)):
+            values = batch.column(column).take(pa.array(rows))
+            if tallies:
+                found = Counter(
+                    state
+                    for state in (_stored(value.as_py(), question) for value in values)
+                    if isinstance(state, str)
+                )
+            else:
+                found = read_reports(values, question.protocol)[2]
+            for reason, count in found.items():
+                refused[str(name), reason] += count
+    rows_: Rows = [((name,), n, None, reason) for (name, reason), n in sorted(refused.items())]
+    yield from _batches(rows_, [pa.field(file, pa.string())])
+
+
+def refused_answers(batches: Batches, question: Question, column: str) -> Iterator[pa.RecordBatch]:
+    """Yield how many rows hold no answer, by reason and without naming any."""
+    refused = Counter[str]()
+    for batch in batches:
+        refused += _answers(batch.column(column), question)[2]
+    yield from _batches(_refusals(refused, 0), [])
+
+
+def private_reports(
+    batches: Batches, question: Question, column: str, *, keep: Sequence[str], strict: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield one report for each answer, beside the columns to keep; rows without one are left out.
+
+    Every call draws anew, so that what comes out must be written down and not computed again.
+    """
+    size = question.protocol.report_dtype.itemsize
+    for batch in batches:
+        answers, rows, refused = _answers(batch.column(column), question)
+        if strict and refused:  # they were counted before, so that the data has changed since
+            raise OutOfDomain.expected(
+                "answers only", dict(refused), "read from data that does not change"
+            )
+        data = question.privatize(answers).tobytes()
+        ends = np.arange(len(answers) + 1, dtype=np.int32) * np.int32(size)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(data)]
+        reports = pa.Array.from_buffers(pa.binary(), len(answers), buffers)
+        kept = [batch.column(name).filter(pa.array(rows)) for name in keep]
+        yield pa.RecordBatch.from_arrays([reports, *kept], names=[REPORT, *keep])
+
+
+def _chunks(
+    batches: Batches, question: Question, names: Sequence[str], refused: Counter[str]
+) -> Iterator[tuple[Reports, list[pa.Array]]]:
+    """Yield the reports of many batches at once, and the columns to group them by."""
+    size = question.protocol.report_dtype.itemsize
+    most = max(1, min(_CHUNK_ROWS, _CHUNK_BYTES // size))
+    column, *by = names
+    waiting: list[tuple[Reports, list[pa.Array]]] = []
+    count = 0
+
+    def joined() -> tuple[Reports, list[pa.Array]]:
+        parts, keys = zip(*waiting, strict=True)
+        return np.concatenate(parts), [pa.concat_arrays(key) for key in zip(*keys, strict=True)]
+
+    for batch in batches:
+        reports, rows, found = read_reports(batch.column(column), question.protocol)
+        refused += found
+        keys = [batch.column(name) for name in by]
+        whole = bool(rows.all())
+        waiting.append((reports, keys if whole else [k.filter(pa.array(rows)) for k in keys]))
+        count += len(reports)
+        if count >= most or found:
+            yield joined()
+            waiting, count = [], 0
+    if waiting:
+        yield joined()
+
+
+class _Sums:
+    """The accumulators of the groups seen so far, given away when there are too many."""
+
+    def __init__(self, question: Question, by: Sequence[str]) -> None:
+        self._question, self._by = question, list(by)
+        self._sums: dict[Key, Accumulator] = {}
+        self._fields: list[pa.Field] = []
+
+    def of(self, key: Key) -> Accumulator:
+        """Return the accumulator of a group."""
+        if key not in self._sums:
+            self._sums[key] = self._question.accumulator()
+        return self._sums[key]
+
+    def group_by(self, keys: Sequence[pa.Array]) -> None:
+        """Note of which types the keys are."""
+        self._fields = [pa.field(n, k.type) for n, k in zip(self._by, keys, strict=True)]
+
+    def overflow(self) -> Iterator[pa.RecordBatch]:
+        """Yield all sums but the newest, which may be going on, if there are too many."""
+        if len(self._sums) > _MOST_GROUPS:
+            yield from self._give(len(self._sums) - 1)
+
+    def rest(self, refused: Counter[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the sums that are left, and the counts of what was refused."""
+        yield from self._give(len(self._sums))
+        yield from _batches(_refusals(refused, len(self._fields)), self._fields)
+
+    def _give(self, count: int) -> Iterator[pa.RecordBatch]:
+        def rows() -> Iterator[tuple[Key, int, bytes | None, str | None]]:
+            for key in list(self._sums)[:count]:
+                tally = self._sums.pop(key).tally()
+                if tally.n:
+                    yield key, tally.n, tally.to_bytes(), None
+
+        yield from _batches(rows(), self._fields)
+
+
+def _stored(data: object, question: Question) -> Tally | str:
+    """Return a stored tally of the question, or the reason why it is none."""
+    if data is None:
+        return NULL
+    try:
+        tally = Tally.from_bytes(data if isinstance(data, bytes) else b"")
+    except DeniableError:
+        return NOT_A_TALLY
+    same = tally.question == question.digest and tally.protocol == question.protocol
+    return tally if same else FOREIGN
+
+
+def _answers(
+    column: pa.Array, question: Question
+) -> tuple[list[str], npt.NDArray[np.bool_], Counter[str]]:
+    """Return the answers in a column, which rows they are, and how many are none, by reason."""
+    any_will_do = question.labels is None or question.other is not None
+    known, values = question._index, column.to_pylist()
+    rows = np.array(
+        [isinstance(value, str) and (any_will_do or value in known) for value in values],
+        dtype=np.bool_,
+    )
+    refused = Counter(
+        NULL if value is None else NO_ANSWER
+        for value, kept in zip(values, rows, strict=True)
+        if not kept
+    )
+    return [value for value, kept in zip(values, rows, strict=True) if kept], rows, refused
+
+
+def _refusals(refused: Counter[str], keys: int) -> Rows:
+    return [((None,) * keys, n, None, reason) for reason, n in sorted((+refused).items())]
+
+
+def _batches(
+    rows: Iterable[tuple[Key, int, bytes | None, str | None]], fields: list[pa.Field]
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows as batches of bounded size."""
+    schema = pa.schema([*fields, (COUNT, pa.int64()), (SUM, pa.binary()), (REASON, pa.string())])
+    held: list[dict[str, object]] = []
+    size = 0
+    for key, n, data, reason in rows:
+        held.append(dict(zip(schema.names, (*key, n, data, reason), strict=True)))
+        size += len(data or b"")
+        if size > _OUTPUT_BYTES:
+            yield pa.RecordBatch.from_pylist(held, schema)
+            held, size = [], 0
+    if held:
+        yield pa.RecordBatch.from_pylist(held, schema)
