@@ -20,6 +20,9 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):
     cache = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba" / worker
     os.environ["NUMBA_CACHE_DIR"] = str(cache)
 
+# Written by, and for, another version.
+collect_ignore_glob = ["data/*"]
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 ABSENT_DATA = "the real data is not beside this checkout"
 

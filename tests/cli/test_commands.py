@@ -323,7 +323,7 @@ def test_one_is_no_plural(shell):
                  "--protocol", "DE", "-o", "fruit.json")  # fmt: skip
     assert ", 1 byte a report," in made.err
     shown = shell("question", "show", "fruit.json").text.split()
-    assert "report 1 byte standard" in " ".join(shown)
+    assert "report 1 byte typical" in " ".join(shown)
     assert "1 report on" in shell("privatize", "fruit.json", "one.txt", "-o", "one.bin").err
     assert "1 report in 1 file\n" in shell("tally", "fruit.json", "one.bin", "-o", "t.bin").err
     assert "from 1 report\n" in shell("estimate", "fruit.json", "t.bin").text

@@ -90,7 +90,7 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
     number of people. ``protocol`` fixes the protocol by name.
 
     >>> plan(12, users=20_000, error=0.01).epsilon
-    1.344
+    1.201
     >>> plan(41_270, users=100, epsilon=0.5).significant is None
     True
     """

@@ -18,7 +18,7 @@ from deniable.presentation.rows import View, counted
 from deniable.presentation.text import Line, Span, table_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -85,6 +85,21 @@ def new_table(*columns: str, left: int = 1) -> Table:
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position < left else "right", no_wrap=True)
     return table
+
+
+Column = tuple[str, ...]
+
+
+def fitting(
+    columns: list[Column], spared: Sequence[str], width: int
+) -> tuple[list[Column], list[str]]:
+    """Leave out columns, in the order of ``spared``, until the table fits; name those left out."""
+    left_out: list[str] = []
+    for head in spared:
+        if sum(max(map(len, column)) + 2 for column in columns) - 2 > width:
+            columns = [column for column in columns if column[0] != head]
+            left_out.append(head)
+    return columns, left_out
 
 
 def print_table(console: Console, table: Table) -> None:

@@ -10,7 +10,7 @@ from deniable.advice import meaning
 from deniable.advice import recommend as rank
 from deniable.advice.ranking import find_protocols
 from deniable.cli.choice import check_privacy
-from deniable.cli.display import new_table, open_console, print_table
+from deniable.cli.display import fitting, new_table, open_console, print_table
 from deniable.cli.group import Command
 
 _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
@@ -70,11 +70,7 @@ def recommend(
         *(_compact(option.cells(advice.best.mean_variance)) for option in advice.options),
     ]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
-    left_out = []
-    for head in _SPARED:
-        if sum(max(map(len, column)) + 2 for column in columns) - 2 > console.width:
-            columns = [column for column in columns if column[0] != head]
-            left_out.append(head)
+    columns, left_out = fitting(columns, _SPARED, console.width)
     table = new_table(*(column[0] for column in columns))
     for position, column in enumerate(columns):
         if column[0] in {"client", "server", "paper"}:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.cli.display import new_table, open_console, print_estimates, print_table
+from deniable.cli.display import (
+    fitting,
+    new_table,
+    open_console,
+    print_estimates,
+    print_table,
+)
 from deniable.extras import load
 from deniable.simulation import Population, Trial
 
@@ -16,6 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DRAWN = 5
+_HEADS = ("protocol", "epsilon", "bytes", "MSE", "theory", "ratio", "error")
+_SPARED = ("theory", "bytes")
+"""Columns that a narrow terminal does without, in this order."""
 
 
 def as_document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
@@ -40,22 +49,25 @@ def print_trials(population: Population, trials: Sequence[Trial], top: int) -> N
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"
     console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
-    table = new_table("protocol", "epsilon", "bytes", "MSE", "theory", "ratio", "error",
-                      f"top {top}", "found")  # fmt: skip
-    for trial in trials:
-        spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
-        table.add_row(
-            trial.protocol.name,
-            f"{trial.protocol.epsilon:.4g}",
-            f"{trial.protocol.report_dtype.itemsize:,}",
-            f"{trial.squared_error:.3g}",
-            f"{trial.theory:.3g}",
-            f"{trial.squared_error / trial.theory:.2f}{spread}",
-            f"{100 * trial.squared_error**0.5 / n:.3g} %",
-            f"{100 * trial.recall:.0f} %",
-            f"{trial.found:,}",
-        )
+    heads = (
+        "protocol",
+        "epsilon",
+        "bytes",
+        "MSE",
+        "theory",
+        "ratio",
+        "error",
+        f"top {top}",
+        "found",
+    )
+    columns, left_out = fitting(list(zip(heads, *map(_cells(n), trials), strict=True)), _SPARED,
+                                console.width)  # fmt: skip
+    table = new_table(*(column[0] for column in columns))
+    for cells in list(zip(*columns, strict=True))[1:]:
+        table.add_row(*cells)
     print_table(console, table)
+    if left_out:
+        console.print(f"Not shown at this width: {', '.join(left_out)}.")
     after = "" if runs == 1 else " (± its standard deviation from run to run)"
     console.print(
         "MSE: mean squared error of the counts; theory: what the exact variance predicts; ratio: "
@@ -70,6 +82,26 @@ def print_trials(population: Population, trials: Sequence[Trial], top: int) -> N
     console.print(f"The best in theory, {best.protocol.name} at epsilon = "
                   f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
     print_estimates(console, labelled.take(rows), truth=population.truth[rows])
+
+
+def _cells(n: int) -> Callable[[Trial], tuple[str, ...]]:
+    """Return what writes a trial among ``n`` people as the cells of a row."""
+
+    def write(trial: Trial) -> tuple[str, ...]:
+        spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
+        return (
+            trial.protocol.name,
+            f"{trial.protocol.epsilon:.4g}",
+            f"{trial.protocol.report_dtype.itemsize:,}",
+            f"{trial.squared_error:.3g}",
+            f"{trial.theory:.3g}",
+            f"{trial.squared_error / trial.theory:.2f}{spread}",
+            f"{100 * trial.squared_error**0.5 / n:.3g} %",
+            f"{100 * trial.recall:.0f} %",
+            f"{trial.found:,}",
+        )
+
+    return write
 
 
 def draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:

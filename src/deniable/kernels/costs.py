@@ -95,9 +95,15 @@ def solving(field: Field, t: int, d: int, m: int) -> float:
     return pairs * (SOLVE_PAIR + (t - 1) * SOLVE_DIGIT)
 
 
+def folding_bytes(field: Field, t: int) -> int:
+    """Return how many bytes folding takes, 0 where it takes too many and values are solved for."""
+    size = 24 * folded_size(field.order, t)
+    return size if field.order <= LARGEST_TABLE and size <= MEMORY_LIMIT else 0
+
+
 def choose(field: Field, t: int, d: int, m: int) -> str:
     """Name the cheapest way that fits in memory to decode m cells: fold, or else solve."""
-    if field.order > LARGEST_TABLE or 24 * folded_size(field.order, t) > MEMORY_LIMIT:
+    if not folding_bytes(field, t):
         return "solve"
     solve = m * FOLD_CODE + solving(field, t, d, m)
     return "fold" if shearing(field, t, d) < solve else "solve"

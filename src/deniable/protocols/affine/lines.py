@@ -17,7 +17,7 @@ import numpy.typing as npt
 from deniable.errors import InvalidDocument
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
-from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size
+from deniable.kernels.costs import choose, folded_size, folding_bytes
 from deniable.statistic import DENSE_LIMIT, Statistic, Table, of_form
 from deniable.sums import TableSum
 
@@ -51,7 +51,7 @@ class Lines:
     @property
     def decoding_bytes(self) -> int:
         """How many bytes the folded table takes, at most: larger ones are solved without it."""
-        return min(24 * self.cells, MEMORY_LIMIT)
+        return folding_bytes(self.field, self.settings.digits)
 
     def fold(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """Return the cell of each line u g + y."""

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels import bits, fields, linear
-from deniable.kernels.costs import MEMORY_LIMIT, choose, folded_size
+from deniable.kernels.costs import choose, folded_size, folding_bytes
 from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
 from deniable.mechanism import Reports
@@ -95,8 +95,8 @@ class LinearFamily(Family):
 
     @property
     def decoding_bytes(self) -> int:
-        """How many bytes the folded table takes, at most: larger ones are solved without it."""
-        return min(24 * self.cells, MEMORY_LIMIT)
+        """How many bytes the folded table takes, where there may be one."""
+        return folding_bytes(self.field, self.digits)
 
     def details(self) -> dict[str, object]:
         """Return what another implementation needs to hash alike."""
