@@ -28,6 +28,8 @@ from deniable.mechanism import Mechanism
 from deniable.randomness import WORD, Direct, Words
 from deniable.validation import check_values
 
+pytestmark = pytest.mark.slow
+
 
 class _Mutant(Mechanism):
     """A mechanism for tests: any map from words to reports, with a claimed epsilon."""

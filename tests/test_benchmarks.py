@@ -10,6 +10,8 @@ from benchmarks import billion, client, scaling, table
 from benchmarks.__main__ import main, save
 from benchmarks.page import render
 
+pytestmark = pytest.mark.slow
+
 TINY = table.Sizes(
     small_domain=16,
     large_domain=40,

@@ -36,6 +36,8 @@ from deniable import (
 from deniable.consistency import norm_sub
 from deniable.law.contrast import upper_tail
 
+pytestmark = pytest.mark.slow
+
 FRUIT = ("kiwi", "fig", "plum", "pear")
 QUESTION = Question("fruit", FRUIT, DE(3.0, 4))
 

@@ -10,6 +10,8 @@ from deniable.advice.ranking import find_protocols
 from deniable.law import NormalLaw, SupportLaw
 from tests.naive.law import estimates_of, support_law
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = (1, 2, 3, 8, 40, 200, 5000, 1_000_000)
 
 

@@ -7,6 +7,8 @@ import pytest
 from deniable.protocols import discover
 from tests.fuzz import fuzz_header, fuzz_parse, fuzz_question, fuzz_tally
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", discover())
 def test_mutated_bytes_raise_nothing_but_our_own_errors(name: str) -> None:

@@ -12,6 +12,8 @@ import pytest
 from deniable.protocols import discover
 from tests.browser.law import ROOT, SPOKEN, follows, specifications
 
+pytestmark = pytest.mark.slow
+
 CLIENT = ROOT / "clients" / "js"
 TESTS = sorted(path.name for path in CLIENT.glob("test/*.test.js"))
 SPECIFICATIONS = specifications()

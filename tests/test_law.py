@@ -36,6 +36,8 @@ from deniable.protocols.histogram import laplace_weights
 from tests.naive.law import estimates_of
 from tests.test_binomial import naive_tail
 
+pytestmark = pytest.mark.slow
+
 CROWDS = (1, 2, 5, 10, 100, 10**4, 10**6)
 
 

@@ -15,6 +15,8 @@ from deniable.paper.clicks import parse_clicks
 from deniable.paper.optimality import least_variance
 from deniable.protocols.affine.settings import TOLERANCE
 
+pytestmark = pytest.mark.slow
+
 EPSILONS = np.linspace(0.1, 6.0, 8).tolist()
 SIZES = [*range(2, 70), *range(70, 201, 11), 333, 1009, 2335, 5550, 31_348, 41_270, 10**5, 10**6]
 

@@ -11,6 +11,8 @@ import pytest
 
 import deniable
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

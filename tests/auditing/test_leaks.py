@@ -6,6 +6,8 @@ import pytest
 from deniable import audit
 from tests.auditing.leaks import RARITIES, broken_protocols
 
+pytestmark = pytest.mark.slow
+
 RARE = tuple(corner.__name__ for corner in RARITIES)
 
 

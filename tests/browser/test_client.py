@@ -12,6 +12,8 @@ from deniable.question import Question
 from tests.browser.law import ROOT, SPOKEN, follows, specifications
 from tests.browser.standin import Collector, Site
 
+pytestmark = pytest.mark.slow
+
 STATIC = ROOT / "src" / "deniable" / "collector" / "pages" / "static"
 CLIENT = (STATIC / "deniable.js").read_bytes()
 INTEGRITY = "sha384-" + base64.b64encode(hashlib.sha384(CLIENT).digest()).decode()

@@ -14,6 +14,8 @@ import pytest
 from deniable.cli import cli
 from deniable.cli.reference import walk
 
+pytestmark = pytest.mark.slow
+
 PYTHON = [sys.executable, "-m", "deniable.cli"]
 # What a shell starts in the background, perhaps these tests, ignores interrupts unless it asks.
 INTERRUPTIBLE = """

@@ -7,6 +7,8 @@ import pytest
 
 from deniable.paper import figure7, kosarak
 
+pytestmark = pytest.mark.slow
+
 FIGURE = ("reproduce", "fig7", "--quick", "--runs", "1")
 
 

@@ -21,6 +21,8 @@ from deniable.collector.routes import OPERATIONS
 from tests.collector.conftest import Collector, today
 from tests.faults.mutation import bombard
 
+pytestmark = pytest.mark.slow
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from benchmarks.ingest import QUICK, measure
 
+pytestmark = pytest.mark.slow
+
 
 def test_ingestion_is_measured_beside_storing_nothing() -> None:
     """Both servers take all submissions, and the ratios are those of the rows."""

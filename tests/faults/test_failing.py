@@ -8,6 +8,8 @@ import pytest
 
 from tests.faults.failing import KINDS, fail_once
 
+pytestmark = pytest.mark.slow
+
 PLACES = (1, 2, 3, 4, 5, 7, 11, 50, 120)
 
 

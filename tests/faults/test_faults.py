@@ -16,6 +16,8 @@ from tests.faults.fault import Process, free_port, kept
 from tests.faults.scenario import Scenario, kills, perform
 from tests.stores.server import binaries, running
 
+pytestmark = pytest.mark.slow
+
 SEED = 20_260
 EARLY = """
 from deniable.collector.stores.sqlite import SqliteStore

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tests.faults.power import cut_once
 
+pytestmark = pytest.mark.slow
+
 CUTS = 20
 
 

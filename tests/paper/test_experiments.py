@@ -22,6 +22,8 @@ from deniable.paper import (
 from deniable.paper.report import Outcome, make_report
 from deniable.paper.trials import METHODS, collect, make_protocol, spread, squared_error
 
+pytestmark = pytest.mark.slow
+
 TINY = Context(quick=True, shrink=1000)
 SIMULATIONS = [name for name in EXPERIMENTS if name.startswith("fig") and name != "fig1"]
 

@@ -21,6 +21,8 @@ from deniable.protocols.hashing.ranges import (
 )
 from deniable.randomness import Direct
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("g", [2, 3, 6, 10, 53])
 def test_multiply_shift_collides_as_often_as_it_says(g: int) -> None:

@@ -14,6 +14,8 @@ from deniable import RAPPOR, BasicRAPPOR, DeniableError, InvalidParameter, Inval
 from deniable.progress import listening
 from deniable.statistic import Counts
 
+pytestmark = pytest.mark.slow
+
 WORD = 1 << 64
 
 

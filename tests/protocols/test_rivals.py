@@ -20,6 +20,8 @@ from deniable import (
 )
 from deniable.auditing import output_law
 
+pytestmark = pytest.mark.slow
+
 
 def test_permanent_response_is_the_same_ten_thousand_times() -> None:
     """The same secret and value give the same bits, another secret or value others."""

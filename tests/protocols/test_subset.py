@@ -14,6 +14,8 @@ from deniable.protocols.subset import best_size
 from deniable.randomness import WORD, Replayed
 from tests.naive import selection as naive
 
+pytestmark = pytest.mark.slow
+
 SMALL = [(d, k) for d in range(2, 10) for k in range(1, d)]
 
 

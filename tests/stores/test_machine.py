@@ -15,6 +15,8 @@ from deniable.collector.stores.store import Outcome, State, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_place
 from tests.stores.server import Server
 
+pytestmark = pytest.mark.slow
+
 Q = QUESTION.digest
 IDS = st.integers(0, 12)
 REPORTS = st.sampled_from([b"one", b"two"])

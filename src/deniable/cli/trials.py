@@ -49,19 +49,9 @@ def print_trials(population: Population, trials: Sequence[Trial], top: int) -> N
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"
     console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
-    heads = (
-        "protocol",
-        "epsilon",
-        "bytes",
-        "MSE",
-        "theory",
-        "ratio",
-        "error",
-        f"top {top}",
-        "found",
-    )
-    columns, left_out = fitting(list(zip(heads, *map(_cells(n), trials), strict=True)), _SPARED,
-                                console.width)  # fmt: skip
+    heads = (*_HEADS, f"top {top}", "found")
+    columns = list(zip(heads, *map(_cells(n), trials), strict=True))
+    columns, left_out = fitting(columns, _SPARED, console.width)
     table = new_table(*(column[0] for column in columns))
     for cells in list(zip(*columns, strict=True))[1:]:
         table.add_row(*cells)
