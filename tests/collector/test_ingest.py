@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.ingest import QUICK, measure
 
 pytestmark = pytest.mark.slow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.faults.power import cut_once
 
 pytestmark = pytest.mark.slow
