@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def describe_machine() -> Result:
         "memory": memory,
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in packages},
+        "versions": {name: version(name) for name in packages if find_spec(name.replace("-", "_"))},
         "load": round(os.getloadavg()[0], 2),
     }
 
