@@ -18,6 +18,8 @@ from deniable.collector.stores.sqlite import SqliteStore
 from deniable.collector.stores.store import Outcome, StoreBroken, StoreUnavailable, Submission
 from tests.collector.conftest import Collector, run_server, start, today
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
