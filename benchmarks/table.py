@@ -6,15 +6,14 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
 from benchmarks.timing import Result, best, describe_machine, measure_yardstick, report_progress
 from deniable import LH, OLH, UE, OpenLH, Protocol, fingerprints
-from deniable.protocols import discover
+from deniable.advice.ranking import find_protocols
 
 
 @dataclass(frozen=True)
@@ -128,15 +127,7 @@ def measure(sizes: Sizes, peers: Path) -> Result:
 
 def small_protocols(d: int) -> list[Protocol]:
     """Return every protocol that is made from epsilon and a domain size, and UE and LH."""
-    found: list[Protocol] = []
-    for kind in discover().values():
-        names = {field.name for field in fields(cast("type", kind))}
-        required = {"epsilon", "domain_size"}
-        if required <= names and kind is not LH:
-            try:
-                found.append(kind(epsilon=1.0, domain_size=d))  # type: ignore[call-arg]
-            except TypeError:
-                continue  # takes more than these two, and so is measured elsewhere
+    found: list[Protocol] = [*find_protocols(1.0, d)]
     return [*found, UE(p=0.75, q=0.25, domain_size=d), LH(1.0, d, 6)]
 
 
