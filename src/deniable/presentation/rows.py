@@ -7,6 +7,7 @@ renders one chooses widths and colours, and never computes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -23,7 +24,7 @@ _DIGEST_SHOWN = 16
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(ABC):
     """One row: what it is about, a value with its interval, and whether that is significant."""
 
     label: str
@@ -32,14 +33,14 @@ class Row:
     significant: bool
 
     @property
+    @abstractmethod
     def value(self) -> float:
         """What the bar of the row shows."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def cells(self) -> tuple[str, ...]:
         """The numbers as people read them, under the headings of the view."""
-        raise NotImplementedError
 
     @property
     def mark(self) -> float | None:
