@@ -16,6 +16,8 @@ PUBLIC = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/openapi.json"),
+    ("GET", "/static/{hash}/{name}"),
+    ("GET", "/deniable.js"),
     ("GET", "/login"),
     ("POST", "/login"),
 }

@@ -12,7 +12,7 @@ from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
 from deniable.collector.operations import Call, Operation, Parameter, Resource
-from deniable.collector.pages import login
+from deniable.collector.pages import assets, home, login
 from deniable.collector.parts import Parts
 from deniable.collector.submission import Submissions
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _DAY = {"type": "string", "format": "date"}
 _TEXT = {"type": "string"}
+_FORM = {"application/x-www-form-urlencoded": {"type": "object"}}
 _JSON, _BYTES, _HTML = "application/json", "application/octet-stream", "text/html"
 
 DIGEST = Parameter(
@@ -56,10 +57,10 @@ QUESTION = "/v1/questions/{digest}"
 
 async def _describe(call: Call) -> Response:
     call.query()
-    return Response(openapi.render(OPERATIONS), headers={"content-type": _JSON})
+    return Response(openapi.render(INTERFACE), headers={"content-type": _JSON})
 
 
-OPERATIONS = [
+INTERFACE = [
     Operation("POST", REPORTS, Role.PUBLIC, None, "Submit a report.",
               (DIGEST, DAY), {_BYTES: _BINARY}, {204: None}, application=Submissions),
     Operation("GET", QUESTION, Role.PUBLIC, questions.read, "Read a question.",
@@ -97,14 +98,23 @@ OPERATIONS = [
     Operation("GET", "/metrics", Role.VIEWER, status.metrics, "The counters for Prometheus.",
               answers={200: "text/plain"}),
     Operation("GET", "/openapi.json", Role.PUBLIC, _describe, "This document."),
+]  # fmt: skip
+"""What programs use, and the OpenAPI document describes."""
+
+PAGES = [
     Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
               (Parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
     Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (),
-              {"application/x-www-form-urlencoded": openapi.LOGIN}, {303: None}),
+              _FORM, {303: None}),
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               answers={303: None}),
-    Operation("GET", "/", Role.VIEWER, login.home, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages."),
+    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client."),
 ]  # fmt: skip
+"""What people look at."""
+
+OPERATIONS = [*INTERFACE, *PAGES]
 
 
 def build_router(parts: Parts, lifespan: Lifespan[object] | None = None) -> Router:

@@ -24,6 +24,17 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
     state: Literal["open", "closed"] | None = None
     origins: tuple[str, ...] | None = None
     minimum: int | None = None
+    public_results: bool | None = None
+    collect: bool | None = None
+
+    def apply(self, terms: Terms) -> Terms:
+        """Return terms in which what is stated replaces what was."""
+        stated = {
+            name: value
+            for name in Terms.__struct_fields__
+            if (value := getattr(self, name)) is not None
+        }
+        return msgspec.structs.replace(terms, **stated).checked()
 
 
 async def create(call: Call) -> Response:
@@ -91,14 +102,10 @@ async def change(call: Call) -> Response:
         wanted = msgspec.json.decode(await call.body(1 << 16), type=Change)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidRequest(
-            f"expected a JSON object with state, origins or minimum, got: {error}"
+            f"expected a JSON object with state, {', '.join(Terms.__struct_fields__)}, got: {error}"
         ) from error
     asked = await call.parts.readers.run(lambda store: store.asked(digest))
-    before = read_terms(asked.terms) if asked else Terms()
-    terms = Terms(
-        origins=before.origins if wanted.origins is None else wanted.origins,
-        minimum=before.minimum if wanted.minimum is None else wanted.minimum,
-    ).checked()
+    terms = wanted.apply(read_terms(asked.terms) if asked else Terms())
     state = State(wanted.state) if wanted.state else None
     found = await call.parts.writer.run(
         lambda store: store.change(digest, state=state, terms=write_terms(terms))
@@ -125,6 +132,5 @@ def _status(asked: Asked, n: int) -> dict[str, object]:
         "name": read_name(asked.document),
         "state": asked.state.value,
         "reports": n,
-        "origins": terms.origins,
-        "minimum": terms.minimum,
+        **msgspec.structs.asdict(terms),
     }
