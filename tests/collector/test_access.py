@@ -18,6 +18,7 @@ PUBLIC = {
     ("GET", "/openapi.json"),
     ("GET", "/static/{hash}/{name}"),
     ("GET", "/deniable.js"),
+    ("GET", "/try/{digest}"),
     ("GET", "/login"),
     ("POST", "/login"),
 }

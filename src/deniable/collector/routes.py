@@ -12,7 +12,7 @@ from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
 from deniable.collector.operations import Call, Operation, Parameter, Resource
-from deniable.collector.pages import assets, home, login
+from deniable.collector.pages import assets, home, login, trying
 from deniable.collector.parts import Parts
 from deniable.collector.submission import Submissions
 
@@ -109,6 +109,8 @@ PAGES = [
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               answers={303: None}),
     Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/try/{digest}", Role.PUBLIC, trying.show,
+              "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages."),
     Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client."),
 ]  # fmt: skip
