@@ -20,7 +20,8 @@ FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html":
 
 
 @lru_cache(maxsize=32)
-def _question(document: str) -> Question:
+def question_of(document: str) -> Question:
+    """Read a question, unless it was read before."""
     return Question.from_json(document)
 
 
@@ -40,7 +41,7 @@ def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) ->
 
 
 def _sum(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
-    question = _question(document)
+    question = question_of(document)
     total = question.accumulator()
     for reports in waiting:
         total.add(question.parse(reports, None))
@@ -81,11 +82,12 @@ def read_question(document: bytes) -> Reading:
 
 def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:
     """Estimate from a tally, and return the result in one of ``FORMATS``."""
-    return _render(_estimates(document, tally, candidates), form, _question(document).name)
+    return _render(estimates_of(document, tally, candidates), form, question_of(document).name)
 
 
-def _estimates(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
-    question = _question(document)
+def estimates_of(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
+    """Estimate from a tally."""
+    question = question_of(document)
     return question.estimate(Tally.from_bytes(tally), candidates)
 
 
@@ -101,5 +103,5 @@ def compare(
     document: str, tallies: tuple[bytes, bytes], candidates: list[str] | None, form: str
 ) -> bytes:
     """Compare two tallies that have no report in common, and return the result in a format."""
-    before, after = (_estimates(document, tally, candidates) for tally in tallies)
-    return _render(comparison.compare(before, after), form, _question(document).name)
+    before, after = (estimates_of(document, tally, candidates) for tally in tallies)
+    return _render(comparison.compare(before, after), form, question_of(document).name)

@@ -12,7 +12,7 @@ from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
 from deniable.collector.operations import Call, Operation, Parameter, Resource
-from deniable.collector.pages import assets, home, login
+from deniable.collector.pages import assets, home, login, new, question
 from deniable.collector.parts import Parts
 from deniable.collector.submission import Submissions
 
@@ -49,6 +49,12 @@ READING = (
     Parameter("candidate", "An answer to estimate; repeat it.",
               {"type": "array", "items": _TEXT}),
 )  # fmt: skip
+TREND = (
+    *RANGE,
+    Parameter("format", "The form of the answer.", {"enum": ["json", "csv"]}),
+    Parameter("candidate", "An answer to follow, the largest by default; repeat it.",
+              {"type": "array", "items": _TEXT}),
+)  # fmt: skip
 _BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
 
 REPORTS = "/v1/questions/{digest}/reports"
@@ -81,6 +87,9 @@ INTERFACE = [
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, reading.estimates_of,
               "The same, with candidates in the body.", (DIGEST,), {_JSON: openapi.WANTED},
               {200: openapi.ESTIMATES}),
+    Operation("GET", QUESTION + "/trend", Role.VIEWER, reading.trend,
+              "Follow some answers from day to day.", (DIGEST, *TREND),
+              answers={200: "application/json text/csv"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, reading.tally,
               "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, reading.upload,
@@ -109,6 +118,13 @@ PAGES = [
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               answers={303: None}),
     Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/new", Role.ADMIN, new.form, "Plan a question.", answers={200: _HTML}),
+    Operation("POST", "/new", Role.ADMIN, new.send, "Plan or create a question.", (), _FORM,
+              {200: _HTML, 303: None}),
+    Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
+              (DIGEST,), answers={200: _HTML}),
+    Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
+              "Change a question.", (DIGEST,), _FORM, {303: None}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages."),
     Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client."),
 ]  # fmt: skip
