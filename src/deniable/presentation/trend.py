@@ -72,7 +72,7 @@ class Trend:
     def top(self) -> float:
         """Where the scale of all pictures ends: a round share above everything."""
         most = max((p.upper for s in self.series for p in s.points), default=1.0)
-        steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
+        steps = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
         return next((step for step in steps if step >= most), max(1.0, most))
 
     @property

@@ -14,7 +14,6 @@ from deniable.collector.looking import Look
 from deniable.collector.operations import Call
 from deniable.collector.pages.forms import Span
 from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
-from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
 from deniable.presentation import Trend, View, html_fragment, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
@@ -65,6 +64,7 @@ class Panel:
 
     content: Markup
     links: tuple[Link, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ class Current:
     fakes: str | None
     changes: Panel | None
     trend: tuple[Curve, ...]
+    """Pictures from the second day on."""
     trend_links: tuple[Link, ...]
     trend_note: str | None
     received: tuple[tuple[str, str], ...]
@@ -116,7 +117,7 @@ async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
         estimates=None if look is None else _panel(look.view, _links(known, wanted)),
         fakes=_fakes(look),
         changes=await _changes(call, known, wanted),
-        trend=() if trend is None else _curves(trend),
+        trend=_curves(trend),
         trend_links=() if trend is None else _trend_links(known, wanted),
         trend_note=_left_out(trend),
         received=_received(call, digest),
@@ -146,25 +147,23 @@ async def _look(call: Call, known: Known, wanted: Wanted, n: int) -> tuple[Look 
 async def _changes(call: Call, known: Known, wanted: Wanted) -> Panel | None:
     if not wanted.other.given or (known.question.labels is None and not wanted.candidates):
         return None
-    ranges = (wanted.span.read(), wanted.other.read())
-    if _overlap(*ranges):
+    # The earlier range comes first, whichever of the two it was entered as.
+    spans = sorted((wanted.span, wanted.other), key=lambda span: span.read().first)
+    ranges = (spans[0].read(), spans[1].read())
+    if ranges[1].first <= ranges[0].last:
         raise InvalidRequest("expected two ranges of days that do not overlap; choose others")
     try:
         view = await call.parts.showing.changes(known, ranges, wanted.candidates, ROWS)
     except TooFewReports as error:
         return Panel(Markup("<p>{}.</p>").format(f"In one of the ranges: {error}"), ())
-    other = {"compare_from": wanted.other.first, "compare_to": wanted.other.last}
-    second = Wanted(wanted.other, Span(), None)
+    first, second = (replace(wanted, span=span) for span in spans)
+    other = {"compare_from": spans[1].first, "compare_to": spans[1].last}
     links = (
-        *(_estimates_link(known, wanted, form, "changes", other) for form in ("csv", "json")),
-        Link("first tally", _tally(known, wanted), f"first-{known.asked.digest[:8]}.tally"),
+        *(_estimates_link(known, first, form, "changes", other) for form in ("csv", "json")),
+        Link("first tally", _tally(known, first), f"first-{known.asked.digest[:8]}.tally"),
         Link("second tally", _tally(known, second), f"second-{known.asked.digest[:8]}.tally"),
     )
-    return _panel(view, links)
-
-
-def _overlap(one: Range, other: Range) -> bool:
-    return one.first <= other.last and other.first <= one.last
+    return replace(_panel(view, links), note=f"first: {spans[0]}; second: {spans[1]}.")
 
 
 def _panel(view: View, links: Sequence[Link]) -> Panel:
@@ -239,7 +238,9 @@ def _fakes(look: Look | None) -> str | None:
     )
 
 
-def _curves(trend: Trend) -> tuple[Curve, ...]:
+def _curves(trend: Trend | None) -> tuple[Curve, ...]:
+    if trend is None or all(len(series.points) < 2 for series in trend.series):
+        return ()
     names = fit_labels([series.label for series in trend.series], _LABEL_WIDTH)
     return tuple(
         Curve(

@@ -43,6 +43,11 @@ class Span:
     first: str = ""
     last: str = ""
 
+    def __str__(self) -> str:
+        if not self.given:
+            return "all days"
+        return f"{self.first or 'the first day'} to {self.last or 'the last day'}"
+
     @property
     def given(self) -> bool:
         """Whether any day was entered."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 NAME_WIDTH = 120
+_LISTED_WIDTH = 60
 _DAYS = 14
 
 
@@ -81,7 +82,7 @@ def _listed(asked: Asked, n: int, daily: dict[int, int], last: int) -> Listed:
     )
     return Listed(
         asked.digest,
-        one_line(read_name(asked.document), NAME_WIDTH),
+        one_line(read_name(asked.document), _LISTED_WIDTH),
         asked.state.value,
         f"{n:,}",
         Markup(spark_svg(numbers)),

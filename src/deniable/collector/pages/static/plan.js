@@ -9,7 +9,7 @@ const plan = async () => {
   const fields = new URLSearchParams(new FormData(form));
   fields.set("action", "plan");
   fields.set("fragment", "");
-  const reply = await fetch(form.action, { method: "POST", body: fields });
+  const reply = await fetch(form.getAttribute("action"), { method: "POST", body: fields });
   const said = await reply.text();
   if (reply.ok && number === asked && text.innerHTML !== said) text.innerHTML = said;
 };
