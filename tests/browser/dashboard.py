@@ -1,8 +1,8 @@
 """A real collector, a person who is logged in, and a site on another origin that asks."""
 
 import http.client
-import itertools
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ from deniable.collector.stores import open_store
 from tests.browser.standin import Site
 from tests.collector.conftest import today
 
+_CONNECTIONS = 8
 RECORD = """
     window.outcomes = [];
     window.violations = [];
@@ -44,8 +45,11 @@ class Visit:
         self.context, self.collector = context, collector
         self.asked, self.wrong = [], []
         context.add_init_script(RECORD)
-        context.on("request", self.asked.append)
+        context.on("request", self._note)
         context.on("weberror", lambda error: self.wrong.append(str(error.error)))
+
+    def _note(self, request):
+        self.asked.append(request)
 
     def log_in(self, role=Role.ADMIN):
         """Log in by a link, as a person does, and return the page that follows."""
@@ -88,17 +92,22 @@ def site_with(html, collector, *more):
 
 
 def send_people(collector, question, answers, rng):
-    """Send a report of each answer on its own, over one connection, anonymously."""
+    """Send a report of each answer on its own, anonymously, over a few connections."""
     size = question.protocol.report_dtype.itemsize
-    reports = question.protocol.privatize(question.values(answers), rng).tobytes()
-    connection = http.client.HTTPConnection(urlsplit(collector.address).netloc, timeout=30)
+    data = question.protocol.privatize(question.values(answers), rng).tobytes()
+    reports = [data[start : start + size] for start in range(0, len(data), size)]
     path = f"/v1/questions/{question.digest}/reports?day={today()}"
-    try:
-        for start in itertools.islice(range(0, len(reports), size), len(answers)):
-            body = secrets.token_bytes(16) + reports[start : start + size]
-            connection.request("POST", path, body)
-            answer = connection.getresponse()
-            answer.read()
-            assert answer.status == 204
-    finally:
-        connection.close()
+
+    def send(some):
+        connection = http.client.HTTPConnection(urlsplit(collector.address).netloc, timeout=60)
+        try:
+            for report in some:
+                connection.request("POST", path, secrets.token_bytes(16) + report)
+                answer = connection.getresponse()
+                answer.read()
+                assert answer.status == 204
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        list(pool.map(send, (reports[i::_CONNECTIONS] for i in range(_CONNECTIONS))))

@@ -278,7 +278,7 @@ def test_an_open_question_counts_what_is_named(visit):
     assert "name the answers" in page.inner_text("main")
     page.fill("[name=candidates]", "Zürich\nBasel\nGenève")
     page.click("text=Show")
-    rows = page.locator("#estimates ~ .scroll tbody tr")
+    rows = page.locator("#estimates ~ .deniable tbody tr")
     assert rows.first.locator("th").inner_text() == "Zürich"
     assert rows.count() == 3
 

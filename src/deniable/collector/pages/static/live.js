@@ -14,25 +14,28 @@ let wait = SECONDS;
 let spoken = Date.now();
 let before = "";
 
-/** Tell which element has the focus, in words that find it again in a fresh copy. */
+/** Tell which element has the focus, as a selector that finds it again in a fresh copy. */
 const focused = () => {
   const element = document.activeElement;
   if (!element || !region.contains(element)) return undefined;
-  if (element.id) return `#${CSS.escape(element.id)}`;
   if (element.matches("summary")) return `#${CSS.escape(element.parentElement.id)} > summary`;
-  const labelled = element.getAttribute("aria-labelledby");
-  if (labelled) return `[tabindex][aria-labelledby="${CSS.escape(labelled)}"]`;
+  if (element.matches(".deniable")) return `[aria-labelledby=${name(element)}] > .deniable`;
+  const label = element.getAttribute("aria-label");
+  if (label) return `[aria-label="${CSS.escape(label)}"]`;
   const href = element.getAttribute("href");
   return href ? `a[href="${CSS.escape(href)}"]` : undefined;
 };
 
+/** Return the id of the heading of the panel that an element is in. */
+const name = (element) => element.closest("section").getAttribute("aria-labelledby");
+
 const put = (text) => {
   const open = [...region.querySelectorAll("details[open]")].map((each) => each.id);
-  const scrolled = [...region.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+  const scrolled = [...region.querySelectorAll(".scroll, .deniable")].map((each) => each.scrollLeft);
   const place = focused();
   region.innerHTML = text;
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  region.querySelectorAll(".scroll").forEach((each, i) => (each.scrollLeft = scrolled[i] ?? 0));
+  region.querySelectorAll(".scroll, .deniable").forEach((each, i) => (each.scrollLeft = scrolled[i] ?? 0));
   if (place) region.querySelector(place)?.focus({ preventScroll: true });
 };
 
