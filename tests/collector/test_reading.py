@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from re import findall
 
 import numpy as np
 import pytest
@@ -74,9 +75,23 @@ def test_estimates_are_the_librarys(collector: Collector) -> None:
     csv = estimates(collector, question, "?format=csv")
     assert csv.headers["content-type"].startswith("text/csv")
     assert csv.body.decode().splitlines()[0].startswith("label,count")
-    html = estimates(collector, question, "?format=html")
+
+
+@pytest.mark.parametrize("query", ["", f"&to={today()}&compare_from={today(1)}"])
+def test_estimates_as_a_page_need_nothing_inline(collector: Collector, query: str) -> None:
+    """The page keeps to the policy of all pages: its style is a file, and it has no script."""
+    question = collector.ask()
+    for day in (today(), today(1)):
+        assert collector.submit(question, b"\1" * 20, role="relay", day=day).status == 204
+    html = estimates(collector, question, f"?format=html{query}")
     assert html.headers["content-type"].startswith("text/html")
-    assert b"<table" in html.body
+    page = html.body.decode()
+    assert "<table" in page
+    assert not findall(r"<style|<script|\sstyle=|\son\w+=", page)
+    (path,) = findall('<link rel="stylesheet" href="([^"]+)"', page)
+    sheet = collector.request("GET", path)
+    assert (sheet.status, sheet.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert b".deniable" in sheet.body
 
 
 def test_estimates_by_days(collector: Collector) -> None:

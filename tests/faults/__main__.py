@@ -19,7 +19,7 @@ from pathlib import Path
 from re import search
 
 from tests.collector.conftest import start as start_collector
-from tests.faults import failing, hostile, power, reading
+from tests.faults import failing, hostile, overload, power, reading
 from tests.faults.check import check
 from tests.faults.fault import Process, free_port, kept
 from tests.faults.mutation import bombard
@@ -173,6 +173,12 @@ def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
     return section
 
 
+def overload_once(folder: Path, args: argparse.Namespace) -> Figures:
+    """Let three times the capacity arrive for as many seconds as ``--count`` says."""
+    size = overload.Size(seconds=args.count)
+    return with_collector(lambda process: overload.overload(process, size))(folder, args)
+
+
 SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] = {
     "kill": (kill, 200),
     "kill-postgres": (kill_postgres, 20),
@@ -183,7 +189,7 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "model": (model, 1000),
     "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
-    "overload": (with_collector(lambda process: hostile.overload(process, 60)), 60),
+    "overload": (overload_once, 60),
     "terminate": (with_collector(hostile.terminate), 1),
     "month": (lambda folder, args: reading.month(folder), 1),
     "week": (lambda folder, args: reading.week(folder), 1),

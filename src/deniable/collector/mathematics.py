@@ -12,11 +12,13 @@ from functools import lru_cache
 from deniable import comparison
 from deniable.errors import InvalidDocument
 from deniable.estimates import Estimates
-from deniable.presentation import Presentable
+from deniable.presentation import MOST_ROWS, Presentable, html_page
 from deniable.question import Question
 from deniable.tally import Tally
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
+SHEET_PATH = "/static/estimates.css"
+"""Where the style of HTML is: the policy of all pages allows none that is inline."""
 
 
 @lru_cache(maxsize=32)
@@ -93,7 +95,8 @@ def _render(estimates: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return estimates.to_csv().encode()
     if form == "html":
-        return estimates.to_html(title=title).encode()
+        shown = estimates if len(estimates) <= MOST_ROWS else estimates.top(MOST_ROWS)
+        return html_page(shown.view(), title, SHEET_PATH).encode()
     return estimates.to_json().encode()
 
 

@@ -11,6 +11,7 @@ from starlette.routing import Route, Router
 from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
+from deniable.collector.mathematics import SHEET_PATH
 from deniable.collector.operations import Call, Operation, Parameter, Resource
 from deniable.collector.pages import login
 from deniable.collector.parts import Parts
@@ -80,6 +81,8 @@ OPERATIONS = [
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, reading.estimates_of,
               "The same, with candidates in the body.", (DIGEST,), {_JSON: openapi.WANTED},
               {200: openapi.ESTIMATES}),
+    Operation("GET", SHEET_PATH, Role.PUBLIC, reading.sheet, "The style of estimates as HTML.",
+              answers={200: "text/css"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, reading.tally,
               "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, reading.upload,

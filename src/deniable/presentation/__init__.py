@@ -7,12 +7,13 @@ is made is returned.
 from deniable.presentation.data import columns, provenance_of, summary, unguarded
 from deniable.presentation.drawing import figure
 from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.page import html_fragment, html_notebook, html_page
+from deniable.presentation.page import SHEET, html_fragment, html_notebook, html_page
 from deniable.presentation.rows import Answer, Columns, Row, Scale, View, view
 from deniable.presentation.text import text_table
 
 __all__ = [
     "MOST_ROWS",
+    "SHEET",
     "Answer",
     "Columns",
     "Presentable",

@@ -15,6 +15,7 @@ from deniable.collector.operations import Call, answer
 from deniable.collector.problems import Conflict, InvalidRequest, NotFound, UnknownQuestion
 from deniable.collector.publishing import Range
 from deniable.collector.stores.store import Outcome, Total
+from deniable.presentation import SHEET
 
 _EVER = 1 << 40
 _ID = pattern("[0-9a-f]{32}")
@@ -74,6 +75,13 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
         result = await call.parts.publisher.estimate(known, days, candidates, wanted.format)
     headers = {"content-type": FORMATS[wanted.format], "cache-control": "no-store"}
     return Response(result, headers=headers)
+
+
+async def sheet(call: Call) -> Response:
+    """Return the style sheet of estimates as HTML."""
+    call.query()
+    headers = {"content-type": "text/css; charset=utf-8", "cache-control": "public, max-age=3600"}
+    return Response(SHEET, headers=headers)
 
 
 async def tally(call: Call) -> Response:
