@@ -6,11 +6,12 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from deniable import comparison
-from deniable.errors import InvalidDocument
+from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
 from deniable.presentation import MOST_ROWS, Presentable, html_page
 from deniable.question import Question
@@ -26,8 +27,14 @@ def _question(document: str) -> Question:
     return Question.from_json(document)
 
 
-def warm_up() -> None:
-    """Do nothing, so that the child is there before it is needed."""
+def warm_up(documents: Sequence[str]) -> None:
+    """Estimate from one report of no consequence, so that the first real estimate is no slower."""
+    for document in documents:
+        question = _question(document)
+        labels = list(question.labels or ("warm",))[:1]
+        with suppress(DeniableError):  # some protocols give no report without a client's secret
+            report = question.privatize(labels).tobytes()
+            estimate(document, add_up(document, [], [report]), labels, "json")
 
 
 def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
