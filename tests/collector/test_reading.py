@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from re import findall
 
 import numpy as np
 import pytest
 
 from deniable import OLH, OpenLH
+from deniable.collector.app import create_app
 from deniable.question import Question
 from deniable.tally import Tally
-from tests.collector.conftest import Collector, today
+from tests.collector.conftest import Collector, run_server, today
 
 
 def relay(
@@ -141,6 +143,22 @@ def test_few_reports_are_not_shown(collector: Collector) -> None:
     change = b'{"minimum": 100}'
     collector.request("PATCH", f"/v1/questions/{question.digest}", change, role="admin")
     assert estimates(collector, question).json["minimum"] == 100
+
+
+def test_all_collectors_of_a_store_show_the_same(collector: Collector) -> None:
+    """Another collector, or the same one started again, does not show new reports earlier."""
+    question = collector.ask()
+    relay(collector, question, ["a"] * 10)
+    assert estimates(collector, question).json["n"] == 10
+    relay(collector, question, ["a"] * 9)
+    app = create_app(collector.settings)
+    for address in run_server(app, collector.settings):
+        other = replace(collector, app=app, address=address)
+        assert estimates(other, question).json["n"] == 10
+        relay(collector, question, ["a"])
+        assert estimates(other, question).json["n"] == 20
+        relay(other, question, ["a"] * 9)
+        assert estimates(collector, question).json["n"] == 20
 
 
 def test_open_questions_need_candidates(collector: Collector) -> None:

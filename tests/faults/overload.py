@@ -48,13 +48,23 @@ def arrive(process: Process, rate: float, seconds: float, size: Size) -> subproc
 
 
 async def watched(process: Process, generator: subprocess.Popen[str]) -> tuple[Found, float]:
-    """Return what a generator found, and the most memory that the collector had meanwhile."""
+    """Return what a generator found, and the most memory that the collector had meanwhile.
+
+    The CPU time that the collector took is among the findings.
+    """
     said = asyncio.create_task(asyncio.to_thread(result, generator))
-    most = memory(process)
+    most, before = memory(process), cpu(process)
     while not said.done():
         await asyncio.wait([said], timeout=0.25)
         most = max(most, memory(process))
-    return await said, most
+    return {**await said, "cpu": cpu(process) - before}, most
+
+
+def cpu(process: Process) -> float:
+    """Return the seconds of CPU that a collector has taken."""
+    assert process.process is not None
+    times = psutil.Process(process.process.pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def recovery(found: Found, quiet: float, seconds: float) -> float:
@@ -78,9 +88,9 @@ async def overload(process: Process, size: Size) -> Found:
         found.cpu_affinity(CORES[:1])
     rates = []
     for connections in (64, 256):
-        alone = await asyncio.to_thread(result, generate(process.address, connections, size.quiet))
-        rates.append(float(str(alone["rate"])))
-    peak = max(rates)
+        alone, _ = await watched(process, generate(process.address, connections, size.quiet))
+        rates.append((float(alone["rate"]), alone["cpu"] / alone["statuses"]["204"]))
+    peak, usual = max(rates)
     quiet, _ = await watched(process, arrive(process, peak / 2, size.quiet, size))
     much, most = await watched(process, arrive(process, 3 * peak, size.seconds, size))
     after, _ = await watched(process, arrive(process, peak / 2, size.after, size))
@@ -97,6 +107,8 @@ async def overload(process: Process, size: Size) -> Found:
         "lost or given up": much["lost"] + much["gave_up"],
         "goodput, submissions/s": round(goodput),
         "share": round(goodput / peak, 2),
+        "CPU of one at the peak, us": round(1e6 * usual),
+        "CPU of one meanwhile, us": round(1e6 * much["cpu"] / len(much["stored"])),
         "p99 of those stored, ms": round(1e3 * p99(sorted(took for _, took in much["stored"]))),
         "most memory, MB": round(most, 1),
         "p99 before, ms": round(1e3 * normal, 1),

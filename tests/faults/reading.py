@@ -121,10 +121,10 @@ def week(url: str, kind: str) -> Figures:
     store.close()
     for collector in start(Settings(store=url, port=0, minimum=1), warm=True):
         counters = collector.app.parts.counters
-        busy, estimates = submitting(collector, lambda: counters.folded < 8 * WAITING)
-        folded, rounds = counters.folded, len(estimates)
-        turns = iter(range(rounds))
-        usual, more = submitting(collector, lambda: next(turns, None) is not None)
+        while_folding = submitting(collector, lambda c=counters: c.folded < 8 * WAITING)
+        folded, turns = counters.folded, iter(while_folding[1])
+        afterwards = submitting(collector, lambda t=turns: next(t, None) is not None)
+    (busy, estimates), (usual, more) = while_folding, afterwards
     return {
         "submissions stored before": 8_000_000,
         "folded meanwhile": folded,

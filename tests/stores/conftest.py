@@ -23,7 +23,7 @@ QUESTION = Asked("a" * 64, "{}", State.OPEN, "{}")
 _names = count()
 _TABLES = ", ".join(
     f"deniable.{name}"
-    for name in ("questions", "arrivals", "waiting", "tallies", "exclusions", "keys")
+    for name in ("questions", "arrivals", "waiting", "tallies", "published", "exclusions", "keys")
 )
 
 

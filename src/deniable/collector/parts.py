@@ -61,6 +61,6 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
         access=Access(readers),
         counters=counters,
         child=child,
-        publisher=Publisher(settings, readers, child),
+        publisher=Publisher(settings, readers, writer, child),
         housekeeping=Housekeeping(settings, writer, readers, child, counters),
     )
