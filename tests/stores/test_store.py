@@ -7,7 +7,17 @@ from threading import Barrier, Thread
 
 import pytest
 
-from deniable.collector.stores.store import Asked, Key, Outcome, State, Store, Submission, Total
+from deniable.collector.stores.store import (
+    MOST_PUBLISHED,
+    Asked,
+    Key,
+    Outcome,
+    Publication,
+    State,
+    Store,
+    Submission,
+    Total,
+)
 from tests.stores.conftest import DAY, QUESTION, Place
 
 Q = QUESTION.digest
@@ -269,6 +279,40 @@ def test_an_excluded_source_does_not_count(store: Store) -> None:
     assert store.exclude(Q, "relay:bad", False)
     assert counted(store) == 8
     assert not store.exclude(Q, "nobody", True)
+
+
+def test_what_was_published_first_is_shown(place: Place, store: Store) -> None:
+    """Of two collectors that replace the same sum one does, and both show its sum."""
+    other = place.open()
+    first, second = Publication(10, 0, b"10|"), Publication(12, 0, b"12|")
+    assert store.published(Q, 1, DAY) is None
+    assert store.publish(Q, (1, DAY), first, None) == first
+    assert other.publish(Q, (1, DAY), second, None) == first
+    assert other.publish(Q, (1, DAY), second, first) == second
+    assert store.publish(Q, (1, DAY), Publication(13, 0, b"13|"), first) == second
+    assert store.published(Q, 1, DAY) == other.published(Q, 1, DAY) == second
+    assert store.published(Q, 2, DAY) is None
+
+
+def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: Store) -> None:
+    """Of many ranges the latest stay; retention and deletion remove what was published."""
+    for last in range(MOST_PUBLISHED + 2):
+        store.publish(Q, (0, last), Publication(1, 0, b"1|"), None)
+    found = [store.published(Q, 0, last) is not None for last in range(MOST_PUBLISHED + 2)]
+    assert found == [False] * 2 + [True] * MOST_PUBLISHED
+    store.add([submission(1)])
+    fold_all(store)
+    place.pass_to(DAY + 30)
+    store.seal(trust_clock=True)
+    while store.sweep(10, retention=29):
+        pass
+    assert store.published(Q, 0, MOST_PUBLISHED) is None
+    store.publish(Q, (0, 1), Publication(1, 0, b"1|"), None)
+    store.change(Q, state=State.DELETED)
+    while store.sweep(10):
+        pass
+    assert store.ask(QUESTION)
+    assert store.published(Q, 0, 1) is None
 
 
 def test_an_upload_counts_once(store: Store) -> None:

@@ -6,17 +6,20 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from deniable import comparison
-from deniable.errors import InvalidDocument
+from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
-from deniable.presentation import Presentable
+from deniable.presentation import MOST_ROWS, Presentable, html_page
 from deniable.question import Question
 from deniable.tally import Tally
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
+SHEET_PATH = "/static/estimates.css"
+"""Where the style of HTML is: the policy of all pages allows none that is inline."""
 
 
 @lru_cache(maxsize=32)
@@ -25,8 +28,14 @@ def question_of(document: str) -> Question:
     return Question.from_json(document)
 
 
-def warm_up() -> None:
-    """Do nothing, so that the child is there before it is needed."""
+def warm_up(documents: Sequence[str]) -> None:
+    """Estimate from one report of no consequence, so that the first real estimate is no slower."""
+    for document in documents:
+        question = question_of(document)
+        labels = list(question.labels or ("warm",))[:1]
+        with suppress(DeniableError):  # some protocols give no report without a client's secret
+            report = question.privatize(labels).tobytes()
+            estimate(document, add_up(document, [], [report]), labels, "json")
 
 
 def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
@@ -95,7 +104,8 @@ def _render(estimates: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return estimates.to_csv().encode()
     if form == "html":
-        return estimates.to_html(title=title).encode()
+        shown = estimates if len(estimates) <= MOST_ROWS else estimates.top(MOST_ROWS)
+        return html_page(shown.view(), title, SHEET_PATH).encode()
     return estimates.to_json().encode()
 
 

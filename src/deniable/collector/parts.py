@@ -55,7 +55,7 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
     """Make the parts; nothing runs yet."""
     writer, readers = Writer(opener, most=settings.queue_limit), Readers(opener)
     counters, child = Counters(), Child()
-    publisher = Publisher(settings, readers, child)
+    publisher = Publisher(settings, readers, writer, child)
     return Parts(
         settings=settings,
         writer=writer,

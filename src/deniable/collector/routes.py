@@ -11,6 +11,7 @@ from starlette.routing import Route, Router
 from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
+from deniable.collector.mathematics import SHEET_PATH
 from deniable.collector.operations import Call, Operation, Parameter, Resource
 from deniable.collector.pages import assets, home, login, new, question
 from deniable.collector.parts import Parts
@@ -36,6 +37,8 @@ SOURCE = Parameter(
     "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
     required=True,
 )  # fmt: skip
+HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
+NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
 DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
 RANGE = (
     Parameter("from", "The first day; all days by default.", _DAY),
@@ -90,6 +93,8 @@ INTERFACE = [
     Operation("GET", QUESTION + "/trend", Role.VIEWER, reading.trend,
               "Follow some answers from day to day.", (DIGEST, *TREND),
               answers={200: "application/json text/csv"}),
+    Operation("GET", SHEET_PATH, Role.PUBLIC, reading.sheet, "The style of estimates as HTML.",
+              answers={200: "text/css"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, reading.tally,
               "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, reading.upload,
@@ -125,8 +130,10 @@ PAGES = [
               (DIGEST,), answers={200: _HTML}),
     Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
               "Change a question.", (DIGEST,), _FORM, {303: None}),
-    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages."),
-    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client."),
+    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages.",
+              (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
+    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client.",
+              answers={200: "text/javascript"}),
 ]  # fmt: skip
 """What people look at."""
 

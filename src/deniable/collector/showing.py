@@ -9,9 +9,10 @@ from deniable.collector import looking
 from deniable.collector.child import Child
 from deniable.collector.days import write_day
 from deniable.collector.problems import TooFewReports
-from deniable.collector.publishing import Published, Publisher, Range, Recent
+from deniable.collector.publishing import Publisher, Range, Recent
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
+from deniable.collector.stores.store import Publication
 from deniable.presentation import Trend, View
 
 TREND_DAYS = 31
@@ -69,7 +70,7 @@ class Showing:
         """Return the latest days of a range one by one; None where no day has enough reports."""
         digest = known.asked.digest
         daily = await self._readers.run(lambda store: store.daily(digest, days.first, days.last))
-        shown: dict[str, Published] = {}
+        shown: dict[str, Publication] = {}
         for day, _ in daily[-TREND_DAYS:]:
             try:
                 shown[write_day(day)] = await self._publisher.total(known, Range(day, day))
@@ -110,7 +111,7 @@ class Showing:
         return result
 
 
-def _state(*sums: Published) -> tuple[int, ...]:
+def _state(*sums: Publication) -> tuple[int, ...]:
     return tuple(number for found in sums for number in (found.n, found.edition))
 
 

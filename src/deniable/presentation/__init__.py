@@ -14,13 +14,14 @@ from deniable.presentation.data import (
 )
 from deniable.presentation.drawing import figure
 from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.page import html_fragment, html_notebook, html_page
+from deniable.presentation.page import SHEET, html_fragment, html_notebook, html_page
 from deniable.presentation.rows import Answer, Columns, Row, Scale, View, view
 from deniable.presentation.text import text_table
 from deniable.presentation.trend import Point, Series, Trend, spark_svg, trend_svg
 
 __all__ = [
     "MOST_ROWS",
+    "SHEET",
     "Answer",
     "Columns",
     "Point",

@@ -22,6 +22,7 @@ from deniable.collector.problems import (
 from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
 from deniable.collector.stores.store import Outcome, Total
+from deniable.presentation import SHEET
 
 _ID = pattern("[0-9a-f]{32}")
 _PIECE = 1 << 16
@@ -112,6 +113,13 @@ async def trend(call: Call) -> Response:
         looking.export_trend, known.asked.document, found, wanted.format
     )
     return _streamed(result, FORMATS[wanted.format])
+
+
+async def sheet(call: Call) -> Response:
+    """Return the style sheet of estimates as HTML."""
+    call.query()
+    headers = {"content-type": "text/css; charset=utf-8", "cache-control": "public, max-age=3600"}
+    return Response(SHEET, headers=headers)
 
 
 async def tally(call: Call) -> Response:
