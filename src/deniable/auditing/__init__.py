@@ -40,7 +40,7 @@ from deniable.auditing.probe import (
 from deniable.auditing.progress import Progress
 from deniable.auditing.replay import calls_of_each, check_replays
 from deniable.auditing.result import Audit
-from deniable.errors import InvalidParameter
+from deniable.errors import InvalidParameter, brief
 from deniable.randomness import log_above
 
 __all__ = ["Audit", "Law", "NotEnumerable", "audit", "output_law"]
@@ -79,10 +79,12 @@ def audit(
     (True, True, True)
     """
     if samples < 1000:
-        raise InvalidParameter(f"expected at least 1000 samples, got {samples!r}", value=samples)
+        raise InvalidParameter(
+            f"expected at least 1000 samples, got {brief(samples)}", value=samples
+        )
     if calls < _LEAST_CALLS:
         raise InvalidParameter(
-            f"expected at least {_LEAST_CALLS} calls of each value, got {calls!r}", value=calls
+            f"expected at least {_LEAST_CALLS} calls of each value, got {brief(calls)}", value=calls
         )
     probe = Probe(protocol, np.random.default_rng() if rng is None else rng, calls)
     examination = _Examination(probe, samples, Progress())
