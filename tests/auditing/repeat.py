@@ -75,13 +75,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("times", type=int)
     parser.add_argument("part", nargs="?", default="")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--record", type=Path)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
     protocols, verdicts = all_protocols(options.part), recorded(options.record)
     done = {(v["name"], v["seed"]) for v in verdicts}
-    tasks = [(name, seed) for seed in range(options.times) for name in protocols]
+    seeds = range(options.first, options.first + options.times)
+    tasks = [(name, seed) for seed in seeds for name in protocols]
     left = [task for task in tasks if task not in done]
     while left and time.monotonic() < end:
         name, seed = left.pop(0)
