@@ -102,7 +102,7 @@ class Pure(Protocol, abstract=True):
         return self.unbiased(self._support(tally.statistic, chosen), tally.n)
 
     def unbiased(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
-        """Estimate from how many of ``n`` reports support each value, wherever they were counted."""
+        """Estimate from how many of ``n`` reports support each value, counted anywhere."""
         counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
         null = math.sqrt(float(self.variance(n, 0.0)))
