@@ -19,6 +19,7 @@ PUBLIC = {
     ("GET", "/openapi.json"),
     ("GET", "/static/{hash}/{name}"),
     ("GET", "/deniable.js"),
+    ("GET", "/try/{digest}"),
     ("GET", "/login"),
     ("POST", "/login"),
 }

@@ -13,7 +13,7 @@ from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
 from deniable.collector.mathematics import SHEET_PATH
 from deniable.collector.operations import Call, Operation, Parameter, Resource
-from deniable.collector.pages import assets, home, login, new, question
+from deniable.collector.pages import assets, home, login, new, question, trying
 from deniable.collector.parts import Parts
 from deniable.collector.submission import Submissions
 
@@ -130,6 +130,8 @@ PAGES = [
               (DIGEST,), answers={200: _HTML}),
     Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
               "Change a question.", (DIGEST,), _FORM, {303: None}),
+    Operation("GET", "/try/{digest}", Role.PUBLIC, trying.show,
+              "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages.",
               (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
     Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client.",
