@@ -7,16 +7,12 @@ from html import escape
 
 from deniable.collector.operations import Call
 from deniable.collector.pages.assets import CLIENT, assets
+from deniable.collector.pages.trying import SPOKEN
 from deniable.question import Question
 
 CEILING = 5.0
 """Above this epsilon a client answers only where the page says so."""
 _MOST_CHOICES = 50
-_BROWSER = {
-    "DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection",
-    "AffineSelection",
-}  # fmt: skip
-"""The protocols that the browser client speaks."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ def make(call: Call, question: Question) -> Snippet:
         html,
         f"{base}/try/{question.digest}",
         f"deniable send {base} answers.txt --question {question.digest}",
-        question.protocol.name in _BROWSER,
+        question.protocol.name in SPOKEN,
         question.protocol.name,
     )
 
