@@ -18,6 +18,7 @@ RECORD = """
     addEventListener("deniable", (event) => outcomes.push(String(event.detail)), true);
     addEventListener("securitypolicyviolation", (event) => violations.push(event.blockedURI));
 """
+"""Run before a page's own scripts: notes what the client says and what the policy refuses."""
 
 
 def until(page, expression):
