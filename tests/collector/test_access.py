@@ -13,6 +13,7 @@ PUBLIC = {
     ("GET", "/v1/questions"),
     ("GET", "/v1/questions/{digest}"),
     ("POST", "/v1/questions/{digest}/reports"),
+    ("GET", "/static/estimates.css"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/openapi.json"),

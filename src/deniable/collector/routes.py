@@ -11,8 +11,9 @@ from starlette.routing import Route, Router
 from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
+from deniable.collector.mathematics import SHEET_PATH
 from deniable.collector.operations import Call, Operation, Parameter, Resource
-from deniable.collector.pages import assets, home, login, trying
+from deniable.collector.pages import assets, home, login, new, question, trying
 from deniable.collector.parts import Parts
 from deniable.collector.submission import Submissions
 
@@ -36,6 +37,8 @@ SOURCE = Parameter(
     "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
     required=True,
 )  # fmt: skip
+HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
+NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
 DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
 RANGE = (
     Parameter("from", "The first day; all days by default.", _DAY),
@@ -47,6 +50,12 @@ READING = (
     Parameter("compare_to", "The last day of the second range.", _DAY),
     Parameter("format", "The form of the answer.", {"enum": ["json", "csv", "html"]}),
     Parameter("candidate", "An answer to estimate; repeat it.",
+              {"type": "array", "items": _TEXT}),
+)  # fmt: skip
+TREND = (
+    *RANGE,
+    Parameter("format", "The form of the answer.", {"enum": ["json", "csv"]}),
+    Parameter("candidate", "An answer to follow, the largest by default; repeat it.",
               {"type": "array", "items": _TEXT}),
 )  # fmt: skip
 _BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
@@ -81,6 +90,11 @@ INTERFACE = [
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, reading.estimates_of,
               "The same, with candidates in the body.", (DIGEST,), {_JSON: openapi.WANTED},
               {200: openapi.ESTIMATES}),
+    Operation("GET", QUESTION + "/trend", Role.VIEWER, reading.trend,
+              "Follow some answers from day to day.", (DIGEST, *TREND),
+              answers={200: "application/json text/csv"}),
+    Operation("GET", SHEET_PATH, Role.PUBLIC, reading.sheet, "The style of estimates as HTML.",
+              answers={200: "text/css"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, reading.tally,
               "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, reading.upload,
@@ -109,10 +123,19 @@ PAGES = [
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               answers={303: None}),
     Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/new", Role.ADMIN, new.form, "Plan a question.", answers={200: _HTML}),
+    Operation("POST", "/new", Role.ADMIN, new.send, "Plan or create a question.", (), _FORM,
+              {200: _HTML, 303: None}),
+    Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
+              (DIGEST,), answers={200: _HTML}),
+    Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
+              "Change a question.", (DIGEST,), _FORM, {303: None}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, trying.show,
               "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
-    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages."),
-    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client."),
+    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages.",
+              (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
+    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client.",
+              answers={200: "text/javascript"}),
 ]  # fmt: skip
 """What people look at."""
 
