@@ -216,13 +216,14 @@ def _said(n: int, look: Look | None) -> str:
 
 
 def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
-    reports = Figure("Reports", f"{n:,}")
     if look is None:
-        return (reports,)
-    shown = Figure("Reports", f"{n:,}", f"{look.view.n:,} in the estimates below")
+        return (Figure("Reports", f"{n:,}"),)
+    # Some may have come between the two looks.
+    counted, note = look.view.n, f"{look.view.n:,} in the estimates below"
+    shown = Figure("Reports", f"{max(n, counted):,}", note if counted < n else "")
     return (
-        shown if look.view.n != n else reports,
-        Figure("Typical standard error", f"± {100 * look.error:.2g} %", "of all people"),
+        shown,
+        Figure("Typical standard error", f"± {100 * look.error:.2g}", "percentage points"),
         Figure("Significant answers", f"{look.significant:,}"),
     )
 
