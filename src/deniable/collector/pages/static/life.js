@@ -139,9 +139,10 @@ const showLikelihoods = (trial, { reading, fits }) => {
   const logs = [logarithm(reading.other), logarithm(reading.fitting)];
   /** @param {Content} head @param {boolean} fit @param {boolean} own */
   const rated = (head, fit, own = false) => {
-    const compared = `${fit ? precise(trial.ratio) : 1} ×`;
-    const picture = make("td", { "aria-hidden": "true" }, bar(fit ? 1 : 1 / trial.ratio, own));
-    const made = row(head, [small(logs[Number(fit)]), [compared]], picture);
+    const compared = make("span", {}, `${fit ? precise(trial.ratio) : 1} ×`);
+    const picture = bar(fit ? 1 : 1 / trial.ratio, own);
+    const last = make("td", {}, make("div", { class: "compared" }, compared, picture));
+    const made = row(head, [small(logs[Number(fit)])], last);
     made.classList.toggle("own", own);
     return made;
   };

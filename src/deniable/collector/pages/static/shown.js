@@ -5,7 +5,7 @@
  */
 
 /** So many characters of an answer are shown where its whole text would be in the way. */
-const LONG = 100;
+const LONG = 80;
 const SHORT = 50;
 
 /** @param {string} id */
@@ -92,6 +92,7 @@ export const bar = (share, own) => {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   const frame = { viewBox: "0 0 100 10", preserveAspectRatio: "none", class: "share" };
+  svg.setAttribute("aria-hidden", "true");
   const size = { width: (100 * share).toFixed(2), height: "10", class: own ? "own" : "" };
   for (const [name, value] of Object.entries(frame)) svg.setAttribute(name, value);
   for (const [name, value] of Object.entries(size)) rect.setAttribute(name, value);
