@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from deniable.protocol import Protocol
 
-SPOKEN = frozenset(
-    "DE UE SUE OUE THE LH BLH OLH OpenLH SubsetSelection AffineSelection".split()
-)  # fmt: skip
+SPOKEN = frozenset({
+    "DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection",
+    "AffineSelection",
+})  # fmt: skip
 """The protocols whose reports the browser client makes."""
 ALWAYS = Range(0, 1 << 40)
 _NAME_WIDTH = 160
