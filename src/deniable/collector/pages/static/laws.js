@@ -251,7 +251,7 @@ const subset = (specification) => {
         ],
       };
     },
-    step([r, s], value, place) {
+    step([r, s], _, place) {
       if (!place) {
         const which = `Takes set number ${count(r / step + 1n)} of all ${count(sets)} sets of ${k} answers`;
         return { word: r, decided: [`${which}, all equally likely.`] };
