@@ -32,6 +32,7 @@ READ = """() => {
         all(`${selector} tr`).map((row) => [...row.cells].map((cell) => cell.textContent));
     return {
         report: text("#bytes"), words: all("#dice code").map((code) => code.textContent),
+        decided: all("#dice td").map((cell) => cell.textContent),
         fits: text("#fits"), fitting: text("#exact-fitting"), other: text("#exact-other"),
         likelihoods: cells("#likelihoods"), beliefs: cells("#beliefs"),
         status: text("#status"), together: text("#together"), conclusion: text("#conclusion"),
@@ -111,6 +112,13 @@ def written(text):
     return float(mantissa) * 10.0 ** int(power.replace("−", "-") or 0)
 
 
+def decisions(sentences):
+    """Return whether each word set its bit, or whether the last one kept the answer's place."""
+    if "the bit is set" in sentences[0]:
+        return ["sets it: 1." in said for said in sentences]
+    return [any(words in sentences[-1] for words in ("This one keeps", "This one puts it in"))]
+
+
 def likelihood(protocol, report, value):
     """Return the probability of a report, by enumeration of all that the random words can do."""
     if not protocol.words.public:
@@ -152,6 +160,7 @@ def test_dice_bytes_and_likelihoods_are_those_of_the_protocol(visit, name):
         label: bool(protocol.supports(question.parse(report), value)[0])
         for label, value in values.items()
     }
+    assert decisions(shown["decided"]) in (list(fits.values()), [fits[labels[2]]])
     for fit, place in ((True, "fitting"), (False, "other")):
         some = [label for label in labels if fits[label] is fit]
         if some:
