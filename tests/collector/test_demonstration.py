@@ -22,6 +22,8 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from tests.collector.conftest import start
 
+pytestmark = pytest.mark.slow
+
 N = 1000
 
 
