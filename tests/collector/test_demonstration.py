@@ -106,8 +106,15 @@ def _read(address: str) -> str:
 
 def _children(pid: int) -> list[int]:
     """Return the processes that a process has started."""
-    found = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for path in found for child in path.read_text().split()]
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(path) == pid]
+
+
+def _parent(path: Path) -> int:
+    """Return the parent of a process; what is gone has none."""
+    try:
+        return int((path / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def _runs(pid: int) -> bool:
