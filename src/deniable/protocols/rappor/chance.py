@@ -16,13 +16,19 @@ from deniable.law.sums import Chance, tail_of
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_NEARLY_NORMAL = 1000.0
+_NEARLY_NORMAL = 20.0
+_LARGEST_ALPHA = 0.2
 _LEAST = 1e-9
 
 
 def nearly_normal(trials: int, chance: Chance) -> bool:
     """Tell whether so many bits are enough for the normal law."""
     return trials * chance.variance > _NEARLY_NORMAL
+
+
+def least_standing(candidates: int) -> float:
+    """Return by how many errors a count stands out that some usual alpha calls significant."""
+    return upper_normal(_LARGEST_ALPHA / max(candidates, 1))
 
 
 def widen(

@@ -41,7 +41,7 @@ from deniable.kernels.splitmix import scale, words_of
 from deniable.law.sums import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Counted
-from deniable.protocols.rappor.chance import nearly_normal, widen
+from deniable.protocols.rappor.chance import least_standing, nearly_normal, widen
 from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
     permanent_f,
@@ -267,7 +267,7 @@ class RAPPOR(Open, Counted):
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
         std_errors = np.minimum(std_errors, n)
         if not nearly_normal(n * self.hashes, self._noise):
-            large = np.flatnonzero(counts > std_errors)
+            large = np.flatnonzero(counts > least_standing(len(counts)) * std_errors)
             trials, ones = self._ones(tally, chosen.keys[large])
             std_errors[large] = widen(counts[large], std_errors[large], trials, ones, self._noise)
         return Estimates(counts, std_errors, n, null)
