@@ -63,7 +63,7 @@ PROTOCOLS = (
     OLH(2.0, 30),
     SHE(1.0, 30),
     SHE(8.0, 8),
-    RandomMatrixProjection(4.0, 8, 64),
+    RandomMatrixProjection(4.0, 8, 1 << 16),
 )
 SIZES = ((1, 1), (3, 10), (40, 40), (1000, 200), (3000, 3000))
 RUNS = 200
