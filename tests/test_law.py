@@ -208,7 +208,7 @@ def test_summed_histograms_cover_the_truth() -> None:
         assert 0.95 <= law[(lower <= 0) & (upper >= 0)].sum() <= 0.96
 
 
-@pytest.mark.parametrize(("n", "runs"), [(n, 300 if n < 10**6 else 15) for n in CROWDS])
+@pytest.mark.parametrize(("n", "runs"), [(n, 300 if n < 10**6 else 10) for n in CROWDS])
 def test_false_alarms_of_random_matrices(n: int, runs: int) -> None:
     """RandomMatrixProjection with as many rows as people: at most 5 % within three errors."""
     rng, alarms = np.random.default_rng(5), 0
