@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -104,7 +103,8 @@ async def overload(process: Process, size: Size) -> Found:
         "arrivals/s": round(much["arrived"] / size.seconds),
         "of these sent, %": round(100 * reached / much["arrived"], 1),
         "answers": {str(status): n for status, n in sorted(much["statuses"].items())},
-        "lost or given up": much["lost"] + much["gave_up"],
+        "connections lost": much["lost"],
+        "given up after 5 s": much["gave_up"],
         "goodput, submissions/s": round(goodput),
         "share": round(goodput / peak, 2),
         "CPU of one at the peak, us": round(1e6 * usual),
