@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from re import search
 
+import uvloop
+
 from tests.collector.conftest import start as start_collector
 from tests.faults import failing, growth, hostile, overload, power, reading
 from tests.faults.check import check
@@ -40,7 +42,7 @@ def run_scenario(scenario: Scenario, processes: list[Process], seed: int) -> Fig
     """Perform a scenario and judge it."""
     for process in processes:
         process.start()
-    history = asyncio.run(perform(scenario, processes, seed))
+    history = uvloop.run(perform(scenario, processes, seed))
     codes = [process.stop() for process in processes]
     wrong = check(history, kept(processes[0].store))
     return {
