@@ -32,6 +32,9 @@ _TEXTS = {
     "model": ("A model", "Adding, repeating, days passing, folding, sealing, closing and reopening "
               "in any order, beside a Python dictionary, on SQLite."),
     "model-postgres": ("The same model on PostgreSQL", "Each run on a database of its own."),
+    "race": ("Races", "Three submit and repeat, two fold, one seals, sweeps and closes, all at "
+             "once on one store, while twelve days pass and while the clock jumps thirty days ahead and "
+             "back; on SQLite and on PostgreSQL."),
     "trickle": ("Slow senders", "Connections that send one byte a second, half of them headers and "
                 "half of them bodies, while an honest client submits."),
     "endless": ("Endless uploads", "Uploads in parallel that never end."),
