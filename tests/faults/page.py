@@ -33,16 +33,16 @@ _TEXTS = {
               "in any order, beside a Python dictionary, on SQLite."),
     "model-postgres": ("The same model on PostgreSQL", "Each run on a database of its own."),
     "race": ("Races", "Three submit and repeat, two fold, one seals, sweeps and closes, all at "
-             "once on one store, while twelve days pass and while the clock jumps thirty days ahead and "
-             "back; on SQLite and on PostgreSQL."),
+             "once on one store, while twelve days pass and while the clock jumps thirty days "
+             "ahead and back; on SQLite and on PostgreSQL."),
     "trickle": ("Slow senders", "Connections that send one byte a second, half of them headers and "
                 "half of them bodies, while an honest client submits."),
     "endless": ("Endless uploads", "Uploads in parallel that never end."),
     "overload": ("Overload", "Submissions arrive at three times the measured capacity, whatever "
                  "became of those before them, the generator on one core and the collector on the "
-                 "other; before and after they arrive at half the capacity. Recovery: seconds "
-                 "until all are stored again, with a 99th percentile of at most twice the one "
-                 "before."),
+                 "other; before, and at once after, they arrive at half the capacity. Recovery: "
+                 "seconds until all are stored again, with a 99th percentile of at most twice the "
+                 "one before."),
     "terminate": ("SIGTERM under load", "From the signal to the end of the process."),
     "month": ("Estimates of a month", "Thirty folded days and a live one, OLH over 41,270 answers, "
               "all of them in the answer."),

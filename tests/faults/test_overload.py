@@ -43,8 +43,9 @@ def test_recovery_needs_two_good_windows() -> None:
     """One slow or failed submission in a window counts as not yet recovered."""
     fast = [(k / 100, 0.01) for k in range(400)]
     slow = [(at, 0.01 if at >= 1.0 else 0.5) for at, _ in fast]
-    assert recovery({"stored": fast, "failed": []}, 0.01, 4) == 0
-    assert recovery({"stored": slow, "failed": []}, 0.01, 4) == 1
-    assert recovery({"stored": fast, "failed": [1.2]}, 0.01, 1.9) == 0
-    assert recovery({"stored": fast, "failed": [0.7]}, 0.01, 4) == 1
-    assert recovery({"stored": [], "failed": []}, 0.01, 4) == float("inf")
+    assert recovery({"stored": fast, "failed": []}, 0.01, 0, 4) == 0
+    assert recovery({"stored": slow, "failed": []}, 0.01, 0, 4) == 1
+    assert recovery({"stored": slow, "failed": []}, 0.01, 0.5, 3) == 0.5
+    assert recovery({"stored": fast, "failed": [1.2]}, 0.01, 0, 1.9) == 0
+    assert recovery({"stored": fast, "failed": [0.7]}, 0.01, 0, 4) == 1
+    assert recovery({"stored": [], "failed": []}, 0.01, 0, 4) == float("inf")
