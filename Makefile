@@ -29,6 +29,10 @@ help: ## list the targets
 demo: $(VENV)/.runtime ## show the library at work
 	$(BIN)/deniable demo
 
+.PHONY: serve
+serve: $(VENV)/.runtime ## a collector that simulated people answer, with its dashboard
+	$(BIN)/deniable serve --demo $(ARGS)
+
 .PHONY: check
 check: lint ## lint, and the tests that matter, in about a minute
 	$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)

@@ -10,13 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +23,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.timing import Result, describe_machine
-from deniable import OLH, OUE, OpenLH, Protocol, Question, fingerprints
+from deniable import OLH, OUE, AffineSelection, OpenLH, Protocol, Question, fingerprints
 from deniable import spark as lakes
 from deniable.kernels.compilation import set_compiled
-from deniable.protocols import discover
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
 DAYS, COUNTRIES = 31, 20
 FILES = 8
 REPEATS = 3
+CANDIDATES = 20_000
+
+Found = TypeVar("Found")
 
 
 def main() -> None:
@@ -73,11 +74,11 @@ def _closed(session: SparkSession, folder: Path, protocol: Protocol, reports: in
     """Tally a closed question in one piece."""
     question, every = _make(protocol, folder, reports)
     frame = session.read.parquet(str(folder))
-    empty, ours = _compare(
+    empty, ours, found = _compare(
         lambda: _empty(frame.select("report")),
         lambda: lakes.tally(frame, question, "report"),
     )
-    equal = lakes.tally(frame, question, "report").to_bytes() == question.tally(every).to_bytes()
+    equal = found.to_bytes() == question.tally(every).to_bytes()
     return _result(protocol, reports, empty, ours) | {"equal bytes": equal}
 
 
@@ -90,11 +91,10 @@ def _grouped(session: SparkSession, folder: Path, reports: int) -> Result:
     protocol = OLH(1.0, 41_270)
     question, every = _make(protocol, folder, reports, {"day": day, "country": country})
     frame = session.read.parquet(str(folder))
-    empty, ours = _compare(
+    empty, ours, rows = _compare(
         lambda: _empty(frame.select("report", "day", "country")),
         lambda: lakes.tally(frame, question, "report", ["day", "country"]).collect(),
     )
-    rows = lakes.tally(frame, question, "report", ["day", "country"]).collect()
     group = day * COUNTRIES + country
     order = np.argsort(group, kind="stable")
     edges = np.searchsorted(group[order], np.arange(DAYS * COUNTRIES + 1))
@@ -104,26 +104,29 @@ def _grouped(session: SparkSession, folder: Path, reports: int) -> Result:
         for place in [row.day * COUNTRIES + row.country]
     )
     found = _result(protocol, reports, empty, ours)
-    return found | {"groups": len(rows), "equal bytes": equal}
+    largest = max(row.n for row in rows) / reports
+    return found | {"groups": len(rows), "largest": round(largest, 3), "equal bytes": equal}
 
 
 def _open(session: SparkSession, folder: Path, reports: int) -> Result:
     """Count the support of 20,000 candidates, by Spark and by the kernel here."""
     protocol = OpenLH(2.0)
     question, every = _make(protocol, folder, reports)
-    candidates = [f"page {i}" for i in range(20_000)]
-    frame = session.read.parquet(str(folder))
+    candidates = [f"page {i}" for i in range(CANDIDATES)]
+    frame, few = session.read.parquet(str(folder)), session.read.parquet(str(folder / "0.parquet"))
     set_compiled(True)
     protocol.support_counts(every[:1000], fingerprints(candidates[:100]))
-    start = time.perf_counter()
-    local = question.estimate(question.tally(every), candidates)
-    kernel = time.perf_counter() - start
-    empty = _seconds(lambda: _empty(frame.select("report")))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    lakes.estimate(few, question, candidates[:100])  # workers start, and compile
+    _empty(frame.select("report"))
+    empty = min(_seconds(lambda: _empty(frame.select("report"))) for _ in range(REPEATS))
+    some = _growth(lambda: lakes.estimate(few, question, candidates))
     start = time.perf_counter()
     found = lakes.estimate(frame, question, candidates)
     ours = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    every_one = _growth(lambda: lakes.estimate(frame, question, candidates))
+    start = time.perf_counter()
+    local = question.estimate(question.tally(every), candidates)
+    kernel = time.perf_counter() - start
     return {
         "reports": reports,
         "candidates": len(candidates),
@@ -132,8 +135,22 @@ def _open(session: SparkSession, folder: Path, reports: int) -> Result:
         "seconds": round(ours, 2),
         "ratio": round(ours / (kernel + empty), 2),
         "equal": found.counts.tolist() == local.counts.tolist(),
-        "driver's peak grew by kB": after - before,
+        "driver grew by kB": every_one,
+        f"driver grew by kB with 1 / {FILES} of the reports": some,
     }
+
+
+def _growth(function: Callable[[], object]) -> int:
+    """Return by how many kB the peak of this process was above what it had before."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from now on
+    before = _status("VmRSS")
+    function()
+    return _status("VmHWM") - before
+
+
+def _status(name: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def _make(
@@ -173,11 +190,12 @@ def _empty(frame: DataFrame) -> object:
     return frame.mapInArrow(count, "rows long").collect()
 
 
-def _compare(empty: Callable[[], object], ours: Callable[[], object]) -> tuple[float, float]:
+def _compare(empty: Callable[[], object], ours: Callable[[], Found]) -> tuple[float, float, Found]:
     """Return the best seconds of both, taken in turns after one of each that is not timed."""
-    empty(), ours()
+    empty()
+    found = ours()
     pairs = [(_seconds(empty), _seconds(ours)) for _ in range(REPEATS)]
-    return min(e for e, _ in pairs), min(o for _, o in pairs)
+    return min(e for e, _ in pairs), min(o for _, o in pairs), found
 
 
 def _seconds(function: Callable[[], object]) -> float:
@@ -197,16 +215,9 @@ def _result(protocol: Protocol, reports: int, empty: float, ours: float) -> Resu
     }
 
 
-def _optimal(session: SparkSession, folder: Path, reports: int) -> Result:
-    kind = discover().get("AffineSelection")
-    if kind is None:
-        return {"missing": "AffineSelection"}
-    return _closed(session, folder, kind(1.0, 41_270), reports)
-
-
 CASES: dict[str, Callable[[SparkSession, Path, int], Result]] = {
     "olh": lambda session, folder, n: _closed(session, folder, OLH(1.0, 41_270), n),
-    "optimal": _optimal,
+    "optimal": lambda session, folder, n: _closed(session, folder, AffineSelection(1.0, 41_270), n),
     "oue": lambda session, folder, n: _closed(session, folder, OUE(1.0, 1024), n // 10),
     "grouped": _grouped,
     "open": lambda session, folder, n: _open(session, folder, n // 10),

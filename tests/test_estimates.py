@@ -354,7 +354,7 @@ def test_few_chance_supports_do_not_pass_for_significant(protocol, n: int) -> No
 def test_the_threshold_nears_the_papers() -> None:
     """With many reports the exact limit and T_s differ by a few people; it has two names."""
     for n, few in ((10**6, 10), (10**9, 10)):
-        found = OLH(4.0, 41_270)._unbiased(np.zeros(41_270, dtype=np.int64), n)
+        found = OLH(4.0, 41_270).unbiased(np.zeros(41_270, dtype=np.int64), n)
         normal = upper_normal(0.05 / 41_270) * found.null_std_error
         assert normal < found.threshold() < normal + few
         assert found.least_significant() == found.threshold()

@@ -60,6 +60,22 @@ def test_answers_outside_the_domain_go_to_the_declared_other() -> None:
     assert question.values(["kiwi", "plum", "fig"]).tolist() == [0, 3, 1]
 
 
+@pytest.mark.parametrize(
+    "question",
+    [fruit(), fruit(other='the "other"'), Question("word", None, OpenLH(2.0))],
+    ids=["closed", "other", "open"],
+)
+def test_a_question_takes_what_has_a_value(question) -> None:
+    """What is an answer can be asked beforehand, and agrees with what is refused."""
+    for answer in ("kiwi", "plum", "", "\ud800", None, 3, b"kiwi"):
+        try:
+            question.values([answer])
+        except (OutOfDomain, InvalidParameter):
+            assert not question.takes(answer)
+        else:
+            assert question.takes(answer)
+
+
 def test_a_single_string_is_not_a_list_of_answers() -> None:
     """Passing one answer without a list would privatize its letters."""
     with pytest.raises(InvalidParameter, match="list of one"):

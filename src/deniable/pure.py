@@ -99,9 +99,10 @@ class Pure(Protocol, abstract=True):
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Apply the unbiased estimator to support counts.       [eq:absestimate]."""
-        return self._unbiased(self._support(tally.statistic, chosen), tally.n)
+        return self.unbiased(self._support(tally.statistic, chosen), tally.n)
 
-    def _unbiased(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
+    def unbiased(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
+        """Estimate from how many of ``n`` reports support each value, counted anywhere."""
         counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
         null = math.sqrt(float(self.variance(n, 0.0)))

@@ -216,6 +216,14 @@ class Question:
             )
         return Respondent(self, self.protocol.client(secret, context=self.digest))
 
+    def takes(self, answer: object) -> bool:
+        """Tell whether something is an answer that ``values`` takes."""
+        if not isinstance(answer, str):
+            return False
+        if self.labels is None:
+            return encodes(answer)
+        return self.other is not None or answer in self._index
+
     def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
         """Return the protocol's value of each answer, or name the first that has none."""
         listed = _listed(answers)

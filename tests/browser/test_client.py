@@ -9,6 +9,7 @@ import pytest
 
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
+from tests.browser.dashboard import RECORD, until
 from tests.browser.law import ROOT, SPOKEN, follows, specifications
 from tests.browser.standin import Collector, Site
 
@@ -35,24 +36,6 @@ def tag(collector, attributes):
         f'<script type="module" src="/deniable.js" integrity="{INTEGRITY}" '
         f'data-collector="{collector.url}" data-question="{QUESTION.digest}" {attributes}></script>'
     ).encode()
-
-
-RECORD = """
-    window.outcomes = [];
-    window.violations = [];
-    addEventListener("deniable", (event) => outcomes.push(String(event.detail)), true);
-    addEventListener("securitypolicyviolation", (event) => violations.push(event.blockedURI));
-"""
-"""Run before the page's own scripts: notes what the client says and what the policy refuses."""
-
-
-def until(page, expression):
-    """Wait until something holds in a page; Playwright's own way needs a policy with eval."""
-    for _ in range(1000):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError(f"{expression} never held; outcomes: {page.evaluate('outcomes')}")
 
 
 class Journey:
@@ -153,17 +136,6 @@ def test_the_next_page_sends_what_a_closed_one_could_not(journey):
 BLOCK = """
     Object.defineProperty(window, "localStorage", { get() { throw new DOMException("blocked"); } });
 """
-
-
-def test_nothing_is_sent_without_storage(journey):
-    """Where storage is blocked, 100 page loads send nothing."""
-    journey.context.add_init_script(BLOCK)
-    page = journey.open("/known.html")
-    for _ in range(99):
-        assert journey.outcome(page) == "no-storage"
-        page.reload()
-    assert journey.outcome(page) == "no-storage"
-    assert journey.collector.submissions == []
 
 
 def test_a_person_may_send_once_without_storage(journey):

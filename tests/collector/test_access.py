@@ -17,6 +17,9 @@ PUBLIC = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/openapi.json"),
+    ("GET", "/static/{hash}/{name}"),
+    ("GET", "/deniable.js"),
+    ("GET", "/try/{digest}"),
     ("GET", "/login"),
     ("POST", "/login"),
 }

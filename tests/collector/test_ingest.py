@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ingest import QUICK, measure
+from benchmarks import rows
+from benchmarks.ingest import QUESTION, QUICK, measure, prepare
+from deniable.collector.stores import open_store
 
 pytestmark = pytest.mark.slow
 
@@ -18,3 +20,15 @@ def test_ingestion_is_measured_beside_storing_nothing() -> None:
     assert all(set(row["statuses"]) == {"204"} for row in found["rows"])
     rates = {row["kind"]: row["rate"] for row in found["rows"] if row["reports"] == 1}
     assert found["ratios"]["1"]["rate"] == rates["sqlite"] / rates["nothing"]
+
+
+def test_stores_take_groups_of_rows(tmp_path) -> None:
+    """The rate of a store counts rows that are in it."""
+    url = str(tmp_path / "store.db")
+    prepare(url)
+    found = rows.measure(url, 10, seconds=0.05)
+    assert found["rows"] >= 10
+    assert found["rows per second"] > 0
+    store = open_store(url)
+    assert store.standing(QUESTION.digest, 0, 1 << 31)[0] == found["rows"]
+    store.close()

@@ -23,13 +23,17 @@ marks = str(folder)
 
 
 def fault(batches):
-    """Kill the worker at two people, and be slow at a third, each the first time only."""
+    """Kill workers and an executor at some people, be slow at another, the first time only."""
+    import psutil
+
     for batch in batches:
         people = set(batch.column("person").to_pylist()) if "person" in batch.schema.names else ()
-        for person in (11, 1500):
-            mark = f"{marks}/killed-{person}"
+        for person, victim in ((11, "worker"), (1500, "worker"), (700, "executor")):
+            mark = f"{marks}/{victim}-{person}"
             if person in people and not os.path.exists(mark):
                 open(mark, "w").close()
+                if victim == "executor":
+                    next(p for p in psutil.Process().parents() if p.name() == "java").kill()
                 os.kill(os.getpid(), signal.SIGKILL)
         if 2500 in people and not os.path.exists(f"{marks}/slow"):
             open(f"{marks}/slow", "w").close()
@@ -84,12 +88,13 @@ print("faults", sorted(path.name for path in marked))
 
 
 def test_killed_and_speculated_tasks_leave_one_report_of_each_row(spark_environment, tmp_path):
-    """Workers killed, tasks tried twice: each person has one report, the same at each reading."""
+    """Workers and an executor killed, tasks tried twice: one report of each, at each reading."""
     (tmp_path / "work").mkdir()
     with cluster(spark_environment, tmp_path / "work") as url:
         said = run_script(SCRIPT, [str(tmp_path), url], spark_environment, tmp_path)
     # The faults happened, and the slow task was tried a second time.
-    assert "faults ['killed-11', 'killed-1500', 'second', 'slow']" in said
+    expected = ["executor-700", "second", "slow", "worker-11", "worker-1500"]
+    assert f"faults {expected}" in said
 
 
 @pytest.fixture

@@ -147,6 +147,17 @@ def test_folding_changes_no_count(store: Store) -> None:
     assert store.standing(Q, DAY, DAY) == (before[0] + 1, before[1])
 
 
+def test_reports_are_counted_by_day(store: Store) -> None:
+    """Waiting reports and tallies of a day add up; days without any, and excluded ones, are not."""
+    store.add([submission(1), submission(2, day=DAY - 2), submission(3, day=DAY - 2, count=4)])
+    fold_all(store)
+    store.add([submission(4), submission(5, day=DAY - 3, count=7, source="relay:bad")])
+    store.exclude(Q, "relay:bad", True)
+    assert store.daily(Q, DAY - 9, DAY + 9) == [(DAY - 2, 5), (DAY, 2)]
+    assert store.daily(Q, DAY, DAY + 9) == [(DAY, 2)]
+    assert store.daily("f" * 64, 0, DAY) == []
+
+
 def test_a_pile_can_be_folded_once(place: Place, store: Store) -> None:
     """Of two who fold the same reports one succeeds, and nothing is counted twice."""
     store.add([submission(1), submission(2)])

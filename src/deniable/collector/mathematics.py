@@ -23,14 +23,15 @@ SHEET_PATH = "/static/estimates.css"
 
 
 @lru_cache(maxsize=32)
-def _question(document: str) -> Question:
+def question_of(document: str) -> Question:
+    """Read a question, unless it was read before."""
     return Question.from_json(document)
 
 
 def warm_up(documents: Sequence[str]) -> None:
     """Estimate from one report of no consequence, so that the first real estimate is no slower."""
     for document in documents:
-        question = _question(document)
+        question = question_of(document)
         labels = list(question.labels or ("warm",))[:1]
         with suppress(DeniableError):  # some protocols give no report without a client's secret
             report = question.privatize(labels).tobytes()
@@ -49,7 +50,7 @@ def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) ->
 
 
 def _sum(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
-    question = _question(document)
+    question = question_of(document)
     total = question.accumulator()
     for reports in waiting:
         total.add(question.parse(reports, None))
@@ -90,11 +91,12 @@ def read_question(document: bytes) -> Reading:
 
 def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:
     """Estimate from a tally, and return the result in one of ``FORMATS``."""
-    return _render(_estimates(document, tally, candidates), form, _question(document).name)
+    return _render(estimates_of(document, tally, candidates), form, question_of(document).name)
 
 
-def _estimates(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
-    question = _question(document)
+def estimates_of(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
+    """Estimate from a tally."""
+    question = question_of(document)
     return question.estimate(Tally.from_bytes(tally), candidates)
 
 
@@ -111,5 +113,5 @@ def compare(
     document: str, tallies: tuple[bytes, bytes], candidates: list[str] | None, form: str
 ) -> bytes:
     """Compare two tallies that have no report in common, and return the result in a format."""
-    before, after = (_estimates(document, tally, candidates) for tally in tallies)
-    return _render(comparison.compare(before, after), form, _question(document).name)
+    before, after = (estimates_of(document, tally, candidates) for tally in tallies)
+    return _render(comparison.compare(before, after), form, question_of(document).name)

@@ -102,7 +102,7 @@ class Publisher:
     ) -> bytes:
         """Return the estimates of a range of days in one of the formats."""
         published = await self.total(known, days)
-        self._check_cost(published.n, candidates)
+        self.check_cost(published.n, candidates)
         place = (known.asked.digest, days, candidates, form, published.n, published.edition)
         if found := self._results.get(place):
             return found
@@ -122,13 +122,14 @@ class Publisher:
     ) -> bytes:
         """Compare two ranges of days that do not overlap."""
         before, after = [await self.total(known, days) for days in ranges]
-        self._check_cost(before.n + after.n, candidates)
+        self.check_cost(before.n + after.n, candidates)
         asked = None if candidates is None else list(candidates)
         return await self._child.run(
             mathematics.compare, known.asked.document, (before.tally, after.tally), asked, form
         )
 
-    def _check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
+    def check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
+        """Refuse an estimate that takes too long here."""
         if candidates is not None and n * len(candidates) > self._settings.estimate_limit:
             raise TooCostly(
                 f"expected at most {self._settings.estimate_limit} reports times candidates, got "

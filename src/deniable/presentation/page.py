@@ -57,8 +57,11 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     rows = "".join(_row(row, view.scale) for row in view.rows)
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
     said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, _meaning(view)))
+    title = _text(caption or view.heading)
+    # Wide tables scroll sideways, and whoever has no mouse must be able to get there.
     return (
-        f'<div class="deniable"><table><caption>{_text(caption or view.heading)}</caption>'
+        f'<div class="deniable" role="region" aria-label="{title}" tabindex="0"><table>'
+        f"<caption>{title}</caption>"
         f'<thead><tr>{heads}<th scope="col" class="verdict">significance</th>'
         f'<td aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
         f"{said}{source}</div>"

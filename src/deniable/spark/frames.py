@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from deniable.candidates import Candidates, Chosen
+from deniable.candidates import Candidates, Chosen, choose_open
 from deniable.errors import InvalidReport, OutOfDomain
 from deniable.estimates import Estimates, Provenance
 from deniable.extras import load
@@ -91,12 +91,12 @@ def estimate(
         names = None if candidates is None else [str(candidate) for candidate in candidates]
         return question.estimate(_one(tally(frame, question, column, refused=refused)), names)
     check_frame(frame, question, column)
-    chosen = protocol._choose(candidates)
+    chosen = choose_open(candidates)
     support, n = _supports(frame, question, column, chosen, refused)
     if not n:
         raise InvalidReport.expected("at least one report", 0, "check the frame")
     origin = Provenance(protocol.name, protocol.epsilon, question.name, question.digest)
-    return replace(chosen.of(protocol._unbiased(support, n)), provenance=origin)
+    return replace(chosen.of(protocol.unbiased(support, n)), provenance=origin)
 
 
 def privatize(

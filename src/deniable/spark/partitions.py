@@ -259,12 +259,8 @@ def _answers(
     column: pa.Array, question: Question
 ) -> tuple[list[str], npt.NDArray[np.bool_], Counter[str]]:
     """Return the answers in a column, which rows they are, and how many are none, by reason."""
-    any_will_do = question.labels is None or question.other is not None
-    known, values = question._index, column.to_pylist()
-    rows = np.array(
-        [isinstance(value, str) and (any_will_do or value in known) for value in values],
-        dtype=np.bool_,
-    )
+    values = column.to_pylist()
+    rows = np.array([question.takes(value) for value in values], dtype=np.bool_)
     refused = Counter(
         NULL if value is None else NO_ANSWER
         for value, kept in zip(values, rows, strict=True)

@@ -26,6 +26,9 @@ Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _MARK = "deniable on the executor"
 _MESSAGE = re.compile(rf"{_MARK} [^\n]+")
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_PYTHONS = re.compile(
+    r"Python in worker has different version: (\S+) than that in driver: ([\d.]+)"
+)
 
 
 def send(function: str, question: Question, *names: str, **options: object) -> Work:
@@ -71,16 +74,29 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except errors.PySparkException as error:
-        said, missing = _MESSAGE.search(str(error)), _MISSING.search(str(error))
-        if said is not None:
-            raise DeniableError(said[0], value=None) from error
-        if missing is None:
+        found = _plain(str(error))
+        if found is None:
             raise
-        # Spark's own worker failed, before it came to ours.
-        raise DeniableError.expected(
+        raise found from error
+
+
+def _plain(said: str) -> DeniableError | None:
+    """Return what a worker, ours or Spark's own, said in so many words."""
+    if ours := _MESSAGE.search(said):
+        return DeniableError(ours[0], value=None)
+    if pythons := _PYTHONS.search(said):
+        return DeniableError.expected(
+            f"Python {pythons[2]} on every executor, as on the driver",
+            pythons[1],
+            "set PYSPARK_PYTHON to an interpreter of that version there",
+            came=pythons[1],
+        )
+    if missing := _MISSING.search(said):
+        return DeniableError.expected(
             f"{missing[1]} on every executor",
             missing[1],
             f"install 'deniable[spark]=={__version__}' there, and set PYSPARK_PYTHON to the "
             "interpreter that has it",
             came="no such module",
-        ) from error
+        )
+    return None

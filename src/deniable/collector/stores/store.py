@@ -193,6 +193,9 @@ class Asking(Protocol):
     def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
         """Return the number of reports counted in a range of days, and the question's edition."""
 
+    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the days of a range on which reports were counted, in order, and how many."""
+
     def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
         """Return what was counted in a range of days, each acknowledged report exactly once."""
 
