@@ -49,8 +49,8 @@ _TEXTS = {
     "week": ("Estimates of a week of single reports", "Eight open days with a million submissions "
              "each, on SQLite: estimates and submissions while the rest is folded, and as many "
              "after it was."),
-    "log": ("The write-ahead log", "The file that SQLite writes ahead, while 64 connections submit "
-            "as fast as they are answered and three readers poll estimates."),
+    "log": ("The write-ahead log", "The file that SQLite writes ahead, while 250 submissions a "
+            "second arrive and three readers poll estimates, each of which is new."),
     "week-postgres": ("The same week on PostgreSQL", "Through one collector."),
 }  # fmt: skip
 
