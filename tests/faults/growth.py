@@ -50,7 +50,7 @@ async def growth(process: Process, seconds: float) -> dict[str, object]:
     log, token = Path(process.store + "-wal"), _viewer(process.store)
     await asyncio.to_thread(result, generate(process.address, 4, 1))
     until = time.monotonic() + seconds
-    load = arrive(process, Size(connections=64), (_RATE, seconds))
+    load = arrive(process, Size(connections=1000), (_RATE, seconds))
     readers = [
         asyncio.create_task(asyncio.to_thread(poll, process, token, until)) for _ in range(_READERS)
     ]
