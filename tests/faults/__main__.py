@@ -237,7 +237,7 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "month": (lambda folder, args: reading.month(folder), 1),
     "week": (lambda folder, args: reading.week_sqlite(folder), 1),
     "log": (growth_once, 600),
-    "week-postgres": (lambda folder, args: reading.week_postgres(), 1),
+    "week-postgres": (lambda folder, args: reading.week_postgres(folder), 1),
 }
 
 
