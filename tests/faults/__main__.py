@@ -18,6 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from re import search
 
+import uvloop
+
 from tests.collector.conftest import start as start_collector
 from tests.faults import failing, growth, hostile, overload, power, reading
 from tests.faults.check import check
@@ -31,7 +33,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 PAGE = HERE.parents[1] / "docs" / "reliability.md"
 Figures = dict[str, object]
-MODELLED = ("power", "disk", "model")
+MODELLED = ("power", "disk", "model", "race")
 """Sections in which a layer of ours stands for the disk, so that the real one need not work."""
 MEMORY = Path("/dev/shm")
 
@@ -40,7 +42,7 @@ def run_scenario(scenario: Scenario, processes: list[Process], seed: int) -> Fig
     """Perform a scenario and judge it."""
     for process in processes:
         process.start()
-    history = asyncio.run(perform(scenario, processes, seed))
+    history = uvloop.run(perform(scenario, processes, seed))
     codes = [process.stop() for process in processes]
     wrong = check(history, kept(processes[0].store))
     return {
@@ -169,6 +171,29 @@ def model_postgres(folder: Path, args: argparse.Namespace) -> Figures:
     return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
 
 
+def races(folder: Path, args: argparse.Namespace) -> Figures:
+    """Let everything happen at once while days pass, and while the clock jumps, on both stores."""
+    from tests.stores import test_race  # noqa: PLC0415 - loads pytest
+    from tests.stores.conftest import postgres_place, sqlite_place, with_template  # noqa: PLC0415
+
+    acknowledged, wrong = 0, 0
+    with with_template() as server:
+        spare: list[str] = []
+        for seed in range(args.seed, args.seed + args.count):
+            for days in (test_race.PASSING, test_race.JUMPING):
+                for place in (sqlite_place(folder), postgres_place(server, spare)):
+                    said, counted = test_race.race(place, groups=60, days=days, seed=seed)
+                    place.close()
+                    acknowledged += said
+                    wrong += said != counted
+    return {
+        "races": 4 * args.count,
+        "acknowledged submissions": acknowledged,
+        "races in which another number was counted": wrong,
+        "passed": wrong == 0,
+    }
+
+
 def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
     """Run something asynchronous on a collector of its own."""
 
@@ -204,6 +229,7 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "explore": (explore, 10_000),
     "model": (model, 1000),
     "model-postgres": (model_postgres, 1000),
+    "race": (races, 25),
     "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
     "overload": (overload_once, 60),
@@ -211,7 +237,7 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "month": (lambda folder, args: reading.month(folder), 1),
     "week": (lambda folder, args: reading.week_sqlite(folder), 1),
     "log": (growth_once, 600),
-    "week-postgres": (lambda folder, args: reading.week_postgres(), 1),
+    "week-postgres": (lambda folder, args: reading.week_postgres(folder), 1),
 }
 
 

@@ -24,7 +24,10 @@ _MOST_AT_ONCE = 2000
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Where submissions arrive, how many a second, for how long, and how patient they are."""
+    """Where submissions arrive, how many a second, for how long, and how patient they are.
+
+    ``after`` is another rate and its seconds, which follow at once.
+    """
 
     address: str
     path: str
@@ -33,6 +36,13 @@ class Arrivals:
     seconds: float
     connections: int = 2000
     patience: float = 5.0
+    after: tuple[float, float] = (0.0, 0.0)
+
+    def due(self, passed: float) -> int:
+        """Return how many have arrived when some seconds have passed."""
+        rate, seconds = self.after
+        later = min(max(passed - self.seconds, 0.0), seconds)
+        return int(self.rate * min(passed, self.seconds) + rate * later)
 
 
 @dataclass
@@ -108,10 +118,9 @@ class Crowd:
     async def run(self) -> Tally:
         """Let all arrive, then wait until each was answered or gave up."""
         began, arrivals = time.perf_counter(), self._arrivals
-        most = int(arrivals.rate * arrivals.seconds)
-        while self.tally.arrived < most:
+        while self.tally.arrived < arrivals.due(float("inf")):
             now = time.perf_counter()
-            due = min(most, int(arrivals.rate * (now - began))) - self.tally.arrived
+            due = arrivals.due(now - began) - self.tally.arrived
             for _ in range(min(due, _MOST_AT_ONCE)):
                 self._arrive(now)
             self._lose_patience(now)

@@ -11,6 +11,8 @@ from tests.stores.conftest import DAY, QUESTION, Place
 
 Q = QUESTION.digest
 COUNTED = (Outcome.STORED, Outcome.REPEATED)
+PASSING = list(range(DAY, DAY + 12))
+JUMPING = [DAY, DAY + 30, DAY, DAY + 1, DAY + 31, DAY + 1]
 
 
 def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[int, int]:
@@ -82,12 +84,11 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
 
 def test_days_pass_while_everything_happens(place: Place) -> None:
     """What was acknowledged is counted, and nothing else, while days are sealed under way."""
-    acknowledged, counted = race(place, groups=60, days=list(range(DAY, DAY + 12)))
+    acknowledged, counted = race(place, groups=60, days=PASSING)
     assert acknowledged == counted > 100
 
 
 def test_a_clock_that_jumps_and_comes_back_loses_nothing(place: Place) -> None:
     """Thirty days ahead and back, twice, in the middle of it all."""
-    days = [DAY, DAY + 30, DAY, DAY + 1, DAY + 31, DAY + 1]
-    acknowledged, counted = race(place, groups=40, days=days)
+    acknowledged, counted = race(place, groups=40, days=JUMPING)
     assert acknowledged == counted > 100

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
@@ -18,6 +20,12 @@ from deniable.collector.connections import Connection, limited
 from deniable.collector.settings import Settings
 from deniable.collector.stores import StoreUnavailable
 
+_SWITCH = 0.0005
+"""Seconds after which a busy event loop lets the writer go on; Python's own default is ten times
+that, for each statement of a transaction."""
+_ACCEPTED = 256
+"""How many connections are accepted in one turn of the event loop at most. libuv takes one, so that
+under load new clients would wait for seconds."""
 _WARMED = 4
 """Of so many questions, the newest, the first estimate is as fast as the next ones."""
 _TICKS = 10
@@ -35,12 +43,13 @@ class Server(uvicorn.Server):
         *,
         warm: bool = True,
     ) -> None:
+        kind = limited(settings)
         super().__init__(
             uvicorn.Config(
                 app,
                 host=settings.host,
                 port=settings.port,
-                http=limited(settings),
+                http=kind,
                 ws="none",
                 lifespan="on",
                 access_log=False,
@@ -51,7 +60,8 @@ class Server(uvicorn.Server):
             )
         )
         self._settings, self._on_started, self._warm = settings, on_started, warm
-        self._parts = app.parts
+        self._parts, self._kind = app.parts, kind
+        self._accepting: set[asyncio.Task[object]] = set()
         app.parts.writer.on_broken = self.stop
 
     def stop(self) -> None:
@@ -60,13 +70,40 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and tell where."""
+        sys.setswitchinterval(_SWITCH)
         await super().startup(sockets)
         if self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            own = self.servers[0].sockets[0]
+            self._listener = socket.socket(fileno=os.dup(own.fileno()))
+            asyncio.get_running_loop().add_reader(self._listener, self._accept_all)
+            host, port = own.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
             if self._warm:
                 self._warming = asyncio.create_task(self._warm_up())
             self._on_started(self._settings.url.rstrip("/") or f"http://{shown}:{port}")
+
+    def _accept_all(self) -> None:
+        """Accept what waits; beyond the limit of connections it waits where it costs nothing."""
+        loop = asyncio.get_running_loop()
+        room = self._settings.connection_limit - len(self.server_state.connections)
+        for _ in range(min(room, _ACCEPTED)):
+            try:
+                accepted, _ = self._listener.accept()
+            except OSError:  # nothing waits any more, or no file can be opened
+                return
+            accepted.setblocking(False)
+            task = loop.create_task(loop.connect_accepted_socket(self._connect, accepted))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+
+    def _connect(self) -> Connection:
+        return self._kind(self.config, self.server_state, self.lifespan.state)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept nothing more, and drain."""
+        asyncio.get_running_loop().remove_reader(self._listener)
+        self._listener.close()
+        await super().shutdown(sockets)
 
     async def _warm_up(self) -> None:
         """Start the child before it is needed; a collector that ends at once needs none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from hashlib import sha256
 from re import compile as pattern
 
@@ -25,7 +26,7 @@ from deniable.collector.stores.store import Outcome, Total
 from deniable.presentation import SHEET
 
 _ID = pattern("[0-9a-f]{32}")
-_PIECE = 1 << 16
+_PIECE = 1 << 18
 RANGE = ("from", "to")
 
 
@@ -95,8 +96,14 @@ def _streamed(result: bytes, kind: str) -> Response:
     headers = {"content-type": kind, "cache-control": "no-store"}
     if len(result) <= _PIECE:
         return Response(result, headers=headers)
-    pieces = (result[start : start + _PIECE] for start in range(0, len(result), _PIECE))
-    return StreamingResponse(pieces, headers=headers)
+    headers["content-length"] = str(len(result))
+    return StreamingResponse(_pieces(result), headers=headers)
+
+
+async def _pieces(result: bytes) -> AsyncIterator[bytes]:
+    # Asynchronous though it never waits: Starlette takes each piece of others from a thread.
+    for start in range(0, len(result), _PIECE):
+        yield result[start : start + _PIECE]
 
 
 async def trend(call: Call) -> Response:

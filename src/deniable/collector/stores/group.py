@@ -55,7 +55,8 @@ class Group:
                 else:
                     asked.append(key)
             self._keys.append(key)
-        self.fresh = [(*key, first[key].fingerprint) for key in sorted(first)]
+        self._marks = {key: submission.fingerprint for key, submission in first.items()}
+        self.fresh = [(*key, self._marks[key]) for key in sorted(first)]
         """Rows to insert unless the key is there: question, day, id, fingerprint."""
         self._first = first
         self._asked = asked
@@ -81,7 +82,7 @@ class Group:
     ) -> list[Outcome]:
         """Say what became of each; ``stored`` has the fingerprints of the doubtful keys."""
         known = {(question, day, id): mark for question, day, id, mark in stored}
-        known.update((key, self._first[key].fingerprint) for key in inserted)
+        known.update((key, self._marks[key]) for key in inserted)
         untold = set(inserted)
         result = []
         for submission, refusal, key in zip(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from deniable.collector.stores.sealing import next_horizon, open_window
 from deniable.collector.stores.sqlite.file import SqliteFile
 from deniable.collector.stores.store import Pile, Window
@@ -67,13 +69,11 @@ class Folding(SqliteFile):
             with self._writing() as connection:
                 no = self._number(pile.question)
                 place = (no, pile.day, pile.source)
-                removed = 0
-                for row in pile.rows:
-                    removed += connection.execute(
-                        "DELETE FROM waiting WHERE no = ? AND question = ? AND day = ?"
-                        " AND source = ?",
-                        (row, *place),
-                    ).rowcount
+                removed = connection.execute(
+                    "DELETE FROM waiting WHERE no IN (SELECT value FROM json_each(?))"
+                    " AND question = ? AND day = ? AND source = ?",
+                    (json.dumps(pile.rows), *place),
+                ).rowcount
                 written = connection.execute(
                     _FIRST_TALLY if pile.tally is None else _NEXT_TALLY,
                     (*place, n, tally, pile.version),

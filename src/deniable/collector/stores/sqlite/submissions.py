@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 from deniable.collector.stores.group import Group, Openness, Row
 from deniable.collector.stores.sqlite.file import SqliteFile
 from deniable.collector.stores.store import Outcome, State, Submission
 
-_CHUNKS = (128, 32, 8, 1)
-"""Rows of one INSERT: few different statements, and few calls for many rows."""
+Fresh = tuple[int, int, bytes, int]
+"""A row to insert: question, day, id, fingerprint."""
+_LARGEST_CHUNK = 512
+"""Rows of one statement: few different statements, and few calls for many rows."""
 
 
 class Submissions(SqliteFile):
@@ -51,22 +54,42 @@ class Submissions(SqliteFile):
         return Openness(questions, sealed, self._today() + 1)
 
 
-def _insert(
-    connection: sqlite3.Connection, rows: Sequence[tuple[int, int, bytes, int]]
-) -> set[Row]:
-    """Insert the rows whose keys are new, and return these keys."""
-    inserted: set[Row] = set()
-    start = 0
-    while start < len(rows):
-        size = next(size for size in _CHUNKS if size <= len(rows) - start)
-        places = ", ".join(["(?, ?, ?, ?)"] * size)
-        values = [value for row in rows[start : start + size] for value in row]
-        inserted.update(
-            connection.execute(
-                "INSERT INTO arrivals (question, day, id, fingerprint)"
-                f" VALUES {places} ON CONFLICT DO NOTHING RETURNING question, day, id",
-                values,
-            ).fetchall()
-        )
-        start += size
+def _insert(connection: sqlite3.Connection, rows: Sequence[Fresh]) -> set[Row]:
+    """Insert the rows whose keys are new, and return these keys.
+
+    What is there is asked for first, which is little. RETURNING would give every row to Python one
+    by one, and each time wait for the event loop's turn to end.
+    """
+    inserted = {row[:3] for row in rows}
+    for values in _chunks(rows):
+        inserted.difference_update(connection.execute(_known(len(values) // 4), values).fetchall())
+    for values in _chunks([row for row in rows if row[:3] in inserted]):
+        connection.execute(_new(len(values) // 4), values)
     return inserted
+
+
+def _chunks(rows: Sequence[Fresh]) -> Iterator[list[int | bytes]]:
+    """Yield the values of some rows at a time, the last row repeated up to a power of two."""
+    for start in range(0, len(rows), _LARGEST_CHUNK):
+        chunk = rows[start : start + _LARGEST_CHUNK]
+        values = [value for row in chunk for value in row]
+        yield values + [*chunk[-1]] * ((1 << (len(chunk) - 1).bit_length()) - len(chunk))
+
+
+@cache
+def _known(size: int) -> str:
+    places = ", ".join(["(?, ?, ?, ?)"] * size)
+    return (
+        f"WITH asked (question, day, id, fingerprint) AS (VALUES {places})"
+        " SELECT a.question, a.day, a.id FROM asked CROSS JOIN arrivals AS a"
+        " ON a.question = asked.question AND a.day = asked.day AND a.id = asked.id"
+    )
+
+
+@cache
+def _new(size: int) -> str:
+    places = ", ".join(["(?, ?, ?, ?)"] * size)
+    return (
+        f"INSERT INTO arrivals (question, day, id, fingerprint) VALUES {places}"
+        " ON CONFLICT DO NOTHING"
+    )
