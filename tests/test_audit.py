@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -63,6 +64,18 @@ class _Mutant(Mechanism):
         return np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
 
 
+@lru_cache
+def symmetric_q(epsilon, domain_size):
+    """Return the weight with which symmetric unary encoding flips a bit."""
+    return SUE(epsilon, domain_size)._weights.q
+
+
+@lru_cache
+def direct(epsilon, domain_size):
+    """Return the weights of direct encoding."""
+    return Direct.at(epsilon, domain_size)
+
+
 def bits(words, weight_of_one, weight_of_zero, true):
     """Perturb unary bits with the given integer weights."""
     return (words < np.where(true, np.uint64(weight_of_one), np.uint64(weight_of_zero))).astype(
@@ -78,7 +91,7 @@ class _NeverClearsTrueBits(_Mutant):
     domain_size: int = 4
 
     def _perturb(self, values, words):
-        q = SUE(self.epsilon, self.domain_size)._weights.q
+        q = symmetric_q(self.epsilon, self.domain_size)
         return bits(words, WORD - 1, q, self._true(values)) | self._true(values)
 
 
@@ -133,7 +146,7 @@ class _UndividedBudget(_Mutant):
     domain_size: int = 4
 
     def _perturb(self, values, words):
-        q = SUE(self.epsilon, self.domain_size)._weights.q
+        q = symmetric_q(self.epsilon, self.domain_size)
         position = np.arange(4, dtype=np.uint64)
         filters = (position % np.uint64(2) == (values[:, None] & np.uint64(1))) & (
             position // np.uint64(2) <= np.uint64(1)
@@ -166,7 +179,7 @@ class _RedrawnNoise(_Mutant):
 
     def _perturb(self, values, words):
         used = words[:, [0, 0, 0]] if self.permanent else words
-        weights = Direct.at(self.epsilon, self.domain_size)
+        weights = direct(self.epsilon, self.domain_size)
         p, q = np.uint64(weights.p), np.uint64(weights.q)
         offset = np.where(used < p, np.uint64(0), (used - p) // q + np.uint64(1))
         return ((values[:, None] + offset) % np.uint64(self.domain_size)).astype(np.uint8)
@@ -188,7 +201,7 @@ class _NeverOutput(_Mutant):
         return Words(1)
 
     def _perturb(self, values, words):
-        p = Direct.at(self.epsilon, self.domain_size).p
+        p = direct(self.epsilon, self.domain_size).p
         rest = (WORD - p) // (self.domain_size - 2) + 1
         offset = np.where(
             words < np.uint64(p),
@@ -251,7 +264,7 @@ class _ModuloBias(_Mutant):
         return Words(2)
 
     def _perturb(self, values, words):
-        p = Direct.at(self.epsilon, self.domain_size).p
+        p = direct(self.epsilon, self.domain_size).p
         other = (words[:, 1] // np.uint64(1 << 62)) % np.uint64(self.domain_size)
         return np.where(words[:, 0] < np.uint64(p), values, other).astype(np.uint8)
 

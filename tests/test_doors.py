@@ -1,5 +1,6 @@
 """The doors for what others wrote: exact counts, limits before work, a ceiling on the device."""
 
+import io
 import json
 import tracemalloc
 from hashlib import sha256
@@ -11,12 +12,15 @@ from deniable import (
     DE,
     OLH,
     OUE,
+    RAPPOR,
     BasicRAPPOR,
+    Closed,
     DeniableError,
     InvalidDocument,
     InvalidParameter,
     InvalidReport,
     OpenLH,
+    Protocol,
     Question,
     RandomMatrixProjection,
     Tally,
@@ -24,6 +28,8 @@ from deniable import (
     set_memory_budget,
 )
 from deniable.documents import canonical_json
+from deniable.files import tallies
+from deniable.protocols import discover
 from deniable.statistic import Table
 
 FRUIT = Question("fruit", ("kiwi", "fig", "plum"), DE(3.0, 3))
@@ -209,3 +215,59 @@ def test_devices_without_a_context_keep_their_permanent_responses() -> None:
     """The empty context gives what version 0.1.0 gave without one."""
     client = BasicRAPPOR(16, f=0.5).client(b"sixteen bytes or more", context="")
     assert client.privatize([3]).tobytes().hex() == "9420"
+
+
+def _sizable() -> list[Protocol]:
+    """Return every protocol that has a usual form with 20,000 answers, and the open ones."""
+    found = []
+    for kind in discover().values():
+        try:
+            made = kind.usual(1.0, 20_000) if issubclass(kind, Closed) else None
+        except InvalidParameter:  # some are for few answers only
+            made = None
+        found.append(made or kind.examples()[0])
+    rows = RandomMatrixProjection(1.0, 20_000, rows=10**6)
+    return [*found, RAPPOR(2.0), RAPPOR(2.0, cohorts=256), BasicRAPPOR(20_000, f=0.5), rows]
+
+
+@pytest.mark.parametrize("protocol", _sizable(), ids=str)
+def test_every_estimate_keeps_to_what_it_states(protocol: Protocol) -> None:
+    """With one byte less it is refused; else it takes no more, and 16 times the tally it reads."""
+    tally = protocol.tally(protocol.privatize([0, 1, 0], np.random.default_rng(1)))
+    keys = None if isinstance(protocol, Closed) else np.arange(1500, dtype=np.uint64)
+    stated = protocol._estimate_bytes(protocol._choose(keys))
+    try:
+        set_memory_budget(stated - 1)
+        with pytest.raises(InvalidParameter, match=f"{stated:,}"):
+            protocol.estimate(tally, keys)
+        set_memory_budget(stated)
+        protocol.estimate(tally, keys)
+        tracemalloc.start()
+        protocol.estimate(tally, keys)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        set_memory_budget(None)
+    assert peak <= stated + 16 * len(tally.to_bytes()) + (4 << 20)
+
+
+def test_a_tally_file_without_end_is_refused() -> None:
+    """What is larger than the budget is not read to its end, whatever it is."""
+
+    class Endless(io.RawIOBase):
+        """Zeros without end, of which it counts how many were read."""
+
+        taken = 0
+
+        def read(self, size: int = -1, /) -> bytes:
+            self.taken += size
+            return bytes(size)
+
+    stream = Endless()
+    set_memory_budget(1 << 22)
+    try:
+        with pytest.raises(InvalidDocument, match="4,194,304 bytes"):
+            tallies.read_after_magic(stream, FRUIT, "zeros.bin")
+    finally:
+        set_memory_budget(None)
+    assert stream.taken <= 1 << 23

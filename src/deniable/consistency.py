@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter
+from deniable.errors import InvalidParameter, brief
 
 if TYPE_CHECKING:
     from deniable.estimates import Estimates
@@ -101,7 +101,7 @@ def adjust(estimates: Estimates, method: str, alpha: float = 0.05) -> Estimates:
         case "base-cut":
             return base_cut(estimates, alpha)
     raise InvalidParameter(
-        f"expected a method among {', '.join(METHODS)}, got {method!r}", value=method
+        f"expected a method among {', '.join(METHODS)}, got {brief(method)}", value=method
     )
 
 

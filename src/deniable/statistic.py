@@ -67,16 +67,7 @@ class Counts(Statistic):
         self.values.setflags(write=False)
 
     def __add__(self, other: Statistic) -> Self:
-        theirs = of_form(other, Counts).values
-        total = self.values + theirs
-        # A sum wraps where both summands have the sign that it has not.
-        if np.any((self.values ^ total) & (theirs ^ total) < 0):
-            raise IncompatibleTally(
-                "expected counts whose sums fit in 64 bits, got larger ones; no reports add up to "
-                "so many: check where the tallies come from",
-                value=None,
-            )
-        return type(self)(total)
+        return type(self)(checked_sum(self.values, of_form(other, Counts).values))
 
     def encode(self) -> bytes:
         """Return the little-endian 64-bit integers."""
@@ -266,6 +257,21 @@ class Collected(Statistic):
         if collected.encode() != bytes(data):
             raise _payload(f"{n} reports in canonical order", "another order")
         return collected
+
+
+def checked_sum(
+    mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Return the sums of counts, refusing those that 64 bits do not hold."""
+    total = mine + theirs
+    # A sum wraps where both summands have the sign that it has not.
+    if np.any((mine ^ total) & (theirs ^ total) < 0):
+        raise IncompatibleTally(
+            "expected counts whose sums fit in 64 bits, got larger ones; no reports add up to "
+            "so many: check where the tallies come from",
+            value=None,
+        )
+    return total
 
 
 def _payload(expected: str, came: str) -> InvalidDocument:

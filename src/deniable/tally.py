@@ -126,14 +126,15 @@ class Accumulator:
     def add(self, reports: Reports) -> None:
         """Add an array of reports; one that is refused changes nothing."""
         batch = self.protocol._check_reports(reports)
-        self.n = _add(self.n, len(batch))
+        total = _add(self.n, len(batch))
         if len(batch) >= len(self._waiting):
             self._sum.add(batch)
-            return
-        if self._count + len(batch) > len(self._waiting):
-            self._flush()
-        self._waiting[self._count : self._count + len(batch)] = batch
-        self._count += len(batch)
+        else:
+            if self._count + len(batch) > len(self._waiting):
+                self._flush()
+            self._waiting[self._count : self._count + len(batch)] = batch
+            self._count += len(batch)
+        self.n = total
 
     def merge(self, other: Accumulator | Tally) -> None:
         """Add all that another accumulator or tally of the same protocol and question holds."""

@@ -157,17 +157,47 @@ class OtherBulkLaw:
     """A bulk path with more epsilon than the single call."""
 
     def _privatize_bulk(self, values, source):
-        return (
-            type(self)
-            .__mro__[2](1.25 * self.epsilon, self.domain_size)
-            .privatize(
-                values, np.random.default_rng(np.frombuffer(source.bytes(8), dtype=np.uint64))
-            )
-        )
+        honest = next(kind for kind in type(self).__mro__ if kind in (DE, OUE))
+        return honest(1.25 * self.epsilon, self.domain_size).privatize(values, self._drawn(source))
+
+    def _drawn(self, source):
+        return np.random.default_rng(np.frombuffer(source.bytes(8), dtype=np.uint64))
 
 
-CORNERS = [Single, SingleOfClients, Unreplayed, Huge, HugeUnreplayed, EveryTenth, FirstCall,
-           SameTwice, OtherBulkLaw]  # fmt: skip
+class OtherBulkLawHidden(OtherBulkLaw):
+    """The same, by a generator of its own."""
+
+    def _drawn(self, source):
+        del source
+        return np.random.default_rng()
+
+
+class Hidden:
+    """Half of the places where another leaks, by a generator of its own."""
+
+    def _leaks(self, values, rng):
+        return super()._leaks(values, rng) & (np.random.default_rng().random(len(values)) < 0.5)
+
+
+class SingleHidden(Hidden, Single):
+    """Every other call of one answer, by a generator of its own."""
+
+
+class HugeHidden(Hidden, Huge):
+    """Every other report of batches above 100,000, by a generator of its own."""
+
+
+class EveryTenthHidden(Hidden, EveryTenth):
+    """Half of the reports of every tenth call, by a generator of its own."""
+
+
+class SameTwiceHidden(Hidden, SameTwice):
+    """A value that is asked twice in a row, half of the times, by a generator of its own."""
+
+
+CORNERS = [Single, SingleOfClients, SingleHidden, Unreplayed, Huge, HugeUnreplayed, HugeHidden,
+           EveryTenth, EveryTenthHidden, FirstCall, SameTwice, SameTwiceHidden, OtherBulkLaw,
+           OtherBulkLawHidden]  # fmt: skip
 RARITIES = [RareHidden, RareHiddenSingle, RareFromSource, RareAnnounced, RareLowBits]
 
 

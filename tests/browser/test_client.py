@@ -155,17 +155,6 @@ BLOCK = """
 """
 
 
-def test_nothing_is_sent_without_storage(journey):
-    """Where storage is blocked, 100 page loads send nothing."""
-    journey.context.add_init_script(BLOCK)
-    page = journey.open("/known.html")
-    for _ in range(99):
-        assert journey.outcome(page) == "no-storage"
-        page.reload()
-    assert journey.outcome(page) == "no-storage"
-    assert journey.collector.submissions == []
-
-
 def test_a_person_may_send_once_without_storage(journey):
     """Where storage is blocked, a person's own act is sent, once for a page; a script's is not."""
     journey.context.add_init_script(BLOCK)

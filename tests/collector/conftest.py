@@ -109,7 +109,7 @@ def today(later: int = 0) -> str:
     return (datetime.now(UTC).date() + timedelta(days=later)).isoformat()
 
 
-def run_server(app: Application, settings: Settings) -> Iterator[str]:
+def run_server(app: Application, settings: Settings, *, warm: bool = False) -> Iterator[str]:
     """Run a server in a thread, and yield its address."""
     started, found = Event(), []
 
@@ -117,7 +117,7 @@ def run_server(app: Application, settings: Settings) -> Iterator[str]:
         found.append(address)
         started.set()
 
-    server = Server(app, settings, tell, warm=False)
+    server = Server(app, settings, tell, warm=warm)
     thread = Thread(target=server.run)
     thread.start()
     try:
@@ -129,7 +129,7 @@ def run_server(app: Application, settings: Settings) -> Iterator[str]:
         assert not thread.is_alive()
 
 
-def start(settings: Settings) -> Iterator[Collector]:
+def start(settings: Settings, *, warm: bool = False) -> Iterator[Collector]:
     """Run a collector with a token for each role."""
     store = open_store(settings.store)
     tokens = {
@@ -138,7 +138,7 @@ def start(settings: Settings) -> Iterator[Collector]:
     }
     store.close()
     app = create_app(settings)
-    for address in run_server(app, settings):
+    for address in run_server(app, settings, warm=warm):
         yield Collector(app, address, settings, tokens)
 
 

@@ -13,9 +13,13 @@ PUBLIC = {
     ("GET", "/v1/questions"),
     ("GET", "/v1/questions/{digest}"),
     ("POST", "/v1/questions/{digest}/reports"),
+    ("GET", "/static/estimates.css"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/openapi.json"),
+    ("GET", "/static/{hash}/{name}"),
+    ("GET", "/deniable.js"),
+    ("GET", "/try/{digest}"),
     ("GET", "/login"),
     ("POST", "/login"),
 }

@@ -19,7 +19,10 @@ from deniable.question import Question
 from tests.collector.conftest import Collector, today
 
 ID = b"i" * 16
-NOT_YET = Reply(422, problem={"type": "urn:deniable:outside-window", "last": "2025-06-02"})
+WINDOW = {"type": "urn:deniable:outside-window", "first": "2025-06-01", "last": "2025-06-09"}
+SEALED = Reply(422, problem=WINDOW)
+NOT_YET = Reply(422, problem={**WINDOW, "first": "2025-03-01", "last": "2025-03-09"})
+MUTE = Reply(422, problem={"type": "urn:deniable:outside-window"})
 CLOSED = Reply(410, problem={"type": "urn:deniable:question-closed"})
 FULL = Reply(503, problem={"type": "urn:deniable:queue-full"})
 BROKEN = Reply(503, problem={"type": "urn:deniable:store-unavailable"})
@@ -62,14 +65,16 @@ def deliver(*script: Reply | type[OSError], parcel: Parcel | None = None):
         ([CLOSED], Outcome.REFUSED, ["2025-05-01"]),
         ([Lost, CLOSED], Outcome.MAYBE_COUNTED, ["2025-05-01"] * 2),
         ([Reply(409)], Outcome.REFUSED, ["2025-05-01"]),
-        # A wrong clock: refused for sure, so that the collector's day is taken.
-        ([NOT_YET, DONE], Outcome.ANSWERED, ["2025-05-01", "2025-06-01"]),
-        ([Unsent, FULL, NOT_YET, DONE], Outcome.ANSWERED, ["2025-05-01"] * 2 + ["2025-06-01"]),
-        ([NOT_YET, NOT_YET, NOT_YET], Outcome.REFUSED, ["2025-05-01", "2025-06-01", "2025-06-01"]),
+        # A wrong clock: refused for sure, so that the nearest day that is open is taken.
+        ([SEALED, DONE], Outcome.ANSWERED, ["2025-05-01", "2025-06-01"]),
+        ([NOT_YET, DONE], Outcome.ANSWERED, ["2025-05-01", "2025-03-09"]),
+        ([MUTE, DONE], Outcome.ANSWERED, ["2025-05-01"] * 2),
+        ([Unsent, FULL, SEALED, DONE], Outcome.ANSWERED, ["2025-05-01"] * 2 + ["2025-06-01"]),
+        ([SEALED, SEALED, SEALED], Outcome.REFUSED, ["2025-05-01", "2025-06-01", "2025-06-01"]),
         # After an unknown outcome another day would be another key: the client gives up.
-        ([Lost, NOT_YET], Outcome.MAYBE_COUNTED, ["2025-05-01"] * 2),
-        ([BROKEN, NOT_YET], Outcome.MAYBE_COUNTED, ["2025-05-01"] * 2),
-        ([NOT_YET, Lost, NOT_YET], Outcome.MAYBE_COUNTED, ["2025-05-01"] + ["2025-06-01"] * 2),
+        ([Lost, SEALED], Outcome.MAYBE_COUNTED, ["2025-05-01"] * 2),
+        ([BROKEN, SEALED], Outcome.MAYBE_COUNTED, ["2025-05-01"] * 2),
+        ([SEALED, Lost, SEALED], Outcome.MAYBE_COUNTED, ["2025-05-01"] + ["2025-06-01"] * 2),
         ([Lost, Lost, Lost], Outcome.PENDING, ["2025-05-01"] * 3),
         ([Reply(404)], Outcome.PENDING, ["2025-05-01"]),
     ],

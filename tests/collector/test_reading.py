@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
+from re import findall
 
 import numpy as np
 import pytest
 
 from deniable import OLH, OpenLH
+from deniable.collector.app import create_app
 from deniable.question import Question
 from deniable.tally import Tally
-from tests.collector.conftest import Collector, today
+from tests.collector.conftest import Collector, run_server, today
 
 
 def relay(
@@ -74,9 +77,23 @@ def test_estimates_are_the_librarys(collector: Collector) -> None:
     csv = estimates(collector, question, "?format=csv")
     assert csv.headers["content-type"].startswith("text/csv")
     assert csv.body.decode().splitlines()[0].startswith("label,count")
-    html = estimates(collector, question, "?format=html")
+
+
+@pytest.mark.parametrize("query", ["", f"&to={today()}&compare_from={today(1)}"])
+def test_estimates_as_a_page_need_nothing_inline(collector: Collector, query: str) -> None:
+    """The page keeps to the policy of all pages: its style is a file, and it has no script."""
+    question = collector.ask()
+    for day in (today(), today(1)):
+        assert collector.submit(question, b"\1" * 20, role="relay", day=day).status == 204
+    html = estimates(collector, question, f"?format=html{query}")
     assert html.headers["content-type"].startswith("text/html")
-    assert b"<table" in html.body
+    page = html.body.decode()
+    assert "<table" in page
+    assert not findall(r"<style|<script|\sstyle=|\son\w+=", page)
+    (path,) = findall('<link rel="stylesheet" href="([^"]+)"', page)
+    sheet = collector.request("GET", path)
+    assert (sheet.status, sheet.headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert b".deniable" in sheet.body
 
 
 def test_estimates_by_days(collector: Collector) -> None:
@@ -126,6 +143,22 @@ def test_few_reports_are_not_shown(collector: Collector) -> None:
     change = b'{"minimum": 100}'
     collector.request("PATCH", f"/v1/questions/{question.digest}", change, role="admin")
     assert estimates(collector, question).json["minimum"] == 100
+
+
+def test_all_collectors_of_a_store_show_the_same(collector: Collector) -> None:
+    """Another collector, or the same one started again, does not show new reports earlier."""
+    question = collector.ask()
+    relay(collector, question, ["a"] * 10)
+    assert estimates(collector, question).json["n"] == 10
+    relay(collector, question, ["a"] * 9)
+    app = create_app(collector.settings)
+    for address in run_server(app, collector.settings):
+        other = replace(collector, app=app, address=address)
+        assert estimates(other, question).json["n"] == 10
+        relay(collector, question, ["a"])
+        assert estimates(other, question).json["n"] == 20
+        relay(other, question, ["a"] * 9)
+        assert estimates(collector, question).json["n"] == 20
 
 
 def test_open_questions_need_candidates(collector: Collector) -> None:

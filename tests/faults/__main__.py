@@ -19,7 +19,7 @@ from pathlib import Path
 from re import search
 
 from tests.collector.conftest import start as start_collector
-from tests.faults import failing, hostile, power, reading
+from tests.faults import failing, growth, hostile, overload, power, reading
 from tests.faults.check import check
 from tests.faults.fault import Process, free_port, kept
 from tests.faults.mutation import bombard
@@ -150,12 +150,23 @@ def explore(folder: Path, args: argparse.Namespace) -> Figures:
 
 
 def model(folder: Path, args: argparse.Namespace) -> Figures:
-    """Run the stores against a dictionary."""
+    """Run SQLite against a dictionary."""
     from tests.stores import test_machine  # noqa: PLC0415 - loads Hypothesis
     from tests.stores.conftest import sqlite_place  # noqa: PLC0415 - the same
 
-    test_machine.run(lambda: sqlite_place(folder), args.count)
-    return {"runs": args.count, "differences": 0, "passed": True}
+    test_machine.run(lambda: sqlite_place(folder), args.count, args.seed)
+    return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
+
+
+def model_postgres(folder: Path, args: argparse.Namespace) -> Figures:
+    """Run PostgreSQL against a dictionary."""
+    from tests.stores import test_machine  # noqa: PLC0415 - loads Hypothesis
+    from tests.stores.conftest import postgres_place, with_template  # noqa: PLC0415 - the same
+
+    with with_template() as server:
+        spare: list[str] = []
+        test_machine.run(lambda: postgres_place(server, spare), args.count, args.seed)
+    return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
 
 
 def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
@@ -173,6 +184,17 @@ def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
     return section
 
 
+def overload_once(folder: Path, args: argparse.Namespace) -> Figures:
+    """Let three times the capacity arrive for as many seconds as ``--count`` says."""
+    size = overload.Size(seconds=args.count)
+    return with_collector(lambda process: overload.overload(process, size))(folder, args)
+
+
+def growth_once(folder: Path, args: argparse.Namespace) -> Figures:
+    """Submit and poll for as many seconds as ``--count`` says."""
+    return with_collector(lambda process: growth.growth(process, args.count))(folder, args)
+
+
 SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] = {
     "kill": (kill, 200),
     "kill-postgres": (kill_postgres, 20),
@@ -181,12 +203,15 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "mutate": (mutate, 100_000),
     "explore": (explore, 10_000),
     "model": (model, 1000),
+    "model-postgres": (model_postgres, 1000),
     "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
-    "overload": (with_collector(lambda process: hostile.overload(process, 60)), 60),
+    "overload": (overload_once, 60),
     "terminate": (with_collector(hostile.terminate), 1),
     "month": (lambda folder, args: reading.month(folder), 1),
-    "week": (lambda folder, args: reading.week(folder), 1),
+    "week": (lambda folder, args: reading.week_sqlite(folder), 1),
+    "log": (growth_once, 600),
+    "week-postgres": (lambda folder, args: reading.week_postgres(), 1),
 }
 
 
@@ -203,6 +228,8 @@ def _added(before: Figures | None, now: Figures) -> Figures:
             found[key] = value
         elif key == "passed":
             found[key] = bool(value) and bool(other)
+        elif key.startswith("largest"):
+            found[key] = max(value, other)
         elif isinstance(value, int) and isinstance(other, int):
             found[key] = value + other
         elif isinstance(value, dict) and isinstance(other, dict):

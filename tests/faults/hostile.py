@@ -151,33 +151,6 @@ def result(process: subprocess.Popen[str]) -> dict[str, object]:
     return dict(json.loads(said))
 
 
-async def overload(process: Process, seconds: float) -> dict[str, object]:
-    """Send three times as much as one generator gets through; return what still got through."""
-    assert process.process is not None
-    psutil.Process(process.process.pid).cpu_affinity(CORES[:1])
-    alone = await asyncio.to_thread(result, generate(process.address, 64, 8))
-    peak, most = float(str(alone["rate"])), 0.0
-    many = [generate(process.address, 192, seconds) for _ in range(3)]
-    while any(one.poll() is None for one in many):
-        most = max(most, memory(process))
-        await asyncio.sleep(0.25)
-        if all(one.poll() is not None for one in many):
-            break
-    ended = time.monotonic()
-    rates = [float(str(result(one)["rate"])) for one in many]
-    await honest(process.address, 0.5)
-    recovered = time.monotonic() - ended
-    return {
-        "seconds": seconds,
-        "peak, submissions/s": round(peak),
-        "goodput, submissions/s": round(sum(rates)),
-        "share": round(sum(rates) / peak, 2),
-        "most memory, MB": round(most, 1),
-        "recovery, s": round(recovered, 2),
-        "passed": sum(rates) >= 0.8 * peak and most <= 512 and recovered <= 5,
-    }
-
-
 async def terminate(process: Process) -> dict[str, object]:
     """Ask a collector under load to end, and return how long it took."""
     load = generate(process.address, 64, 20)

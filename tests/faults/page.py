@@ -30,16 +30,25 @@ _TEXTS = {
     "explore": ("Generated requests", "For every operation of the OpenAPI document: no answer of "
                 "5xx, and only answers that the document names."),
     "model": ("A model", "Adding, repeating, days passing, folding, sealing, closing and reopening "
-              "in any order, beside a Python dictionary."),
+              "in any order, beside a Python dictionary, on SQLite."),
+    "model-postgres": ("The same model on PostgreSQL", "Each run on a database of its own."),
     "trickle": ("Slow senders", "Connections that send one byte a second, half of them headers and "
                 "half of them bodies, while an honest client submits."),
     "endless": ("Endless uploads", "Uploads in parallel that never end."),
-    "overload": ("Overload", "Three generators with 192 connections each on one collector."),
+    "overload": ("Overload", "Submissions arrive at three times the measured capacity, whatever "
+                 "became of those before them, the generator on one core and the collector on the "
+                 "other; before and after they arrive at half the capacity. Recovery: seconds "
+                 "until all are stored again, with a 99th percentile of at most twice the one "
+                 "before."),
     "terminate": ("SIGTERM under load", "From the signal to the end of the process."),
     "month": ("Estimates of a month", "Thirty folded days and a live one, OLH over 41,270 answers, "
               "all of them in the answer."),
     "week": ("Estimates of a week of single reports", "Eight open days with a million submissions "
-             "each, while the rest is folded and new ones come."),
+             "each, on SQLite: estimates and submissions while the rest is folded, and as many "
+             "after it was."),
+    "log": ("The write-ahead log", "The file that SQLite writes ahead, while 64 connections submit "
+            "as fast as they are answered and three readers poll estimates."),
+    "week-postgres": ("The same week on PostgreSQL", "Through one collector."),
 }  # fmt: skip
 
 

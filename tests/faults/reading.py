@@ -1,26 +1,34 @@
-"""How long estimates take over a month of tallies, and over a week of single reports."""
+"""How long estimates take, and how long submissions wait while reports are folded."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter, time
+from time import monotonic, perf_counter, time
 
 import numpy as np
 
 from deniable import OLH
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
-from deniable.collector.stores.sqlite import SqliteStore
+from deniable.collector.stores import Store, open_store
 from deniable.collector.stores.store import Asked, State, Total
 from deniable.question import Question
 from tests.collector.conftest import Collector, start
+from tests.stores.server import running
 
 DOMAIN = 41_270
 QUESTION = Question("pages", tuple(map(str, range(DOMAIN))), OLH(1.0, DOMAIN))
-_IDS = (
-    "INSERT INTO arrivals WITH RECURSIVE g (x, id) AS (SELECT 1, randomblob(16) UNION ALL"
-    " SELECT x + 1, randomblob(16) FROM g WHERE x < ?) SELECT ?, ?, id, x FROM g ORDER BY id"
-)
+FOLDED, WAITING, GROUP = 940_000, 60_000, 100
+_IDS = {
+    "sqlite": "INSERT INTO arrivals WITH RECURSIVE g (x, id) AS (SELECT 1, randomblob(16) UNION ALL"
+    " SELECT x + 1, randomblob(16) FROM g WHERE x < 1000000) SELECT 1, ?, id, x FROM g ORDER BY id",
+    "postgres": "INSERT INTO arrivals SELECT 1, %s, uuid_send(gen_random_uuid()) AS id, x"
+    " FROM generate_series(1, 1000000) AS x ORDER BY id",
+}
+_TALLY = "INSERT INTO tallies VALUES (1, ?, 'anonymous', ?, 1, NULL, ?)"
+_REST = "INSERT INTO waiting (question, day, source, n, reports) VALUES (1, ?, 'anonymous', ?, ?)"
+Figures = dict[str, object]
 
 
 def reports(count: int, seed: int) -> np.ndarray:
@@ -30,9 +38,9 @@ def reports(count: int, seed: int) -> np.ndarray:
     return QUESTION.protocol.privatize(values, rng)
 
 
-def opened(path: Path) -> SqliteStore:
+def opened(url: str) -> Store:
     """Return a new store that asks the question."""
-    store = SqliteStore(path)
+    store = open_store(url)
     store.ask(Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(Terms())))
     return store
 
@@ -47,68 +55,93 @@ def timed(collector: Collector, query: str = "") -> float:
     return took
 
 
-def month(folder: Path) -> dict[str, object]:
+def month(folder: Path) -> Figures:
     """Thirty folded days and a live one, ten million reports; all answers as JSON."""
     path, today = folder / "store.db", int(time() // 86400)
-    store = opened(path)
+    store = opened(str(path))
     for k in range(30):
         tally = QUESTION.tally(reports(330_000, k))
         data = tally.to_bytes()
         store.upload(QUESTION.digest, Total(today - k - 1, f"upload:{k}", tally.n, data), data[:8])
     store.close()
-    for collector in start(Settings(store=str(path), port=0, minimum=1)):
-        live = reports(100_000, 99).tobytes()
+    live = reports(100_000, 99).tobytes()
+    for collector in start(Settings(store=str(path), port=0, minimum=1), warm=True):
         assert collector.submit(QUESTION, live, role="relay").status == 204
         first = timed(collector)
-        cached = min(timed(collector) for _ in range(5))
+        cached = sorted(timed(collector) for _ in range(9))
         again = []
-        for k in range(3):
+        for k in range(9):
             assert collector.submit(QUESTION, live[4 * k : 4 * k + 4]).status == 204
             again.append(timed(collector))
     return {
         "reports": 30 * 330_000 + 100_000,
-        "first estimate, child started, s": round(first, 2),
-        "after new reports, s": round(min(again), 2),
-        "unchanged, from cache, ms": round(1e3 * cached, 1),
-        "passed": min(again) < 1 and cached < 0.01,
+        "first estimate after the start, s": round(first, 2),
+        "after new reports, median of nine, s": round(sorted(again)[4], 2),
+        "after new reports, longest, s": round(max(again), 2),
+        "unchanged, median of nine, ms": round(1e3 * cached[4], 1),
+        "passed": max(first, *again) < 1 and cached[4] < 0.01,
     }
 
 
-def week(folder: Path) -> dict[str, object]:
-    """Eight open days with the ids of a million single reports each, some not folded yet."""
-    path, today = folder / "store.db", int(time() // 86400)
-    store = opened(path)
+def fill(store: Store, kind: str) -> None:
+    """Store eight open days with a million single reports each, some of them not folded yet."""
+    today = int(time() // 86400)
+    place = "?" if kind == "sqlite" else "%s"
     for day in range(today - 6, today + 2):
-        tally = QUESTION.tally(reports(940_000, day)).to_bytes()
-        rest = reports(60_000, day + 1).tobytes()
+        tally = QUESTION.tally(reports(FOLDED, day)).to_bytes()
+        rest, size = reports(WAITING, day + 1).tobytes(), 4 * GROUP
         connection = store.connection()
         connection.execute("BEGIN")
-        connection.execute(_IDS, (1_000_000, 1, day))
-        connection.execute(
-            "INSERT INTO tallies VALUES (1, ?, 'anonymous', 940000, 1, NULL, ?)", (day, tally)
-        )
-        connection.executemany(
-            "INSERT INTO waiting (question, day, source, n, reports) VALUES (1, ?, 'anonymous',"
-            " 100, ?)",
-            [(day, rest[400 * i : 400 * i + 400]) for i in range(600)],
+        connection.execute(_IDS[kind], (day,))
+        connection.execute(_TALLY.replace("?", place), (day, FOLDED, tally))
+        connection.cursor().executemany(
+            _REST.replace("?", place),
+            [(day, GROUP, rest[size * i : size * i + size]) for i in range(WAITING // GROUP)],
         )
         connection.execute("COMMIT")
+
+
+def submitting(collector: Collector, going: Callable[[], bool]) -> tuple[list[float], list[float]]:
+    """Submit one report after the other, and estimate now and then; return how long each took."""
+    report, waits, estimates = reports(1, 7).tobytes(), [], []
+    until = monotonic() + 60
+    while going() and monotonic() < until:
+        for _ in range(25):
+            began = perf_counter()
+            assert collector.submit(QUESTION, report).status == 204
+            waits.append(perf_counter() - began)
+        estimates.append(timed(collector, "?candidate=1"))
+    return waits, estimates
+
+
+def week(url: str, kind: str) -> Figures:
+    """Submit and estimate while a rest of eight days is folded, and as often after it was."""
+    store = opened(url)
+    fill(store, kind)
     store.close()
-    longest, took = 0.0, []
-    report = reports(1, 7).tobytes()
-    for collector in start(Settings(store=str(path), port=0, minimum=1)):
-        timed(collector, "?candidate=1")
-        for _ in range(6):
-            for _ in range(50):
-                began = perf_counter()
-                assert collector.submit(QUESTION, report).status == 204
-                longest = max(longest, perf_counter() - began)
-            took.append(timed(collector, "?candidate=1"))
-        folded = collector.app.parts.counters.folded
+    for collector in start(Settings(store=url, port=0, minimum=1), warm=True):
+        counters = collector.app.parts.counters
+        while_folding = submitting(collector, lambda c=counters: c.folded < 8 * WAITING)
+        folded, turns = counters.folded, iter(while_folding[1])
+        afterwards = submitting(collector, lambda t=turns: next(t, None) is not None)
+    (busy, estimates), (usual, more) = while_folding, afterwards
     return {
-        "submissions": 8_000_000,
+        "submissions stored before": 8_000_000,
         "folded meanwhile": folded,
-        "estimates, s": round(max(took), 2),
-        "longest submission meanwhile, ms": round(1e3 * longest, 1),
-        "passed": max(took) < 1,
+        "estimates, longest, s": round(max(estimates + more), 2),
+        "submissions during folding": len(busy),
+        "longest of these, ms": round(1e3 * max(busy), 1),
+        "longest of as many without folding, ms": round(1e3 * max(usual), 1),
+        "passed": max(estimates + more) < 1 and max(busy) - max(usual) <= 0.1,
     }
+
+
+def week_sqlite(folder: Path) -> Figures:
+    """The week on SQLite."""
+    return week(str(folder / "store.db"), "sqlite")
+
+
+def week_postgres() -> Figures:
+    """The week on PostgreSQL."""
+    with running() as server:
+        return week(server.url(), "postgres")

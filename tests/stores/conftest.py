@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -20,13 +21,22 @@ from tests.stores.server import Server, binaries, running
 DAY = 20_000
 QUESTION = Asked("a" * 64, "{}", State.OPEN, "{}")
 _names = count()
+_TABLES = ", ".join(
+    f"deniable.{name}"
+    for name in ("questions", "arrivals", "waiting", "tallies", "published", "exclusions", "keys")
+)
 
 
 class Place:
     """Where a store is: opens any number of handles on it, and sets the clock of all of them."""
 
-    def __init__(self, opener: Callable[[Place], Store], set_clock: Callable[[int], None]) -> None:
-        self._opener, self._set_clock = opener, set_clock
+    def __init__(
+        self,
+        opener: Callable[[Place], Store],
+        set_clock: Callable[[int], None],
+        remove: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._opener, self._set_clock, self._remove = opener, set_clock, remove
         self.opened: list[Store] = []
         self.today = DAY
 
@@ -43,6 +53,7 @@ class Place:
     def close(self) -> None:
         for store in self.opened:
             store.close()
+        self._remove()
 
 
 def sqlite_place(directory: Path) -> Place:
@@ -51,38 +62,39 @@ def sqlite_place(directory: Path) -> Place:
     return Place(lambda place: SqliteStore(path, today=lambda: place.today), lambda day: None)
 
 
-def postgres_place(server: Server) -> Place:
-    """Return a place in a new database, cloned from the template."""
+def postgres_place(server: Server, spare: list[str] | None = None) -> Place:
+    """Return a place in an empty database: a spare one, or a new one cloned from the template."""
     import psycopg  # noqa: PLC0415 - an extra
 
     from deniable.collector.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
 
-    name = f"store_{next(_names)}"
+    name = spare.pop() if spare else f"store_{next(_names)}"
     with psycopg.connect(server.url(), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE deniable_template")
+        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).rowcount:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE deniable_template")
+    owner = psycopg.connect(server.url(name), autocommit=True)
 
     def set_clock(day: int) -> None:
-        with psycopg.connect(server.url(name), autocommit=True) as connection:
-            connection.execute(
-                "CREATE OR REPLACE FUNCTION deniable.today() RETURNS integer LANGUAGE sql VOLATILE"
-                f" AS $$ SELECT {day:d} $$"
-            )
-
-    place = Place(lambda place: PostgresStore(server.url(name)), set_clock)
-    set_clock(DAY)
-    with psycopg.connect(server.url(name), autocommit=True) as connection:
-        connection.execute(
-            f"UPDATE deniable.horizon SET sealed_through = {DAY - 8}, last_run = {DAY}"
+        owner.execute(
+            "CREATE OR REPLACE FUNCTION deniable.today() RETURNS integer LANGUAGE sql VOLATILE"
+            f" AS $$ SELECT {day:d} $$"
         )
+
+    def remove() -> None:
+        if spare is not None:
+            owner.execute(f"TRUNCATE {_TABLES} RESTART IDENTITY")
+            spare.append(name)
+        owner.close()
+
+    place = Place(lambda place: PostgresStore(server.url(name)), set_clock, remove)
+    set_clock(DAY)
+    owner.execute(f"UPDATE deniable.horizon SET sealed_through = {DAY - 8}, last_run = {DAY}")
     return place
 
 
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Server]:
-    """One server for the test run, with a migrated template to clone."""
-    if binaries() is None:
-        assert not os.environ.get("CI"), "expected PostgreSQL's binaries in CI"
-        pytest.skip("PostgreSQL's binaries are not installed")
+@contextmanager
+def with_template() -> Iterator[Server]:
+    """Run a server that has a migrated template to clone."""
     import psycopg  # noqa: PLC0415 - an extra
 
     from deniable.collector.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
@@ -91,6 +103,16 @@ def postgres_server() -> Iterator[Server]:
         with psycopg.connect(server.url(), autocommit=True) as connection:
             connection.execute("CREATE DATABASE deniable_template")
         PostgresStore(server.url("deniable_template")).close()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """One server for the test run."""
+    if binaries() is None:
+        assert not os.environ.get("CI"), "expected PostgreSQL's binaries in CI"
+        pytest.skip("PostgreSQL's binaries are not installed")
+    with with_template() as server:
         yield server
 
 

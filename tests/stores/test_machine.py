@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -119,14 +119,18 @@ class Machine(RuleBasedStateMachine):
             self.place.close()
 
 
-def run(open_place: Callable[[], Place], runs: int) -> None:
-    """Run the machine on stores of one kind."""
+def run(open_place: Callable[[], Place], runs: int, number: int | None = None) -> None:
+    """Run the machine on stores of one kind, by chance or, given a number, always the same."""
     from hypothesis.stateful import run_state_machine_as_test  # noqa: PLC0415 - only here
 
     kind = type("StoreMachine", (Machine,), {"open_place": staticmethod(open_place)})
-    run_state_machine_as_test(
-        kind, settings=settings(max_examples=runs, stateful_step_count=30, deadline=None)
+    chosen = settings(
+        max_examples=runs,
+        stateful_step_count=30,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
+    run_state_machine_as_test(kind if number is None else seed(number)(kind), settings=chosen)
 
 
 def test_sqlite_is_a_dictionary() -> None:
@@ -139,4 +143,5 @@ def test_sqlite_is_a_dictionary() -> None:
 @pytest.mark.usefixtures("postgres_server")
 def test_postgresql_is_a_dictionary(postgres_server: Server) -> None:
     """PostgreSQL does what the model does."""
-    run(lambda: postgres_place(postgres_server), RUNS // 2)
+    spare: list[str] = []
+    run(lambda: postgres_place(postgres_server, spare), RUNS // 2)

@@ -7,7 +7,17 @@ from threading import Barrier, Thread
 
 import pytest
 
-from deniable.collector.stores.store import Asked, Key, Outcome, State, Store, Submission, Total
+from deniable.collector.stores.store import (
+    MOST_PUBLISHED,
+    Asked,
+    Key,
+    Outcome,
+    Publication,
+    State,
+    Store,
+    Submission,
+    Total,
+)
 from tests.stores.conftest import DAY, QUESTION, Place
 
 Q = QUESTION.digest
@@ -137,6 +147,17 @@ def test_folding_changes_no_count(store: Store) -> None:
     assert store.standing(Q, DAY, DAY) == (before[0] + 1, before[1])
 
 
+def test_reports_are_counted_by_day(store: Store) -> None:
+    """Waiting reports and tallies of a day add up; days without any, and excluded ones, are not."""
+    store.add([submission(1), submission(2, day=DAY - 2), submission(3, day=DAY - 2, count=4)])
+    fold_all(store)
+    store.add([submission(4), submission(5, day=DAY - 3, count=7, source="relay:bad")])
+    store.exclude(Q, "relay:bad", True)
+    assert store.daily(Q, DAY - 9, DAY + 9) == [(DAY - 2, 5), (DAY, 2)]
+    assert store.daily(Q, DAY, DAY + 9) == [(DAY, 2)]
+    assert store.daily("f" * 64, 0, DAY) == []
+
+
 def test_a_pile_can_be_folded_once(place: Place, store: Store) -> None:
     """Of two who fold the same reports one succeeds, and nothing is counted twice."""
     store.add([submission(1), submission(2)])
@@ -258,6 +279,40 @@ def test_an_excluded_source_does_not_count(store: Store) -> None:
     assert store.exclude(Q, "relay:bad", False)
     assert counted(store) == 8
     assert not store.exclude(Q, "nobody", True)
+
+
+def test_what_was_published_first_is_shown(place: Place, store: Store) -> None:
+    """Of two collectors that replace the same sum one does, and both show its sum."""
+    other = place.open()
+    first, second = Publication(10, 0, b"10|"), Publication(12, 0, b"12|")
+    assert store.published(Q, 1, DAY) is None
+    assert store.publish(Q, (1, DAY), first, None) == first
+    assert other.publish(Q, (1, DAY), second, None) == first
+    assert other.publish(Q, (1, DAY), second, first) == second
+    assert store.publish(Q, (1, DAY), Publication(13, 0, b"13|"), first) == second
+    assert store.published(Q, 1, DAY) == other.published(Q, 1, DAY) == second
+    assert store.published(Q, 2, DAY) is None
+
+
+def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: Store) -> None:
+    """Of many ranges the latest stay; retention and deletion remove what was published."""
+    for last in range(MOST_PUBLISHED + 2):
+        store.publish(Q, (0, last), Publication(1, 0, b"1|"), None)
+    found = [store.published(Q, 0, last) is not None for last in range(MOST_PUBLISHED + 2)]
+    assert found == [False] * 2 + [True] * MOST_PUBLISHED
+    store.add([submission(1)])
+    fold_all(store)
+    place.pass_to(DAY + 30)
+    store.seal(trust_clock=True)
+    while store.sweep(10, retention=29):
+        pass
+    assert store.published(Q, 0, MOST_PUBLISHED) is None
+    store.publish(Q, (0, 1), Publication(1, 0, b"1|"), None)
+    store.change(Q, state=State.DELETED)
+    while store.sweep(10):
+        pass
+    assert store.ask(QUESTION)
+    assert store.published(Q, 0, 1) is None
 
 
 def test_an_upload_counts_once(store: Store) -> None:

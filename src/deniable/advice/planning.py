@@ -23,7 +23,7 @@ from deniable.advice.ranking import (
     std_error,
     variance,
 )
-from deniable.errors import InvalidParameter
+from deniable.errors import InvalidParameter, brief
 from deniable.validation import check_domain_size, check_epsilon, check_positive
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 MOST_USERS = 8_000_000_000
 ALPHA, POWER = 0.05, 0.95
 """A frequency will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
+_LEAST_GOAL = 1e-12
+"""An accuracy that more people than live on Earth would not reach is asked for by mistake."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,9 @@ class _Goal:
 def _goal(error: float | None, significant: float | None) -> _Goal:
     name, target = ("error", error) if significant is None else ("significant", significant)
     number: object = target
-    if not isinstance(number, int | float) or not 0 < number < 1:
+    if not isinstance(number, int | float) or not _LEAST_GOAL <= number < 1:
         raise InvalidParameter(
-            f"expected {name} as a frequency between 0 and 1, got {target!r}; "
+            f"expected {name} as a frequency between {_LEAST_GOAL:g} and 1, got {brief(target)}; "
             "0.01 is one percentage point",
             value=target,
         )
@@ -241,7 +243,7 @@ def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callabl
             if not named:
                 raise InvalidParameter(
                     f"expected a protocol among {', '.join(p.name for p in found)}, "
-                    f"got {protocol!r}",
+                    f"got {brief(protocol)}",
                     value=protocol,
                 )
             found = named

@@ -7,13 +7,15 @@ yielded before the error is raised, so that the first one is the one reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 import click
 
 from deniable.cli.group import InputError
 from deniable.cli.records import read_ndjson, read_parquet
-from deniable.cli.source import Batch, Source, read_texts, split_lines
+from deniable.cli.source import Batch, Source, decode, read_pieces, split_lines
+from deniable.cli.spelling import Spellings
 from deniable.cli.streams import open_raw, suffix_of
 from deniable.cli.tables import read_csv
 from deniable.files import decompressed
@@ -24,15 +26,24 @@ SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".ndjson": "ndjson", ".
 
 
 def read_answers(
-    source: Source, advance: Callable[[int], object] = lambda position: None
+    source: Source,
+    advance: Callable[[int], object] = lambda position: None,
+    spellings: Spellings | None = None,
 ) -> Iterator[Batch]:
-    """Yield the answers; ``advance`` is told how many bytes of the file were read."""
+    """Yield the answers; ``advance`` is told how many bytes of the file were read.
+
+    Plain lines that are all among the ``spellings`` come as their values.
+    """
     kind = source.kind or SUFFIXES.get(suffix_of(source.path))
     columns = source.column is not None or source.delimiter is not None
     kind = kind or ("csv" if columns else "lines")
     if source.delimiter is not None and kind not in {"csv", "tsv"}:
         raise click.UsageError(f"--delimiter is about CSV, and {source.name} is read as {kind}")
-    readers = {"ndjson": read_ndjson, "lines": _lines, "parquet": read_parquet}
+    readers: dict[str, Callable[[Source, BinaryIO], Iterator[Batch]]] = {
+        "ndjson": read_ndjson,
+        "lines": partial(_lines, spellings=spellings),
+        "parquet": read_parquet,
+    }
     with open_raw(source.path) as raw:
         stream = decompressed(raw, name=source.name)
         if kind in readers:
@@ -40,22 +51,29 @@ def read_answers(
         else:
             batches = read_csv(source, stream, _separator(source.delimiter, kind))
         for batch in batches:
-            if batch.answers:
+            if batch.lines:
                 yield batch
             advance(raw.tell() if raw.seekable() else 0)
 
 
-def _lines(source: Source, stream: BinaryIO) -> Iterator[Batch]:
+def _lines(
+    source: Source, stream: BinaryIO, *, spellings: Spellings | None = None
+) -> Iterator[Batch]:
     if source.column is not None:
         raise InputError(
             f"{source.name}: expected a file with columns for --column, got plain lines; "
             "name the kind with --input-format"
         )
-    line = 1
-    for text in read_texts(source, stream):
-        answers = split_lines(text)
-        yield Batch(answers, range(line, line + len(answers)))
-        line += len(answers)
+    for whole, line in read_pieces(source, stream):
+        values = None if spellings is None else spellings.find(whole)
+        if values is not None:
+            yield Batch([], range(line, line + len(values)), values)
+            continue
+        first = line
+        for text in decode(source, whole, line):
+            answers = split_lines(text)
+            yield Batch(answers, range(first, first + len(answers)))
+            first += len(answers)
 
 
 def _separator(delimiter: str | None, kind: str) -> str:

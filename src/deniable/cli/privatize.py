@@ -31,6 +31,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
 from deniable.cli.source import Batch, Source
+from deniable.cli.spelling import Spellings
 from deniable.files import write_reports
 from deniable.mechanism import Reports
 from deniable.protocols.hashing import fingerprints
@@ -107,7 +108,8 @@ def privatize(
 def _values(
     question: Question, source: Source, matcher: Matcher, advance: Advance
 ) -> Iterator[npt.NDArray[np.uint64]]:
-    for batch in read_answers(source, advance):
+    spellings = None if question.labels is None else Spellings(question.labels)
+    for batch in read_answers(source, advance, spellings):
         if question.labels is None:
             yield _fingerprints(batch, matcher.form)
         else:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable.cli.group import InputError
 from deniable.cli.streams import name_of, shorten
 from deniable.files import Readable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 LARGEST_FIELD = 1 << 26
 _CHUNK = 1 << 20
@@ -17,10 +22,14 @@ _SEPARATORS = ";\t|,"
 
 @dataclass(frozen=True)
 class Batch:
-    """Some answers, and the line of the file that each of them starts on."""
+    """Some answers, and the line of the file that each of them starts on.
+
+    Where all of them are labels, found by their bytes, ``values`` says which and stands for them.
+    """
 
     answers: list[str]
     lines: Sequence[int]
+    values: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,12 @@ class Source:
 
 def read_texts(source: Source, stream: Readable) -> Iterator[str]:
     """Yield the text of the stream in pieces of whole lines; only the last may lack its end."""
+    for whole, line in read_pieces(source, stream):
+        yield from decode(source, whole, line)
+
+
+def read_pieces(source: Source, stream: Readable) -> Iterator[tuple[bytes, int]]:
+    """Yield the bytes of whole lines, and the number of the first; the last may lack its end."""
     line, size = 1, 0
     parts: list[bytes] = []
     while True:
@@ -53,7 +68,7 @@ def read_texts(source: Source, stream: Readable) -> Iterator[str]:
         cut = data.rfind(b"\n") + 1
         if cut or not data:
             whole = b"".join([*parts, data[:cut]])
-            yield from _decode(source, whole, line)
+            yield whole, line
             line += whole.count(b"\n")
             parts, size = [data[cut:]], len(data) - cut
         else:
@@ -66,13 +81,14 @@ def read_texts(source: Source, stream: Readable) -> Iterator[str]:
             return
 
 
-def _decode(source: Source, whole: bytes, line: int) -> Iterator[str]:
+def decode(source: Source, whole: bytes, line: int) -> Iterator[str]:
+    """Yield the text of whole lines, as far as it is UTF-8; a mark of byte order is left out."""
     try:
         text = whole.decode()
     except UnicodeDecodeError as error:
         start = whole.rfind(b"\n", 0, error.start) + 1
         if start:
-            yield from _decode(source, whole[:start], line)
+            yield from decode(source, whole[:start], line)
         raise source.wrong(
             line + whole.count(b"\n", 0, start),
             f"expected UTF-8, got the byte 0x{whole[error.start]:02x} at position "

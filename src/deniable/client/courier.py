@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from enum import Enum
 
 from deniable.client.transport import Lost, Reply, Transport, Unsent
@@ -124,9 +124,10 @@ def _end(doubt: bool) -> Outcome:
 
 
 def _open_day(reply: Reply, day: str | None) -> str | None:
-    """Return the day that the collector takes to be today: the last open day is tomorrow."""
+    """Return the open day nearest to the one that was refused, as every client chooses it."""
     try:
         last = date.fromisoformat(str(reply.problem.get("last")))
+        first = date.fromisoformat(str(reply.problem.get("first", last)))
+        return max(first, min(last, date.fromisoformat(str(day)))).isoformat()
     except ValueError:
         return day
-    return (last - timedelta(days=1)).isoformat()

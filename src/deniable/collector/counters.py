@@ -1,10 +1,16 @@
-"""Counters of what happened since the start: no label by question, no address, no time."""
+"""Counters of what happened since the start: no address, no time.
+
+Pages show what came for one question; what programs poll has no label by question.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from deniable.collector.problems import find_problem
+from deniable.collector.problems import UnknownQuestion, find_problem
+
+ACCEPTED, REPEATED = "accepted", "repeated"
+_MOST = 4096
 
 
 class Counters:
@@ -15,12 +21,32 @@ class Counters:
         self.repeated = 0
         self.reports = 0
         self.refused: Counter[str] = Counter()
+        self.questions: dict[str, Counter[str]] = {}
         self.folded = 0
         self.failures = 0
 
-    def refuse(self, error: BaseException) -> None:
-        """Count a refusal under the type of its problem."""
-        self.refused[find_problem(error).type] += 1
+    def accept(self, digest: str, reports: int) -> None:
+        """Count a submission that was stored."""
+        self.accepted += 1
+        self.reports += reports
+        self._count(digest, ACCEPTED)
+
+    def repeat(self, digest: str) -> None:
+        """Count a submission that was there already."""
+        self.repeated += 1
+        self._count(digest, REPEATED)
+
+    def refuse(self, error: BaseException, digest: str) -> None:
+        """Count a refusal under the type of its problem, and for its question if there is one."""
+        reason = find_problem(error).type
+        self.refused[reason] += 1
+        if not isinstance(error, UnknownQuestion):
+            self._count(digest, reason)
+
+    def _count(self, digest: str, what: str) -> None:
+        """Count something for a question, unless strangers could fill the memory so."""
+        if digest in self.questions or len(self.questions) < _MOST:
+            self.questions.setdefault(digest, Counter())[what] += 1
 
     def document(self) -> dict[str, object]:
         """Return all counters as a JSON object."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 from re import compile
+from time import time
 
 from deniable.collector.problems import InvalidRequest
 
+EVER = 1 << 40
+"""A day after all days."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -34,3 +37,8 @@ def write_day(day: int) -> str:
     '2023-11-14'
     """
     return date.fromordinal(day + _EPOCH).isoformat()
+
+
+def today() -> int:
+    """Return the number of this day, in UTC, as all days are."""
+    return int(time() // 86400)

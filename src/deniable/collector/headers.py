@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from deniable.collector import problems
 from deniable.collector.counters import Counters
+from deniable.collector.pages import problem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -57,6 +58,9 @@ class Guard:
             if started:
                 raise
             self.report(error)
+            if problem.wants_page(scope):
+                await problem.show(problems.own(error))(scope, receive, guarded)
+                return
             status, headers, body = problems.render(problems.own(error))
             headers = [*headers, *_beside(error)]
             await guarded({"type": "http.response.start", "status": status, "headers": headers})

@@ -6,26 +6,36 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from deniable import comparison
-from deniable.errors import InvalidDocument
+from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
-from deniable.presentation import Presentable
+from deniable.presentation import MOST_ROWS, Presentable, html_page
 from deniable.question import Question
 from deniable.tally import Tally
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
+SHEET_PATH = "/static/estimates.css"
+"""Where the style of HTML is: the policy of all pages allows none that is inline."""
 
 
 @lru_cache(maxsize=32)
-def _question(document: str) -> Question:
+def question_of(document: str) -> Question:
+    """Read a question, unless it was read before."""
     return Question.from_json(document)
 
 
-def warm_up() -> None:
-    """Do nothing, so that the child is there before it is needed."""
+def warm_up(documents: Sequence[str]) -> None:
+    """Estimate from one report of no consequence, so that the first real estimate is no slower."""
+    for document in documents:
+        question = question_of(document)
+        labels = list(question.labels or ("warm",))[:1]
+        with suppress(DeniableError):  # some protocols give no report without a client's secret
+            report = question.privatize(labels).tobytes()
+            estimate(document, add_up(document, [], [report]), labels, "json")
 
 
 def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
@@ -40,7 +50,7 @@ def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) ->
 
 
 def _sum(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
-    question = _question(document)
+    question = question_of(document)
     total = question.accumulator()
     for reports in waiting:
         total.add(question.parse(reports, None))
@@ -81,11 +91,12 @@ def read_question(document: bytes) -> Reading:
 
 def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:
     """Estimate from a tally, and return the result in one of ``FORMATS``."""
-    return _render(_estimates(document, tally, candidates), form, _question(document).name)
+    return _render(estimates_of(document, tally, candidates), form, question_of(document).name)
 
 
-def _estimates(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
-    question = _question(document)
+def estimates_of(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
+    """Estimate from a tally."""
+    question = question_of(document)
     return question.estimate(Tally.from_bytes(tally), candidates)
 
 
@@ -93,7 +104,8 @@ def _render(estimates: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return estimates.to_csv().encode()
     if form == "html":
-        return estimates.to_html(title=title).encode()
+        shown = estimates if len(estimates) <= MOST_ROWS else estimates.top(MOST_ROWS)
+        return html_page(shown.view(), title, SHEET_PATH).encode()
     return estimates.to_json().encode()
 
 
@@ -101,5 +113,5 @@ def compare(
     document: str, tallies: tuple[bytes, bytes], candidates: list[str] | None, form: str
 ) -> bytes:
     """Compare two tallies that have no report in common, and return the result in a format."""
-    before, after = (_estimates(document, tally, candidates) for tally in tallies)
-    return _render(comparison.compare(before, after), form, _question(document).name)
+    before, after = (estimates_of(document, tally, candidates) for tally in tallies)
+    return _render(comparison.compare(before, after), form, question_of(document).name)

@@ -21,6 +21,8 @@ CHANGE: Schema = {
         "state": {"enum": ["open", "closed"]},
         "origins": {"type": "array", "items": {"type": "string"}},
         "minimum": {"type": "integer", "minimum": 1},
+        "public_results": {"type": "boolean"},
+        "collect": {"type": "boolean"},
     },
 }
 WANTED: Schema = {
@@ -41,7 +43,6 @@ EXCLUSION: Schema = {
     "required": ["excluded"],
     "properties": {"excluded": {"type": "boolean"}},
 }
-LOGIN: Schema = {"type": "object", "properties": {"key": {"type": "string"}}}
 _PROBLEM: Schema = {
     "type": "object",
     "required": ["type", "title", "status"],

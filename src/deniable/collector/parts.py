@@ -15,6 +15,7 @@ from deniable.collector.publishing import Publisher
 from deniable.collector.questions import Questions
 from deniable.collector.readers import Readers
 from deniable.collector.settings import Settings
+from deniable.collector.showing import Showing
 from deniable.collector.stores.store import Store
 from deniable.collector.writer import Writer
 
@@ -31,6 +32,7 @@ class Parts:
     counters: Counters
     child: Child
     publisher: Publisher
+    showing: Showing
     housekeeping: Housekeeping
 
     @asynccontextmanager
@@ -53,6 +55,7 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
     """Make the parts; nothing runs yet."""
     writer, readers = Writer(opener, most=settings.queue_limit), Readers(opener)
     counters, child = Counters(), Child()
+    publisher = Publisher(settings, readers, writer, child)
     return Parts(
         settings=settings,
         writer=writer,
@@ -61,6 +64,7 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
         access=Access(readers),
         counters=counters,
         child=child,
-        publisher=Publisher(settings, readers, child),
+        publisher=publisher,
+        showing=Showing(publisher, readers, child),
         housekeeping=Housekeeping(settings, writer, readers, child, counters),
     )

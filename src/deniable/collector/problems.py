@@ -136,6 +136,11 @@ def find_problem(error: BaseException) -> Problem:
     return next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
 
 
+def shows_detail(problem: Problem) -> bool:
+    """Tell whether what went wrong is the sender's business, and no failure inside."""
+    return problem.status not in (500, 503)
+
+
 def own(error: Exception) -> Exception:
     """Turn the framework's refusals into ours."""
     if isinstance(error, HTTPException):
@@ -152,7 +157,7 @@ def render(error: Exception) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         "title": found.title,
         "status": found.status,
     }
-    if found.status not in (500, 503):
+    if shows_detail(found):
         document["detail"] = str(error)
     if isinstance(error, Refusal):
         document |= error.extra

@@ -1,7 +1,8 @@
 """What readers see: sums of tallies, which move only when enough new reports have come.
 
-A published sum stays as it is until the question's minimum of new reports has arrived. That is for
-sense, and so that nobody watches single arrivals; it is not what makes reports private.
+A published sum stays as it is until the question's minimum of new reports has arrived; it is in the
+store, so that all collectors show the same, also after a restart. That is for sense, and so that
+nobody watches single arrivals; it is not what makes reports private.
 """
 
 from __future__ import annotations
@@ -17,18 +18,11 @@ from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
 from deniable.collector.settings import MIB, Settings
+from deniable.collector.stores.store import Publication
+from deniable.collector.writer import Writer
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-
-
-@dataclass(frozen=True)
-class Published:
-    """The sum of a range of days as it was last shown."""
-
-    n: int
-    edition: int
-    tally: bytes
 
 
 @dataclass(frozen=True)
@@ -66,31 +60,31 @@ class Recent(Generic[Key, Value]):
 class Publisher:
     """Sums and estimates, from memory where nothing has changed."""
 
-    def __init__(self, settings: Settings, readers: Readers, child: Child) -> None:
-        self._settings, self._readers, self._child = settings, readers, child
-        self._sums: Recent[tuple[str, Range], Published] = Recent(64 * MIB)
+    def __init__(self, settings: Settings, readers: Readers, writer: Writer, child: Child) -> None:
+        self._settings, self._readers, self._writer = settings, readers, writer
+        self._child = child
         self._results: Recent[tuple[object, ...], bytes] = Recent(32 * MIB)
         self._turn = asyncio.Lock()  # so that many who ask for the same sum do not all make it
 
-    async def total(self, known: Known, days: Range) -> Published:
+    async def total(self, known: Known, days: Range) -> Publication:
         """Return the published sum of a range of days."""
-        digest, place = known.asked.digest, (known.asked.digest, days)
+        digest, place = known.asked.digest, (days.first, days.last)
         minimum = known.terms.minimum or self._settings.minimum
-        n, edition = await self._readers.run(
-            lambda store: store.standing(digest, days.first, days.last)
+        (n, edition), before = await self._readers.run(
+            lambda store: (store.standing(digest, *place), store.published(digest, *place))
         )
         if n < minimum:
             raise TooFewReports(
                 f"expected at least {minimum} reports before estimates are shown, got fewer",
                 minimum=minimum,
             )
-        before = self._sums.get(place)
         if before and before.edition == edition and 0 <= n - before.n < minimum:
             return before
         async with self._turn:
-            return await self._add_up(known, days, edition)
+            new = await self._add_up(known, days, edition)
+            return await self._writer.run(lambda store: store.publish(digest, place, new, before))
 
-    async def _add_up(self, known: Known, days: Range, edition: int) -> Published:
+    async def _add_up(self, known: Known, days: Range, edition: int) -> Publication:
         digest = known.asked.digest
         snapshot = await self._readers.run(
             lambda store: store.snapshot(digest, days.first, days.last)
@@ -101,16 +95,14 @@ class Publisher:
             [total.data for total in snapshot.tallies],
             [total.data for total in snapshot.waiting],
         )
-        found = Published(snapshot.n, edition, tally)
-        self._sums.put((digest, days), found, len(tally))
-        return found
+        return Publication(snapshot.n, edition, tally)
 
     async def estimate(
         self, known: Known, days: Range, candidates: tuple[str, ...] | None, form: str
     ) -> bytes:
         """Return the estimates of a range of days in one of the formats."""
         published = await self.total(known, days)
-        self._check_cost(published.n, candidates)
+        self.check_cost(published.n, candidates)
         place = (known.asked.digest, days, candidates, form, published.n, published.edition)
         if found := self._results.get(place):
             return found
@@ -130,13 +122,14 @@ class Publisher:
     ) -> bytes:
         """Compare two ranges of days that do not overlap."""
         before, after = [await self.total(known, days) for days in ranges]
-        self._check_cost(before.n + after.n, candidates)
+        self.check_cost(before.n + after.n, candidates)
         asked = None if candidates is None else list(candidates)
         return await self._child.run(
             mathematics.compare, known.asked.document, (before.tally, after.tally), asked, form
         )
 
-    def _check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
+    def check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
+        """Refuse an estimate that takes too long here."""
         if candidates is not None and n * len(candidates) > self._settings.estimate_limit:
             raise TooCostly(
                 f"expected at most {self._settings.estimate_limit} reports times candidates, got "

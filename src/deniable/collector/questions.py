@@ -23,10 +23,16 @@ _MOST = 256
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What may change about a question: who may ask it, and when its estimates are shown."""
+    """What may change about a question: who may ask it, when and to whom its estimates are shown.
+
+    ``public_results`` shows estimates on the page where anybody can try the question, and
+    ``collect`` lets that page send the report, if the person wants it to.
+    """
 
     origins: tuple[str, ...] = ("*",)
     minimum: int | None = None
+    public_results: bool = False
+    collect: bool = False
 
     def allows(self, origin: str) -> bool:
         """Tell whether pages of an origin may submit: a courtesy, not protection."""

@@ -11,8 +11,9 @@ from starlette.routing import Route, Router
 from deniable.collector import openapi
 from deniable.collector.access import Role
 from deniable.collector.handlers import questions, reading, status
+from deniable.collector.mathematics import SHEET_PATH
 from deniable.collector.operations import Call, Operation, Parameter, Resource
-from deniable.collector.pages import login
+from deniable.collector.pages import assets, home, login, new, question, trying
 from deniable.collector.parts import Parts
 from deniable.collector.submission import Submissions
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _DAY = {"type": "string", "format": "date"}
 _TEXT = {"type": "string"}
+_FORM = {"application/x-www-form-urlencoded": {"type": "object"}}
 _JSON, _BYTES, _HTML = "application/json", "application/octet-stream", "text/html"
 
 DIGEST = Parameter(
@@ -35,6 +37,8 @@ SOURCE = Parameter(
     "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
     required=True,
 )  # fmt: skip
+HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
+NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
 DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
 RANGE = (
     Parameter("from", "The first day; all days by default.", _DAY),
@@ -48,6 +52,12 @@ READING = (
     Parameter("candidate", "An answer to estimate; repeat it.",
               {"type": "array", "items": _TEXT}),
 )  # fmt: skip
+TREND = (
+    *RANGE,
+    Parameter("format", "The form of the answer.", {"enum": ["json", "csv"]}),
+    Parameter("candidate", "An answer to follow, the largest by default; repeat it.",
+              {"type": "array", "items": _TEXT}),
+)  # fmt: skip
 _BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
 
 REPORTS = "/v1/questions/{digest}/reports"
@@ -56,10 +66,10 @@ QUESTION = "/v1/questions/{digest}"
 
 async def _describe(call: Call) -> Response:
     call.query()
-    return Response(openapi.render(OPERATIONS), headers={"content-type": _JSON})
+    return Response(openapi.render(INTERFACE), headers={"content-type": _JSON})
 
 
-OPERATIONS = [
+INTERFACE = [
     Operation("POST", REPORTS, Role.PUBLIC, None, "Submit a report.",
               (DIGEST, DAY), {_BYTES: _BINARY}, {204: None}, application=Submissions),
     Operation("GET", QUESTION, Role.PUBLIC, questions.read, "Read a question.",
@@ -80,6 +90,11 @@ OPERATIONS = [
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, reading.estimates_of,
               "The same, with candidates in the body.", (DIGEST,), {_JSON: openapi.WANTED},
               {200: openapi.ESTIMATES}),
+    Operation("GET", QUESTION + "/trend", Role.VIEWER, reading.trend,
+              "Follow some answers from day to day.", (DIGEST, *TREND),
+              answers={200: "application/json text/csv"}),
+    Operation("GET", SHEET_PATH, Role.PUBLIC, reading.sheet, "The style of estimates as HTML.",
+              answers={200: "text/css"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, reading.tally,
               "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, reading.upload,
@@ -97,14 +112,34 @@ OPERATIONS = [
     Operation("GET", "/metrics", Role.VIEWER, status.metrics, "The counters for Prometheus.",
               answers={200: "text/plain"}),
     Operation("GET", "/openapi.json", Role.PUBLIC, _describe, "This document."),
+]  # fmt: skip
+"""What programs use, and the OpenAPI document describes."""
+
+PAGES = [
     Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
               (Parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
     Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (),
-              {"application/x-www-form-urlencoded": openapi.LOGIN}, {303: None}),
+              _FORM, {303: None}),
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               answers={303: None}),
-    Operation("GET", "/", Role.VIEWER, login.home, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/new", Role.ADMIN, new.form, "Plan a question.", answers={200: _HTML}),
+    Operation("POST", "/new", Role.ADMIN, new.send, "Plan or create a question.", (), _FORM,
+              {200: _HTML, 303: None}),
+    Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
+              (DIGEST,), answers={200: _HTML}),
+    Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
+              "Change a question.", (DIGEST,), _FORM, {303: None}),
+    Operation("GET", "/try/{digest}", Role.PUBLIC, trying.show,
+              "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
+    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages.",
+              (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
+    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client.",
+              answers={200: "text/javascript"}),
 ]  # fmt: skip
+"""What people look at."""
+
+OPERATIONS = [*INTERFACE, *PAGES]
 
 
 def build_router(parts: Parts, lifespan: Lifespan[object] | None = None) -> Router:

@@ -16,7 +16,10 @@ from deniable.collector.app import Application
 from deniable.collector.child import ChildEnded
 from deniable.collector.connections import Connection, limited
 from deniable.collector.settings import Settings
+from deniable.collector.stores import StoreUnavailable
 
+_WARMED = 4
+"""Of so many questions, the newest, the first estimate is as fast as the next ones."""
 _TICKS = 10
 """uvicorn ticks ten times a second; connections are looked at once."""
 
@@ -67,8 +70,10 @@ class Server(uvicorn.Server):
 
     async def _warm_up(self) -> None:
         """Start the child before it is needed; a collector that ends at once needs none."""
-        with suppress(ChildEnded):
-            await self._parts.child.run(mathematics.warm_up)
+        with suppress(ChildEnded, StoreUnavailable):
+            asked = await self._parts.readers.run(lambda store: store.all_asked())
+            documents = [found.document for found in asked[-_WARMED:]]
+            await self._parts.child.run(mathematics.warm_up, documents)
 
     async def on_tick(self, counter: int) -> bool:
         """Abort the connections that are too late."""

@@ -62,7 +62,7 @@ class Submissions:
         except Gone:
             return
         except Exception as error:
-            self._counters.refuse(error)
+            self._counters.refuse(error, scope["path_params"]["digest"])
             raise
         await send({**_DONE})
         await send(_NO_BODY)
@@ -108,10 +108,9 @@ class Submissions:
     async def _store(self, submission: Submission) -> None:
         outcome = await self._writer.submit(submission)
         if outcome is Outcome.STORED:
-            self._counters.accepted += 1
-            self._counters.reports += submission.count
+            self._counters.accept(submission.question, submission.count)
         elif outcome is Outcome.REPEATED:
-            self._counters.repeated += 1
+            self._counters.repeat(submission.question)
         else:
             self._questions.forget(submission.question)
             raise await self._refusal(outcome, submission)

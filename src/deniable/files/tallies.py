@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deniable.budget import memory_budget
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.files.streams import Readable, Writable, read_fully
 from deniable.question import Question
@@ -25,8 +26,16 @@ def read_tally(stream: Readable, question: Question, *, name: str = "the tally f
 
 def read_after_magic(stream: Readable, question: Question, name: str) -> Tally:
     """Read a tally file whose first eight bytes have been read already."""
+    most = memory_budget()
+    data = MAGIC + read_fully(stream, most)
+    if len(data) > most:
+        raise InvalidDocument(
+            f"{name}: expected a tally within the memory budget of {most:,} bytes, got a larger "
+            "one; where it is yours, raise it with deniable.set_memory_budget",
+            value=name,
+        )
     try:
-        found = Tally.from_bytes(MAGIC + stream.read())
+        found = Tally.from_bytes(data)
     except DeniableError as error:
         raise type(error)(f"{name}: {error}", value=error.value) from error
     if found.question != question.digest:

@@ -98,8 +98,10 @@ def decode_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> 
 def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value from folded reports, for g up to 1024."""
     g = field.order
-    # Half the bytes where no sum can overflow; the caller gets 64 bits back.
-    cells: shearing.Cells = folded.astype(np.int32 if folded.sum() < 2**31 else np.int64)
+    # Half the bytes where no sum can overflow; the caller gets 64 bits back. The sum of all lines
+    # of 10^18 reports would itself overflow as an integer.
+    narrow = folded.sum(dtype=np.float64) < 2**31
+    cells: shearing.Cells = folded.astype(np.int32 if narrow else np.int64)
     shear = shearing.shear_level
     if pays(f"shear {cells.dtype}", costs.shearing(field, t, d)):
         from deniable.kernels.compiled import shearing as compiled  # noqa: PLC0415 - imports Numba

@@ -128,10 +128,10 @@ def json_text(
     table: Mapping[str, Column], said: Mapping[str, object], name: str = "estimates"
 ) -> str:
     """Return one JSON object: what is said once, then one object for each row under ``name``."""
-    listed = {key: _plain(column) for key, column in table.items()}
-    rows = [dict(zip(listed, row, strict=True)) for row in zip(*listed.values(), strict=True)]
     head = json.dumps(said, indent=2, ensure_ascii=False)[:-2]
-    lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in rows)
+    names = [json.dumps(key, ensure_ascii=False).replace("%", "%%") for key in table]
+    row = "    {" + ", ".join(f"{key}: %s" for key in names) + "}"
+    lines = ",\n".join(map(row.__mod__, zip(*map(_json_cells, table.values()), strict=True)))
     return f'{head},\n  "{name}": [\n{lines}\n  ]\n}}\n'
 
 
@@ -156,6 +156,12 @@ def arrow_table(table: Mapping[str, Column], said: Mapping[str, object]) -> pyar
 def _plain(column: Column) -> list[object]:
     """Return a column as a list of plain Python objects, whose text is exact."""
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _json_cells(column: Column) -> list[str]:
+    """Return the values of a column as JSON, made in one call: no value has a line end in it."""
+    text = json.dumps(_plain(column), ensure_ascii=False, separators=("\n", ": "))
+    return text[1:-1].split("\n") if len(column) else []
 
 
 def _cells(column: list[object]) -> list[object]:

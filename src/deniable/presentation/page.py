@@ -57,8 +57,11 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     rows = "".join(_row(row, view.scale) for row in view.rows)
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
     said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, _meaning(view)))
+    title = _text(caption or view.heading)
+    # Wide tables scroll sideways, and whoever has no mouse must be able to get there.
     return (
-        f'<div class="deniable"><table><caption>{_text(caption or view.heading)}</caption>'
+        f'<div class="deniable" role="region" aria-label="{title}" tabindex="0"><table>'
+        f"<caption>{title}</caption>"
         f'<thead><tr>{heads}<th scope="col" class="verdict">significance</th>'
         f'<td aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
         f"{said}{source}</div>"
@@ -70,14 +73,21 @@ def html_notebook(view: View) -> str:
     return f"<style>{STYLE}</style>{html_fragment(view)}"
 
 
-def html_page(view: View, title: str) -> str:
-    """Return a page that needs nothing but itself."""
+SHEET = _PAGE_STYLE + STYLE
+"""The style of a page, for who serves it as a file."""
+
+
+def html_page(view: View, title: str, sheet: str | None = None) -> str:
+    """Return a page that needs nothing but itself, or but the style sheet at an address."""
     name, table = _text(title), html_fragment(view, view.headline)
+    style = f"<style>{SHEET}</style>"
+    if sheet is not None:
+        style = f'<link rel="stylesheet" href="{escape(sheet)}">'
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"{_metas(view)}<title>{name}</title><style>{_PAGE_STYLE}{STYLE}</style></head>\n"
+        f"{_metas(view)}<title>{name}</title>{style}</head>\n"
         f'<body class="deniable-page"><h1>{name}</h1>\n{table}\n</body></html>\n'
     )
 

@@ -44,7 +44,7 @@ from deniable.protocol import Counted
 from deniable.protocols.unary import _Unary
 from deniable.pure import Closed
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
-from deniable.statistic import Counts, of_form
+from deniable.statistic import Counts, checked_sum, of_form
 from deniable.tally import Tally
 from deniable.validation import check_number, check_shares
 
@@ -230,6 +230,10 @@ class SHE(Closed, Counted):
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Sum the noisy histograms, in grid steps of 1/16."""
         return np.asarray(reports.sum(axis=0, dtype=np.int64))
+
+    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+        """Add a batch; 16 steps a person fill 64 bits from 5.7e17 people on, which is refused."""
+        total[:] = checked_sum(total, self._count(reports))
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Take the sums for the counts: the noise has the mean 0."""

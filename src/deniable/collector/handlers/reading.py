@@ -6,19 +6,27 @@ from hashlib import sha256
 from re import compile as pattern
 
 import msgspec
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from deniable.collector import mathematics
-from deniable.collector.days import read_day
+from deniable.collector import looking, mathematics
+from deniable.collector.days import EVER, read_day
 from deniable.collector.mathematics import FORMATS
 from deniable.collector.operations import Call, answer
-from deniable.collector.problems import Conflict, InvalidRequest, NotFound, UnknownQuestion
+from deniable.collector.problems import (
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    TooFewReports,
+    UnknownQuestion,
+)
 from deniable.collector.publishing import Range
+from deniable.collector.questions import Known
 from deniable.collector.stores.store import Outcome, Total
+from deniable.presentation import SHEET
 
-_EVER = 1 << 40
 _ID = pattern("[0-9a-f]{32}")
-_MOST_CANDIDATES = 1 << 20
+_PIECE = 1 << 16
+RANGE = ("from", "to")
 
 
 class Wanted(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from", "last": "to"}):
@@ -34,13 +42,17 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from"
 
 async def estimates(call: Call) -> Response:
     """Estimate from a range of days."""
-    named = call.request.query_params.getlist("candidate")
-    names = ("from", "to", "compare_from", "compare_to", "format")
-    rest = [(k, v) for k, v in call.request.query_params.multi_items() if k != "candidate"]
+    return await _estimates(call, _wanted(call, *RANGE, "compare_from", "compare_to", "format"))
+
+
+def _wanted(call: Call, *names: str) -> Wanted:
+    """Read the parameters: each once but for candidates."""
+    pairs = call.request.query_params.multi_items()
+    named = [value for name, value in pairs if name == "candidate"]
+    rest = [(name, value) for name, value in pairs if name != "candidate"]
     if len({name for name, _ in rest}) != len(rest) or not {name for name, _ in rest} <= {*names}:
         raise InvalidRequest(f"expected the parameters candidate, {', '.join(names)}, each once")
-    wanted = msgspec.convert({**dict(rest), "candidates": named or None}, Wanted)
-    return await _estimates(call, wanted)
+    return msgspec.convert({**dict(rest), "candidates": named or None}, Wanted)
 
 
 async def estimates_of(call: Call) -> Response:
@@ -61,10 +73,7 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
     known = await call.known()
     if wanted.format not in FORMATS:
         raise InvalidRequest(f"expected a format among {', '.join(FORMATS)}")
-    days = _range(wanted.first, wanted.last)
-    candidates = None if wanted.candidates is None else tuple(wanted.candidates)
-    if known.question.labels is None and not candidates:
-        raise InvalidRequest("expected candidates, since the question is open; name them")
+    days, candidates = _range(wanted.first, wanted.last), _candidates(known, wanted)
     if wanted.compare_from is not None or wanted.compare_to is not None:
         other = _range(wanted.compare_from, wanted.compare_to)
         if other.first <= days.last and days.first <= other.last:
@@ -72,8 +81,45 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
         result = await call.parts.publisher.compare(known, (days, other), candidates, wanted.format)
     else:
         result = await call.parts.publisher.estimate(known, days, candidates, wanted.format)
-    headers = {"content-type": FORMATS[wanted.format], "cache-control": "no-store"}
-    return Response(result, headers=headers)
+    return _streamed(result, FORMATS[wanted.format])
+
+
+def _candidates(known: Known, wanted: Wanted) -> tuple[str, ...] | None:
+    if known.question.labels is None and not wanted.candidates:
+        raise InvalidRequest("expected candidates, since the question is open; name them")
+    return None if wanted.candidates is None else tuple(wanted.candidates)
+
+
+def _streamed(result: bytes, kind: str) -> Response:
+    """Send a result in pieces, as fast as the reader takes them."""
+    headers = {"content-type": kind, "cache-control": "no-store"}
+    if len(result) <= _PIECE:
+        return Response(result, headers=headers)
+    pieces = (result[start : start + _PIECE] for start in range(0, len(result), _PIECE))
+    return StreamingResponse(pieces, headers=headers)
+
+
+async def trend(call: Call) -> Response:
+    """Follow the named answers, or the largest, from day to day."""
+    wanted = _wanted(call, *RANGE, "format")
+    known = await call.known()
+    if wanted.format not in ("json", "csv"):
+        raise InvalidRequest("expected a format among json, csv")
+    days, candidates = _range(wanted.first, wanted.last), _candidates(known, wanted)
+    found = await call.parts.showing.trend(known, days, candidates)
+    if found is None:
+        raise TooFewReports("expected a day with enough reports to show estimates, got none yet")
+    result = await call.parts.child.run(
+        looking.export_trend, known.asked.document, found, wanted.format
+    )
+    return _streamed(result, FORMATS[wanted.format])
+
+
+async def sheet(call: Call) -> Response:
+    """Return the style sheet of estimates as HTML."""
+    call.query()
+    headers = {"content-type": "text/css; charset=utf-8", "cache-control": "public, max-age=3600"}
+    return Response(SHEET, headers=headers)
 
 
 async def tally(call: Call) -> Response:
@@ -136,7 +182,7 @@ async def exclude(call: Call) -> Response:
 def _range(first: str | None, last: str | None) -> Range:
     days = Range(
         0 if first is None else read_day(first, "from"),
-        _EVER if last is None else read_day(last, "to"),
+        EVER if last is None else read_day(last, "to"),
     )
     if days.first > days.last:
         raise InvalidRequest("expected a range of days that begins before it ends")

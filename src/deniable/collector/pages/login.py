@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from html import escape
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from deniable.collector.access import COOKIE, SESSION_SECONDS, check_origin, hashed, use_login
 from deniable.collector.operations import Call
+from deniable.collector.pages.templating import page
 from deniable.collector.problems import Unauthorized
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>
-<body><h1>{title}</h1>
-{body}
-</body></html>
-"""
+
+@dataclass(frozen=True)
+class LoginForm:
+    """The secret of the link, to be sent back by the form."""
+
+    key: str
 
 
 async def form(call: Call) -> Response:
     """Show the form; looking at it uses nothing up."""
-    key = call.query("key").get("key", "")
-    return _page(
-        "Log in",
-        '<form method="post" action="/login">'
-        f'<input type="hidden" name="key" value="{escape(key)}"><button>Log in</button></form>'
-        "<p>The link works once, for ten minutes. <code>deniable token login</code> makes a new "
-        "one.</p>",
-    )
+    return page("login.html", LoginForm(call.query("key").get("key", "")))
 
 
 async def login(call: Call) -> Response:
@@ -62,21 +56,3 @@ async def logout(call: Call) -> Response:
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)
     return response
-
-
-async def home(call: Call) -> Response:
-    """List the questions, each with a link to its estimates."""
-    call.query()
-    asked = await call.parts.readers.run(lambda store: store.all_asked())
-    rows = []
-    for found in asked:
-        known = await call.parts.questions.find(found.digest)
-        address = f"/v1/questions/{found.digest}/estimates?format=html"
-        rows.append(
-            f'<li><a href="{address}">{escape(known.question.name)}</a> ({found.state.value})</li>'
-        )
-    return _page("Questions", f"<ul>{''.join(rows)}</ul>" if rows else "<p>None yet.</p>")
-
-
-def _page(title: str, body: str) -> HTMLResponse:
-    return HTMLResponse(_PAGE.format(title=title, body=body), headers={"cache-control": "no-store"})

@@ -17,6 +17,8 @@ from deniable.errors import DeniableError
 
 ANONYMOUS = "anonymous"
 """The source of submissions that came without a token."""
+MOST_PUBLISHED = 32
+"""Of how many ranges of days of one question the published sums are kept, those shown last."""
 
 
 class StoreUnavailable(DeniableError):
@@ -100,6 +102,19 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Publication:
+    """The sum of a range of days as readers were shown it, at an edition of the question."""
+
+    n: int
+    edition: int
+    tally: bytes
+
+    def same(self, other: Publication | None) -> bool:
+        """Tell whether two are the same, without comparing the tallies."""
+        return other is not None and (self.n, self.edition) == (other.n, other.edition)
+
+
+@dataclass(frozen=True)
 class Pile:
     """Some waiting reports of one question, day and source, and the tally they belong to."""
 
@@ -178,6 +193,9 @@ class Asking(Protocol):
     def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
         """Return the number of reports counted in a range of days, and the question's edition."""
 
+    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the days of a range on which reports were counted, in order, and how many."""
+
     def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
         """Return what was counted in a range of days, each acknowledged report exactly once."""
 
@@ -189,6 +207,21 @@ class Asking(Protocol):
 
     def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
         """Add a tally that was collected elsewhere as a source of its own, once and for good."""
+
+
+class Publishing(Protocol):
+    """What readers were last shown, the same for all collectors of a store."""
+
+    def published(self, digest: str, first: int, last: int) -> Publication | None:
+        """Return the sum of a range of days as it was last shown."""
+
+    def publish(
+        self, digest: str, days: tuple[int, int], new: Publication, before: Publication | None
+    ) -> Publication:
+        """Show a new sum of a range of days in place of the one before.
+
+        Returns what is shown from now on: of two who replace the same one, the first's.
+        """
 
 
 class Folding(Protocol):
@@ -247,5 +280,5 @@ class Keeping(Protocol):
         """Let go of the database."""
 
 
-class Store(Submitting, Asking, Folding, Keeping, Protocol):
+class Store(Submitting, Asking, Publishing, Folding, Keeping, Protocol):
     """All that a collector asks of a database; one test suite checks it sentence by sentence."""

@@ -44,7 +44,7 @@ import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.documents import canonical_json
-from deniable.errors import InvalidParameter
+from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.kernels.patterns import perturb_bits
 from deniable.law import RepeatedLaw
@@ -95,7 +95,7 @@ class BasicRAPPOR(_Unary, Memoising):
         self._check_weights()
         if (self.p is None) != (self.q is None):
             raise InvalidParameter(
-                f"expected both p and q or neither, got p = {self.p!r} and q = {self.q!r}; "
+                f"expected both p and q or neither, got {brief(self.p)} and {brief(self.q)}; "
                 "0.75 and 0.25 are usual",
                 value=(self.p, self.q),
             )

@@ -45,7 +45,7 @@ from deniable.protocols.rappor.permanent import (
     permanent_f,
     permanent_weights,
 )
-from deniable.protocols.rappor.regression import System, solve, sparse_design
+from deniable.protocols.rappor.regression import System, solve, solving_bytes, sparse_design
 from deniable.pure import Open, Parameters
 from deniable.randomness import Source, Uniform, Weights, Words
 from deniable.statistic import Counts, of_form
@@ -263,6 +263,11 @@ class RAPPOR(Open, Counted):
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
         return Estimates(counts, np.minimum(std_errors, n), n, null)
+
+    def _estimate_bytes(self, chosen: Chosen) -> int:
+        equations, keys = self.cohorts * self.bits, len(chosen.keys)
+        solving = solving_bytes(equations, keys, keys * self.cohorts * self.hashes)
+        return super()._estimate_bytes(chosen) + solving
 
     def _system(self, tally: Tally, keys: Integers) -> System:
         """Return the equations: expected ones of each bit, less the noise, as sums of counts."""

@@ -94,6 +94,16 @@ def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
     return design
 
 
+def solving_bytes(equations: int, candidates: int, entries: int) -> int:
+    """Return about how many bytes ``solve`` takes for a design with so many entries."""
+    if 16 * candidates <= equations:
+        dense = candidates**2
+    else:
+        selected = min(MOST_SELECTED, equations // 2)
+        dense = selected * (selected + _BLOCK)
+    return 40 * (dense + entries) + 64 * equations
+
+
 def solve(system: System) -> tuple[Floats, Floats]:
     """Return the count and the standard error of each candidate.
 

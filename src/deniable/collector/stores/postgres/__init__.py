@@ -8,10 +8,11 @@ database's. Everything lives in the schema ``deniable``.
 from __future__ import annotations
 
 from deniable.collector.stores.postgres.folding import Folding
+from deniable.collector.stores.postgres.publications import Publications
 from deniable.collector.stores.postgres.questions import Questions
 from deniable.collector.stores.postgres.submissions import Submissions
 from deniable.collector.stores.postgres.upkeep import Upkeep
 
 
-class PostgresStore(Submissions, Questions, Folding, Upkeep):
+class PostgresStore(Submissions, Questions, Publications, Folding, Upkeep):
     """A PostgreSQL database; see ``Store`` for what it promises."""

@@ -69,6 +69,17 @@ class Questions(PostgresDatabase):
             ).fetchone() or (0, 0)
         return int(n), edition or 0
 
+    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the number of reports on each day of a range that has any."""
+        with self._reading() as connection:
+            found = connection.execute(
+                f"SELECT day, sum(n) FROM (SELECT day, n FROM tallies WHERE {_COUNTED} UNION ALL "
+                f"SELECT day, n FROM waiting WHERE {_COUNTED}) AS counted"
+                " GROUP BY day ORDER BY day",
+                {"no": self._number(digest), "first": first, "last": last},
+            )
+            return [(day, int(n)) for day, n in found]
+
     def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
         """Return tallies and waiting reports of one moment."""
         with self._reading() as connection:

@@ -33,12 +33,15 @@ class Upkeep(PostgresDatabase):
                     return removed
             if retention is None:
                 return 0
-            return connection.execute(
+            removed = connection.execute(
                 "DELETE FROM tallies WHERE (question, day, source) IN (SELECT question, day, source"
                 " FROM tallies WHERE day < %s AND day <= %s AND source NOT LIKE 'upload:%%'"
                 " LIMIT %s)",
                 (today - retention, sealed, most),
             ).rowcount
+            if removed:  # the sums hold what must go
+                connection.execute("DELETE FROM published")
+            return removed
 
         return self._write(work)
 
@@ -86,7 +89,7 @@ class Upkeep(PostgresDatabase):
                 ((found,),) = connection.execute("SELECT current_setting(%s)", (name,))
                 if found != wanted:
                     yield f"{name} is {found}: acknowledged submissions can be lost"
-            for table in ("arrivals", "waiting", "tallies", "exclusions"):
+            for table in ("arrivals", "waiting", "tallies", "published", "exclusions"):
                 ((count,),) = connection.execute(
                     f"SELECT count(*) FROM {table} WHERE question NOT IN (SELECT no FROM questions)"
                 )
@@ -116,7 +119,8 @@ def _remove_question(connection: Connection, no: int, most: int) -> int:
     ((day,),) = connection.execute(_OLDEST_IDS, (no,))
     if day is not None:
         return connection.execute(_SOME_IDS, {"no": no, "day": day, "most": most}).rowcount
-    for table, key in (("waiting", "no"), ("tallies", "(question, day, source)")):
+    keys = {"waiting": "no", "tallies": "(question, day, source)", "published": "no"}
+    for table, key in keys.items():
         removed = connection.execute(
             f"DELETE FROM {table} WHERE {key} IN (SELECT {key.strip('()')} FROM {table}"
             " WHERE question = %s LIMIT %s)",

@@ -66,6 +66,18 @@ class Questions(SqliteFile):
             ).fetchone()
             return int(n), found[1]
 
+    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
+        """Return the number of reports on each day of a range that has any."""
+        with self._reading() as connection:
+            no = self._number(digest)
+            found = connection.execute(
+                "SELECT day, sum(n) FROM ("
+                f"SELECT day, n FROM tallies WHERE {_COUNTED} UNION ALL "
+                f"SELECT day, n FROM waiting WHERE {_COUNTED}) GROUP BY day ORDER BY day",
+                (no, first, last, no) * 2,
+            )
+            return [(day, int(n)) for day, n in found]
+
     def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
         """Return tallies and waiting reports of one moment."""
         with self._reading() as connection:

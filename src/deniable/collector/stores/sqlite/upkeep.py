@@ -26,11 +26,14 @@ class Upkeep(SqliteFile):
                     return removed
             if retention is None:
                 return 0
-            return connection.execute(
+            removed = connection.execute(
                 "DELETE FROM tallies WHERE rowid IN (SELECT rowid FROM tallies WHERE day < ?"
                 " AND day <= ? AND source NOT LIKE 'upload:%' LIMIT ?)",
                 (self._today() - retention, sealed, most),
             ).rowcount
+            if removed:  # the sums hold what must go
+                connection.execute("DELETE FROM published")
+            return removed
 
     def keep(self, key: Key) -> bool:
         """Store an access key."""
@@ -67,7 +70,7 @@ class Upkeep(SqliteFile):
             for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
                 if said != "ok":
                     yield said
-            for table in ("arrivals", "waiting", "tallies", "exclusions"):
+            for table in ("arrivals", "waiting", "tallies", "published", "exclusions"):
                 (count,) = connection.execute(
                     f"SELECT count(*) FROM {table} WHERE question NOT IN (SELECT no FROM questions)"
                 ).fetchone()
@@ -109,7 +112,7 @@ def _remove_question(connection: sqlite3.Connection, no: int, most: int) -> int:
             " (SELECT id FROM arrivals WHERE question = ?1 AND day = ?2 LIMIT ?3)",
             (no, day, most),
         ).rowcount
-    for table in ("waiting", "tallies"):
+    for table in ("waiting", "tallies", "published"):
         removed = connection.execute(
             f"DELETE FROM {table} WHERE rowid IN"
             f" (SELECT rowid FROM {table} WHERE question = ? LIMIT ?)",

@@ -1,0 +1,182 @@
+"""What the child process makes for pages: views of estimates and changes, trends, and plans."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deniable import comparison
+from deniable.advice import meaning
+from deniable.advice import plan as solve
+from deniable.collector.mathematics import estimates_of, question_of
+from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
+from deniable.presentation import Point, Series, Trend, View, csv_text, json_text
+from deniable.protocol import Protocol
+from deniable.protocols.hashing import OpenLH
+from deniable.pure import Pure
+from deniable.question import Question
+
+TREND_ROWS = 5
+"""So many answers a trend follows unless some are named."""
+_LEVEL = 0.95
+Candidates = list[str] | None
+
+
+@dataclass(frozen=True)
+class Look:
+    """The largest rows of estimates, and what is said about all of them."""
+
+    view: View
+    error: float
+    """The root of the mean squared standard error of the shares."""
+    significant: int
+    fakes: int | None
+    """How many fake reports would move an answer by one percentage point; None: not known."""
+
+
+def look(document: str, tally: bytes, candidates: Candidates, rows: int) -> Look:
+    """Return what a page shows of estimates."""
+    found = estimates_of(document, tally, candidates)
+    error = float((found.std_errors**2).mean()) ** 0.5 / found.n
+    fakes = fake_reports(question_of(document).protocol, found.n)
+    return Look(found.top(rows).view(), error, int(found.significant().sum()), fakes)
+
+
+def fake_reports(protocol: Protocol, n: int) -> int | None:
+    """Return how many made-up reports move the share of an answer by a point, at the least.
+
+    A report that supports an answer adds (1 - q*) / (p* - q*) people to its count, and one to all.
+    """
+    if not isinstance(protocol, Pure):
+        return None
+    weight = (1 - protocol.parameters.q) / protocol.parameters.gap
+    return math.ceil(0.01 * n / (weight - 0.01)) if weight > 0.01 else None
+
+
+def look_at_changes(
+    document: str, tallies: tuple[bytes, bytes], candidates: Candidates, rows: int
+) -> View:
+    """Return what a page shows of the changes between two ranges of days."""
+    before, after = (estimates_of(document, tally, candidates) for tally in tallies)
+    return comparison.compare(before, after).top(rows).view()
+
+
+def follow(
+    document: str,
+    days: Sequence[tuple[str, bytes]],
+    total: bytes,
+    candidates: Candidates,
+    left_out: int,
+) -> Trend:
+    """Follow the named answers, or the largest of all days together, from day to day."""
+    labels = candidates
+    if labels is None:
+        labels = list(estimates_of(document, total, None).top(TREND_ROWS).labels or ())
+    daily = [(day, _some(document, tally, candidates, labels)) for day, tally in days]
+    return Trend(
+        tuple(
+            Series(label, tuple(_point(day, found, place) for day, found in daily))
+            for place, label in enumerate(labels)
+        ),
+        left_out,
+    )
+
+
+def _some(document: str, tally: bytes, candidates: Candidates, labels: list[str]) -> Estimates:
+    found = estimates_of(document, tally, candidates)
+    return found if candidates is not None else found.take([found.place(x) for x in labels])
+
+
+def _point(day: str, found: Estimates, place: int) -> Point:
+    lower, upper = found.take([place]).interval(_LEVEL)
+    return Point(
+        day,
+        found.n,
+        float(found.frequencies[place]),
+        float(lower[0]) / found.n,
+        float(upper[0]) / found.n,
+    )
+
+
+def export_trend(document: str, trend: Trend, form: str) -> bytes:
+    """Return a trend as CSV or JSON."""
+    question = question_of(document)
+    said: dict[str, object] = {
+        "question": question.name,
+        "digest": question.digest,
+        "protocol": question.protocol.name,
+        "epsilon": question.protocol.epsilon,
+        "level": _LEVEL,
+    }
+    if form == "csv":
+        return csv_text(trend.columns(), said).encode()
+    return json_text(trend.columns(), {**said, "days_left_out": trend.left_out}, "trend").encode()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question as a form describes it; of users, epsilon and error one is to be solved for."""
+
+    name: str = ""
+    labels: tuple[str, ...] | None = ()
+    other: str | None = None
+    users: int | None = None
+    epsilon: float | None = None
+    error: float | None = None
+    protocol: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A plan in sentences, and the question that it leads to, if all is there for one."""
+
+    sentences: tuple[str, ...]
+    users: int
+    epsilon: float
+    error: float
+    reachable: bool
+    document: str | None
+
+
+def propose(draft: Draft) -> Proposal:
+    """Plan a question, and make it if it has a name."""
+    if draft.labels is None:
+        return _propose_open(draft)
+    labels = draft.labels
+    if draft.other is not None and draft.other not in labels:
+        labels = (*labels, draft.other)
+    found = solve(
+        len(labels),
+        users=draft.users,
+        epsilon=draft.epsilon,
+        error=draft.error,
+        protocol=draft.protocol,
+    )
+    document = None
+    if draft.name and found.reachable:
+        document = Question(draft.name, labels, found.protocol, draft.other).to_json()
+    sentences = (found.explanation, *((meaning(found.epsilon),) if found.reachable else ()))
+    return Proposal(sentences, found.users, found.epsilon, found.error, found.reachable, document)
+
+
+def _propose_open(draft: Draft) -> Proposal:
+    """Plan a question that takes any text: what one candidate's count will be worth."""
+    if draft.epsilon is None or draft.users is None:
+        raise InvalidParameter(
+            "expected people and epsilon for an open question, whose error follows from them; "
+            "let the error be computed",
+            value=None,
+        )
+    protocol = OpenLH(draft.epsilon)
+    error = float(protocol.variance(draft.users)) ** 0.5 / draft.users
+    size = protocol.report_dtype.itemsize
+    sentences = (
+        f"With {draft.users:,} people, {protocol.name} at epsilon = {protocol.epsilon:g} estimates "
+        f"the share of any text you name later with a standard error of {100 * error:.3g} %, if "
+        f"few people gave it; a report takes {size} bytes.",
+        meaning(protocol.epsilon),
+    )
+    document = Question(draft.name, None, protocol).to_json() if draft.name else None
+    return Proposal(sentences, draft.users, draft.epsilon, error, True, document)

@@ -1,0 +1,272 @@
+"""What moves while reports come in: estimates, changes and trend of a question, and what came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from deniable.collector.counters import ACCEPTED, REPEATED
+from deniable.collector.looking import Look
+from deniable.collector.operations import Call
+from deniable.collector.pages.forms import Span
+from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
+from deniable.collector.questions import Known
+from deniable.presentation import Trend, View, html_fragment, trend_svg
+from deniable.presentation.labels import fit_labels, one_line
+
+ROWS = 50
+_LABEL_WIDTH = 120
+_SENTENCES = {
+    "invalid-report": "bytes that no client of this question can have sent",
+    "outside-window": "a day that is not open",
+    "question-closed": "the question was closed",
+    "origin-refused": "a page of a site that is not listed",
+    "conflict": "another report under an id that was used before",
+    "too-large": "more bytes than one report has",
+    "queue-full": "too many at once; clients send again",
+    "invalid-request": "a request that was not understood",
+    "unauthorized": "a token that is not known",
+    "forbidden": "a token of another role",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the address asks for."""
+
+    span: Span
+    other: Span
+    candidates: tuple[str, ...] | None
+
+    def query(self, **more: str) -> str:
+        """Return the parameters of estimates for the same range and candidates."""
+        pairs = [("from", self.span.first), ("to", self.span.last), *more.items()]
+        named = [("candidate", each) for each in self.candidates or ()]
+        return urlencode([(name, value) for name, value in (*pairs, *named) if value])
+
+
+@dataclass(frozen=True)
+class Link:
+    """Where a panel can be downloaded, and under which name."""
+
+    text: str
+    href: str
+    filename: str
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A table or figures, what is said about them, and the ways out."""
+
+    content: Markup
+    links: tuple[Link, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number at the top of the page."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The trend of one answer: picture and table."""
+
+    label: str
+    picture: Markup
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Current:
+    """All that moves while reports come in; the part of the page that a script fetches again."""
+
+    said: str
+    figures: tuple[Figure, ...]
+    waiting: str | None
+    estimates: Panel | None
+    fakes: str | None
+    changes: Panel | None
+    trend: tuple[Curve, ...]
+    """Pictures from the second day on."""
+    trend_links: tuple[Link, ...]
+    trend_note: str | None
+    received: tuple[tuple[str, str], ...]
+
+
+async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
+    """Return what is shown of a range of days at this moment."""
+    days, digest = wanted.span.read(), known.asked.digest
+    n, _ = await call.parts.readers.run(lambda store: store.standing(digest, days.first, days.last))
+    look, waiting = await _look(call, known, wanted, n)
+    trend = None
+    if look is not None:
+        trend = await call.parts.showing.trend(known, days, wanted.candidates)
+    return Current(
+        said=_said(n, look),
+        figures=_figures(n, look),
+        waiting=waiting,
+        estimates=None if look is None else _panel(look.view, _links(known, wanted)),
+        fakes=_fakes(look),
+        changes=await _changes(call, known, wanted),
+        trend=_curves(trend),
+        trend_links=() if trend is None else _trend_links(known, wanted),
+        trend_note=_left_out(trend),
+        received=_received(call, digest),
+    )
+
+
+async def _look(call: Call, known: Known, wanted: Wanted, n: int) -> tuple[Look | None, str | None]:
+    """Return what can be shown of the estimates, or in a sentence why nothing is."""
+    if known.question.labels is None and not wanted.candidates:
+        return None, "This question takes any text: name the answers to count, one on each line."
+    try:
+        days = wanted.span.read()
+        found = await call.parts.showing.estimates(known, days, wanted.candidates, ROWS)
+    except TooFewReports:
+        minimum = known.terms.minimum or call.parts.settings.minimum
+        more = max(1, minimum - n)
+        reports = "report" if more == 1 else "reports"
+        return None, (
+            f"Not enough reports yet: about {more:,} more {reports} until estimates are shown, "
+            f"which takes {minimum:,}."
+        )
+    except TooCostly as error:
+        return None, f"This is too much for a page: {error}."
+    return found, None
+
+
+async def _changes(call: Call, known: Known, wanted: Wanted) -> Panel | None:
+    if not wanted.other.given or (known.question.labels is None and not wanted.candidates):
+        return None
+    # The earlier range comes first, whichever of the two it was entered as.
+    spans = sorted((wanted.span, wanted.other), key=lambda span: span.read().first)
+    ranges = (spans[0].read(), spans[1].read())
+    if ranges[1].first <= ranges[0].last:
+        raise InvalidRequest("expected two ranges of days that do not overlap; choose others")
+    try:
+        view = await call.parts.showing.changes(known, ranges, wanted.candidates, ROWS)
+    except TooFewReports as error:
+        return Panel(Markup("<p>{}.</p>").format(f"In one of the ranges: {error}"), ())
+    first, second = (replace(wanted, span=span) for span in spans)
+    other = {"compare_from": spans[1].first, "compare_to": spans[1].last}
+    links = (
+        *(_estimates_link(known, first, form, "changes", other) for form in ("csv", "json")),
+        Link("first tally", _tally(known, first), f"first-{known.asked.digest[:8]}.tally"),
+        Link("second tally", _tally(known, second), f"second-{known.asked.digest[:8]}.tally"),
+    )
+    return replace(_panel(view, links), note=f"first: {spans[0]}; second: {spans[1]}.")
+
+
+def _panel(view: View, links: Sequence[Link]) -> Panel:
+    """Return a table whose labels are cut, as the downloads do not."""
+    names = fit_labels([row.label for row in view.rows], _LABEL_WIDTH)
+    rows = tuple(replace(row, label=name) for row, name in zip(view.rows, names, strict=True))
+    content = html_fragment(replace(view, rows=rows), view.headline)
+    return Panel(Markup(content), tuple(links))
+
+
+def _links(known: Known, wanted: Wanted) -> tuple[Link, ...]:
+    return (
+        *(_estimates_link(known, wanted, form, "estimates") for form in ("csv", "json")),
+        Link("tally", _tally(known, wanted), f"{known.asked.digest[:8]}.tally"),
+    )
+
+
+def _estimates_link(
+    known: Known, wanted: Wanted, form: str, what: str, more: dict[str, str] | None = None
+) -> Link:
+    digest = known.asked.digest
+    href = f"/v1/questions/{digest}/estimates?{wanted.query(format=form, **(more or {}))}"
+    return Link(form.upper(), href, f"{what}-{digest[:8]}.{form}")
+
+
+def _trend_links(known: Known, wanted: Wanted) -> tuple[Link, ...]:
+    digest = known.asked.digest
+    exports = (
+        Link(
+            form.upper(),
+            f"/v1/questions/{digest}/trend?{wanted.query(format=form)}",
+            f"trend-{digest[:8]}.{form}",
+        )
+        for form in ("csv", "json")
+    )
+    return (*exports, Link("tally", _tally(known, wanted), f"{digest[:8]}.tally"))
+
+
+def _tally(known: Known, wanted: Wanted) -> str:
+    days = Wanted(wanted.span, Span(), None).query()
+    return f"/v1/questions/{known.asked.digest}/tally" + (f"?{days}" if days else "")
+
+
+def _said(n: int, look: Look | None) -> str:
+    """Return the sentence that a screen reader hears when the numbers have moved."""
+    if look is None or not look.view.rows:
+        return f"{n:,} reports."
+    row = look.view.rows[0]
+    return f"{n:,} reports. Largest: {one_line(row.label)}, {', '.join(row.cells[:2])}."
+
+
+def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
+    reports = Figure("Reports", f"{n:,}")
+    if look is None:
+        return (reports,)
+    shown = Figure("Reports", f"{n:,}", f"{look.view.n:,} in the estimates below")
+    return (
+        shown if look.view.n != n else reports,
+        Figure("Typical standard error", f"± {100 * look.error:.2g} %", "of all people"),
+        Figure("Significant answers", f"{look.significant:,}"),
+    )
+
+
+def _fakes(look: Look | None) -> str | None:
+    if look is None or look.fakes is None:
+        return None
+    share = 100 * look.fakes / look.view.n
+    return (
+        f"About {look.fakes:,} fake reports ({share:.2g} % of all) would move an answer by one "
+        "percentage point. Whoever can send reports can do that; limit the senders where it "
+        "matters."
+    )
+
+
+def _curves(trend: Trend | None) -> tuple[Curve, ...]:
+    if trend is None or all(len(series.points) < 2 for series in trend.series):
+        return ()
+    names = fit_labels([series.label for series in trend.series], _LABEL_WIDTH)
+    return tuple(
+        Curve(
+            name,
+            Markup(trend_svg(trend, series, f"trend-{place}")),
+            tuple((point.day, *point.cells) for point in series.points),
+        )
+        for place, (name, series) in enumerate(zip(names, trend.series, strict=True))
+    )
+
+
+def _left_out(trend: Trend | None) -> str | None:
+    if trend is None or not trend.left_out:
+        return None
+    days = "1 day is" if trend.left_out == 1 else f"{trend.left_out} days are"
+    return f"{days} left out: too few reports, or more than a month back."
+
+
+def _received(call: Call, digest: str) -> tuple[tuple[str, str], ...]:
+    found = call.parts.counters.questions.get(digest, Counter())
+    refused = [(name, n) for name, n in found.items() if name not in (ACCEPTED, REPEATED)]
+    return (
+        ("accepted", f"{found[ACCEPTED]:,}"),
+        ("repeated: sent again, counted once", f"{found[REPEATED]:,}"),
+        *(
+            (f"refused: {_SENTENCES.get(name, name)}", f"{n:,}")
+            for name, n in sorted(refused, key=lambda pair: -pair[1])
+        ),
+    )

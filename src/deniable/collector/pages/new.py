@@ -1,0 +1,135 @@
+"""A new question: what it will cost and tell, in sentences, before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from starlette.responses import RedirectResponse, Response
+
+from deniable.collector import asking, looking
+from deniable.collector.looking import Draft, Proposal
+from deniable.collector.operations import Call
+from deniable.collector.pages.forms import lines, number, read_form
+from deniable.collector.pages.templating import page
+from deniable.collector.problems import InvalidRequest
+from deniable.errors import DeniableError
+
+_FIRST = {
+    "name": "", "kind": "closed", "labels": "", "other": "", "solve": "error", "users": "10000",
+    "epsilon": "1", "error": "1", "protocol": "",
+}  # fmt: skip
+"""What the form has when it is opened."""
+_LARGE = 5.0
+_CHOICES = ("DE", "SubsetSelection", "AffineSelection", "OLH", "OUE", "SUE", "THE", "BLH")
+"""What the browser client speaks; the best of all is taken unless one is named."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan in sentences, or why there is none."""
+
+    sentences: tuple[str, ...]
+    problem: str | None
+    warning: str | None
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The form as it was sent, with the plan that follows from it."""
+
+    fields: Mapping[str, str]
+    plan: Plan
+    protocols: tuple[str, ...] = _CHOICES
+    admin: bool = True
+    place: str = "new"
+
+
+async def form(call: Call) -> Response:
+    """Show an empty form."""
+    call.query()
+    return page("new.html", Asking(_FIRST, await _plan(call, _FIRST)))
+
+
+async def send(call: Call) -> Response:
+    """Plan, or create the question and go to its page; a mistake keeps what was entered."""
+    limit = 4 * call.parts.settings.question_limit  # percent signs take up to three bytes for one
+    fields = {**_FIRST, **await read_form(call, limit)}
+    if fields.get("action") != "create":
+        plan = await _plan(call, fields)
+        if "fragment" in fields:
+            return page("plan.html", plan)
+        return page("new.html", Asking(fields, plan))
+    try:
+        digest = await _create(call, fields)
+    except DeniableError as error:
+        wrong = Plan((), str(error), None)
+        return page("new.html", Asking(fields, wrong), 400)
+    return RedirectResponse(f"/questions/{digest}", 303)
+
+
+async def _create(call: Call, fields: Mapping[str, str]) -> str:
+    draft = _draft(fields)
+    if not draft.name:
+        raise InvalidRequest("expected a name for the question; enter one")
+    found = await call.parts.child.run(looking.propose, draft)
+    if found.document is None:
+        raise InvalidRequest(" ".join(found.sentences))
+    reading, _ = await asking.ask(call.parts, found.document.encode())
+    return reading.digest
+
+
+async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
+    if fields["kind"] == "closed" and len(lines(fields["labels"])) + bool(fields["other"]) < 2:
+        return Plan(("Enter at least two answers to see what the question will tell.",), None, None)
+    try:
+        found = await call.parts.child.run(looking.propose, _draft(fields))
+    except DeniableError as error:
+        return Plan((), str(error), None)
+    return Plan(_sentences(found, fields["solve"]), None, _warning(found))
+
+
+def _sentences(found: Proposal, solve: str) -> tuple[str, ...]:
+    if not found.reachable:
+        return found.sentences
+    solved = {
+        "users": f"{found.users:,} people are needed.",
+        "epsilon": f"Epsilon has to be {found.epsilon:g}.",
+        "error": f"Shares will be known to within about ± {100 * found.error:.3g} percentage "
+        "points (one standard error).",
+    }
+    return (solved.get(solve, ""), *found.sentences)
+
+
+def _warning(found: Proposal) -> str | None:
+    if not found.reachable or found.epsilon <= _LARGE:
+        return None
+    return (
+        f"Epsilon = {found.epsilon:g} hides little: clients refuse more than {_LARGE:g} unless the "
+        "page raises their ceiling. 1 to 3 is usual."
+    )
+
+
+def _draft(fields: Mapping[str, str]) -> Draft:
+    """Read the form; the number that is to be solved for is not looked at."""
+    solve = fields["solve"]
+    users, epsilon, error = (
+        None if solve == name else number(fields, name) for name in ("users", "epsilon", "error")
+    )
+    is_open = fields["kind"] == "open"
+    other = fields["other"].strip()
+    return Draft(
+        name=fields["name"].strip(),
+        labels=None if is_open else lines(fields["labels"]),
+        other=other if other and not is_open else None,
+        users=None if users is None else _whole(users),
+        epsilon=epsilon,
+        error=None if error is None else error / 100,
+        protocol=fields["protocol"] or None,
+    )
+
+
+def _whole(users: float) -> int:
+    if not 1 <= users < 1 << 53 or users != int(users):
+        raise InvalidRequest(f"expected a whole number of people, got {users:g}", value=users)
+    return int(users)

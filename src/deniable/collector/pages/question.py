@@ -1,0 +1,132 @@
+"""One question: its estimates and what changed, the tag for pages, and its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.responses import RedirectResponse, Response
+
+from deniable.advice import meaning
+from deniable.collector import asking
+from deniable.collector.asking import Change
+from deniable.collector.days import EVER, today, write_day
+from deniable.collector.operations import Call
+from deniable.collector.pages import snippet
+from deniable.collector.pages.current import Current, Wanted, read_current
+from deniable.collector.pages.forms import Span, lines, read_form
+from deniable.collector.pages.home import NAME_WIDTH, is_admin
+from deniable.collector.pages.templating import page
+from deniable.collector.problems import InvalidRequest
+from deniable.collector.questions import Known
+from deniable.collector.stores.store import Source, State
+from deniable.presentation.labels import one_line
+
+_NAMES = ("from", "to", "compare_from", "compare_to", "candidates", "fragment")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The whole page."""
+
+    place: str
+    admin: bool
+    digest: str
+    name: str
+    state: str
+    headline: str
+    meaning: str
+    wanted: Wanted
+    is_open: bool
+    first_day: str
+    last_day: str
+    current: Current
+    snippet: snippet.Snippet
+    origins: str
+    minimum: str
+    usual_minimum: int
+    public_results: bool
+    collect: bool
+    sources: tuple[Source, ...]
+    new: bool
+
+
+async def show(call: Call) -> Response:
+    """Show a question, or with ``fragment`` only what moves."""
+    query = call.query(*_NAMES)
+    known = await call.known()
+    candidates = lines(query.get("candidates", "")) or None
+    wanted = Wanted(
+        Span(query.get("from", ""), query.get("to", "")),
+        Span(query.get("compare_from", ""), query.get("compare_to", "")),
+        candidates,
+    )
+    current = await read_current(call, known, wanted)
+    if "fragment" in query:
+        return page("current.html", current)
+    return page("question.html", await _shown(call, known, wanted, current))
+
+
+async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> Shown:
+    question, terms = known.question, known.terms
+    digest = question.digest
+    sources, daily = await call.parts.readers.run(
+        lambda store: (store.sources(digest), store.daily(digest, 0, EVER))
+    )
+    first = daily[0][0] if daily else today()
+    answers = "any text" if question.labels is None else f"{len(question.labels):,} answers"
+    protocol = question.protocol
+    return Shown(
+        place="question",
+        admin=is_admin(call),
+        digest=digest,
+        name=one_line(question.name, NAME_WIDTH),
+        state=known.asked.state.value,
+        headline=f"{answers}, {protocol.name} at epsilon = {protocol.epsilon:.6g}",
+        meaning=meaning(protocol.total_epsilon),
+        wanted=wanted,
+        is_open=question.labels is None,
+        first_day=write_day(first),
+        last_day=write_day(today()),
+        current=current,
+        snippet=snippet.make(call, question),
+        origins="\n".join(terms.origins),
+        minimum="" if terms.minimum is None else str(terms.minimum),
+        usual_minimum=call.parts.settings.minimum,
+        public_results=terms.public_results,
+        collect=terms.collect,
+        sources=tuple(sources),
+        new=not daily,
+    )
+
+
+async def change(call: Call) -> Response:
+    """Open, close or delete a question, change its settings, or leave a source out."""
+    known, fields = await call.known(), await read_form(call)
+    parts, digest, action = call.parts, known.asked.digest, fields.get("action")
+    if action in (State.OPEN.value, State.CLOSED.value):
+        await asking.change(parts, digest, Change(state="open" if action == "open" else "closed"))
+    elif action == "settings":
+        await asking.change(parts, digest, _settings(fields, parts.settings.minimum))
+    elif action == "delete":
+        if fields.get("sure") != "yes":
+            raise InvalidRequest("expected the box to be ticked; nothing was deleted")
+        await asking.delete(parts, digest)
+        return RedirectResponse("/", 303)
+    elif action in ("exclude", "include"):
+        source, excluded = fields.get("source", ""), action == "exclude"
+        await parts.writer.run(lambda store: store.exclude(digest, source, excluded))
+    else:
+        raise InvalidRequest("expected a button of the page, got something else")
+    return RedirectResponse(f"/questions/{digest}", 303)
+
+
+def _settings(fields: dict[str, str], usual: int) -> Change:
+    minimum = fields.get("minimum", "").strip()
+    if minimum and not (minimum.isascii() and minimum.isdigit()):
+        raise InvalidRequest(f"expected a whole number of reports, got {minimum[:40]!r}")
+    return Change(
+        origins=lines(fields.get("origins", "")),
+        minimum=int(minimum or usual),
+        public_results="public_results" in fields,
+        collect="collect" in fields,
+    )

@@ -1,0 +1,153 @@
+"""The page on which anybody can try a question, and see what a report reveals.
+
+The page only simulates: reports are drawn in the browser and stay there. It shows counts only where
+the results are public, and offers to send a report only where the question collects there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from deniable.advice import meaning
+from deniable.collector import excerpts
+from deniable.collector.operations import Call
+from deniable.collector.pages.templating import page
+from deniable.collector.problems import TooFewReports
+from deniable.collector.publishing import Range, Recent
+from deniable.collector.questions import Known
+from deniable.collector.settings import MIB
+from deniable.collector.stores.store import State
+from deniable.presentation.labels import one_line
+from deniable.pure import Pure
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from deniable.protocol import Protocol
+
+SPOKEN = frozenset(
+    "DE UE SUE OUE THE LH BLH OLH OpenLH SubsetSelection AffineSelection".split()
+)  # fmt: skip
+"""The protocols whose reports the browser client makes."""
+ALWAYS = Range(0, 1 << 40)
+_NAME_WIDTH = 160
+
+_tables: Recent[tuple[str, bytes], str] = Recent(8 * MIB)
+"""Tables by question and sum: what they are made of decides what they are, whoever collects it."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A number about all reports."""
+
+    name: str
+    value: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is said about the results, and their table if they are public."""
+
+    said: str
+    table: Markup | None = None
+
+
+@dataclass(frozen=True)
+class Trying:
+    """All that the page shows before anybody tries."""
+
+    name: str
+    digest: str
+    protocol: str
+    closed: bool
+    spoken: bool
+    sending: bool
+    bound: str
+    facts: tuple[Fact, ...]
+    meaning: str
+    gain: str
+    fall: str
+    said: str
+    counts: Markup | None
+
+
+async def show(call: Call) -> Response:
+    """Show the page of a question."""
+    call.query()
+    known = await call.known()
+    question, protocol = known.question, known.question.protocol
+    counts = await _counts(call, known)
+    gain, fall = _shifts(protocol)
+    spoken = protocol.name in SPOKEN
+    context = Trying(
+        name=one_line(question.name, _NAME_WIDTH),
+        digest=question.digest,
+        protocol=protocol.name,
+        closed=question.labels is not None,
+        spoken=spoken,
+        sending=spoken and known.terms.collect and known.asked.state is State.OPEN,
+        bound=f"{math.exp(min(protocol.total_epsilon, 700.0)):.7g}",
+        facts=_facts(protocol),
+        meaning=meaning(protocol.total_epsilon),
+        gain=gain,
+        fall=fall,
+        said=counts.said,
+        counts=counts.table,
+    )
+    return page("try.html", context)
+
+
+def _facts(protocol: Protocol) -> tuple[Fact, ...]:
+    """Return the numbers of the law that is executed."""
+    epsilon, size = protocol.total_epsilon, protocol.report_dtype.itemsize
+    found = [
+        Fact("ε", f"{epsilon:.6g}", "the privacy loss"),
+        Fact("e^ε", _number(math.exp(min(epsilon, 700.0))), "how far odds can move"),
+        Fact("Report", f"{size:,} byte{'' if size == 1 else 's'}"),
+    ]
+    if isinstance(protocol, Pure):
+        p, q = protocol.parameters.p, protocol.parameters.q
+        found += [
+            Fact("p", _number(p), "how often a report fits the true answer"),
+            Fact("q", _number(q), "how often it fits any one other answer"),
+        ]
+    return tuple(found)
+
+
+def _shifts(protocol: Protocol) -> tuple[str, str]:
+    """Return what one report adds to a count that it supports, and what it takes from others."""
+    if not isinstance(protocol, Pure):
+        return "", ""
+    q, gap = protocol.parameters.q, protocol.parameters.gap
+    return _number((1 - q) / gap), _number(q / gap)
+
+
+def _number(number: float) -> str:
+    return f"{number:.5g}" if number < 1e5 else f"{number:.4e}"
+
+
+async def _counts(call: Call, known: Known) -> Counts:
+    """Return the estimates of all days, where everybody may see them."""
+    if not known.terms.public_results:
+        return Counts("The results of this question are not public.")
+    try:
+        total = await call.parts.publisher.total(known, ALWAYS)
+    except TooFewReports as error:
+        minimum = error.extra["minimum"]
+        return Counts(f"Estimates are shown when there are {minimum} reports; there are fewer yet.")
+    said = f"So far there are {total.n:,} reports; yours would be one more."
+    if known.question.labels is None:
+        return Counts(f"{said} Any text is an answer, so that there is no list of all counts.")
+    place = known.asked.digest, sha256(total.tally).digest()
+    table = _tables.get(place)
+    if table is None:
+        document = known.asked.document
+        table = await call.parts.child.run(excerpts.table, document, total.tally)
+        _tables.put(place, table, len(table))
+    return Counts(said, Markup(table))

@@ -1,0 +1,52 @@
+"""Published sums in PostgreSQL."""
+
+from __future__ import annotations
+
+from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
+from deniable.collector.stores.store import MOST_PUBLISHED, Publication
+
+_FIND = "SELECT n, edition, tally FROM published WHERE question = %s AND first = %s AND last = %s"
+_REPLACE = (
+    "DELETE FROM published WHERE question = %s AND first = %s AND last = %s AND n = %s"
+    " AND edition = %s"
+)
+_INSERT = (
+    "INSERT INTO published (question, first, last, n, edition, tally)"
+    " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+)
+_OLD = (
+    "DELETE FROM published WHERE question = %(no)s AND no NOT IN"
+    " (SELECT no FROM published WHERE question = %(no)s ORDER BY no DESC LIMIT %(most)s)"
+)
+
+
+class Publications(PostgresDatabase):
+    """Sums as they were last shown."""
+
+    def published(self, digest: str, first: int, last: int) -> Publication | None:
+        """Return the sum of a range of days as it was last shown."""
+        with self._reading() as connection:
+            return _find(connection, (self._number(digest), first, last))
+
+    def publish(
+        self, digest: str, days: tuple[int, int], new: Publication, before: Publication | None
+    ) -> Publication:
+        """Show a new sum, unless another one was published meanwhile."""
+
+        def work(connection: Connection) -> Publication:
+            place = (self._number(digest), *days)
+            if place[0] is None:
+                return new
+            # Of two who replace the same row the second finds it gone, and then the first's.
+            if before is not None:
+                connection.execute(_REPLACE, (*place, before.n, before.edition))
+            connection.execute(_INSERT, (*place, new.n, new.edition, new.tally))
+            connection.execute(_OLD, {"no": place[0], "most": MOST_PUBLISHED})
+            return _find(connection, place) or new
+
+        return self._write(work)
+
+
+def _find(connection: Connection, place: tuple[int | None, int, int]) -> Publication | None:
+    found = connection.execute(_FIND, place).fetchone()
+    return Publication(*found) if found else None

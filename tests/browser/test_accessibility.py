@@ -1,0 +1,153 @@
+"""Every page by axe-core, light and dark; on a narrow screen; with labels that mean harm."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+
+from deniable.collector.settings import Settings
+from deniable.presentation import unguarded
+from deniable.protocols.direct import DE
+from deniable.protocols.hashing import OLH
+from deniable.question import Question
+from tests.browser.dashboard import Visit, link, until
+from tests.browser.law import ROOT
+from tests.collector.conftest import start, today
+
+pytestmark = pytest.mark.slow
+
+AXE = ROOT / "clients" / "js" / "node_modules" / "axe-core" / "axe.min.js"
+HOSTILE = (
+    "<b>bold</b><script>alert(1)</script>",
+    "=cmd()|' /C calc'!A0",
+    "\u202eright to left\u202c",
+    "y" * 10_000,
+    '"><img src=x onerror=alert(1)>',
+)
+MANY = 41_270
+
+
+def ask(collector, question, count, days=(0,)):
+    """Create a question and send many reports of uniform answers on some days."""
+    collector.request("POST", "/v1/questions", question.to_json().encode(), role="admin")
+    rng = np.random.default_rng(count)
+    values = rng.integers(0, len(question.labels), count)
+    for later in days:
+        data = question.protocol.privatize(values, rng).tobytes()
+        assert collector.submit(question, data, day=today(later), role="relay").status == 204
+    return question.digest
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory):
+    """Return a collector with a question that has days, one with hostile labels, an empty one."""
+    path = tmp_path_factory.mktemp("accessibility") / "store.db"
+    for found in start(Settings(store=str(path), port=0, minimum=10)):
+        fruit = Question("Favourite fruit", ("apple", "fig", "kiwi"), DE(1.0, 3))
+        found.fruit = ask(found, fruit, 2000, (-2, -1, 0))
+        hostile = Question("<script>alert(2)</script>" + "x" * 10_000, HOSTILE, DE(1.0, 5))
+        found.hostile = ask(found, hostile, 2000)
+        found.empty = found.ask().digest
+        yield found
+
+
+def pages(collector):
+    """Return the address of every kind of page."""
+    fruit = f"/questions/{collector.fruit}"
+    return {
+        "home": "/",
+        "new": "/new",
+        "question": fruit,
+        "compared": f"{fruit}?from={today()}&compare_to={today(-1)}",
+        "hostile": f"/questions/{collector.hostile}",
+        "empty": f"/questions/{collector.empty}",
+        "unknown": f"/questions/{'0' * 64}",
+        "login": "/login",
+        "try": f"/try/{collector.fruit}",
+        "try hostile": f"/try/{collector.hostile}",
+    }
+
+
+@pytest.fixture
+def narrow(browser, collector, request):
+    """Return a visit on a narrow screen, in the colours that the test wants."""
+    scheme = getattr(request, "param", "light")
+    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    context.set_default_timeout(20_000)
+    visit = Visit(context, collector)
+    yield visit
+    assert visit.wrong == []
+    assert visit.violations() == []
+    assert visit.hosts() == {collector.address.partition("://")[2]}
+    context.close()
+
+
+@pytest.mark.parametrize("narrow", ["light", "dark"], indirect=True)
+def test_every_page_is_accessible_and_fits(narrow, collector):
+    """axe-core finds nothing on any page, and no page is wider than a narrow screen."""
+    if not AXE.exists():
+        pytest.fail("axe-core is missing; `make test` installs it with the browser client")
+    narrow.log_in()
+    script = AXE.read_text(encoding="utf-8")
+    found = {}
+    for name, path in pages(collector).items():
+        page = narrow.open(path)
+        if name == "new":
+            page.fill("[name=labels]", "a\nb\nc")
+            until(page, "document.querySelector('.lead') !== null")
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        page.evaluate(script)
+        results = page.evaluate("axe.run()")
+        for violation in results["violations"]:
+            found[name, violation["id"]] = [node["html"][:200] for node in violation["nodes"]]
+        width = page.evaluate("document.documentElement.scrollWidth")
+        if width > 360:
+            found[name, "width"] = width
+        page.evaluate("delete window.axe")
+        assert narrow.violations() == []
+        page.close()
+    assert found == {}
+
+
+def test_login_form_is_accessible(narrow, collector):
+    """The form that a login link opens is found clean by axe-core too."""
+    page = narrow.context.new_page()
+    page.goto(link(collector))
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    assert page.evaluate("axe.run()")["violations"] == []
+
+
+def test_hostile_labels_harm_neither_page_nor_export(narrow, collector):
+    """Markup, formulas, marks of direction and 10,000 characters are shown as text, cut or not."""
+    alerts = []
+    narrow.context.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
+    page = narrow.log_in()
+    page.goto(f"{collector.address}/questions/{collector.hostile}")
+    shown = [cell.inner_text() for cell in page.locator("#live .deniable tbody th").all()]
+    assert HOSTILE[0] in shown
+    assert "\\u202eright to left\\u202c" in shown
+    assert max(map(len, shown)) < 200
+    assert page.locator("main script, main b, main img").count() == 0
+    assert len(page.inner_text("h1")) < 200
+    assert alerts == []
+    path = f"/v1/questions/{collector.hostile}/estimates?format=csv"
+    rows = list(csv.DictReader(io.StringIO(narrow.collector.request(
+        "GET", path, role="viewer").body.decode(), newline="")))  # fmt: skip
+    assert [unguarded(row["label"]) for row in rows] == list(HOSTILE)
+    assert not any(re.match("[=+@-]", row["label"]) for row in rows)
+
+
+def test_many_answers_show_the_largest_and_stream_in_full(narrow, collector):
+    """A page of 41,270 answers has 50 rows, and the export has them all, in pieces."""
+    question = Question("Pages", tuple(f"page {i}" for i in range(MANY)), OLH(2.0, MANY))
+    digest = ask(collector, question, 50_000)
+    page = narrow.log_in()
+    page.goto(f"{collector.address}/questions/{digest}")
+    assert page.locator("#live .deniable tbody tr").count() == 50
+    assert "50 of 41,270 answers" in page.inner_text("#live caption")
+    path = f"/v1/questions/{digest}/estimates?format=csv"
+    answer = narrow.collector.request("GET", path, role="viewer")
+    assert answer.headers["transfer-encoding"] == "chunked"
+    assert answer.body.count(b"\n") == MANY + 1

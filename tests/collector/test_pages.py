@@ -1,0 +1,260 @@
+"""Pages as they come over HTTP: what is in them, who gets them, and what their forms refuse."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+from hashlib import sha384
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+from deniable.collector.pages.assets import assets
+from deniable.protocols.direct import DE
+from deniable.protocols.histogram import SHE
+from deniable.question import Question
+from tests.collector.conftest import Answer, Collector, today
+
+HTML = {"Accept": "text/html,application/xhtml+xml"}
+
+
+def fill(
+    collector: Collector, question: Question, count: int = 400, day: str | None = None
+) -> None:
+    """Send reports of uniform answers."""
+    rng = np.random.default_rng(count)
+    data = question.protocol.privatize(rng.integers(0, 3, count), rng).tobytes()
+    assert collector.submit(question, data, day=day, role="relay").status == 204
+
+
+def post(collector: Collector, path: str, role: str = "admin", **fields: str) -> Answer:
+    """Send a form."""
+    return collector.request("POST", path, urlencode(fields).encode(), role=role)
+
+
+def get(collector: Collector, path: str, role: str = "admin") -> str:
+    """Return the text of a page."""
+    answer = collector.request("GET", path, role=role, headers=HTML)
+    assert answer.status == 200, answer.body
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-store"
+    return answer.body.decode()
+
+
+def test_no_page_has_anything_inline(collector: Collector) -> None:
+    """No style, no handler and no script but by address, so that the policy needs no exception."""
+    question = collector.ask()
+    fill(collector, question)
+    fill(collector, question, day=today(-1))
+    address = f"/questions/{question.digest}"
+    compared = f"{address}?from={today()}&compare_to={today(-1)}"
+    for path in ("/", "/new", "/login?key=x", address, compared, f"{address}?fragment"):
+        text = get(collector, path)
+        assert not re.search(r"\sstyle=|<style|\son[a-z]+=|javascript:", text), path
+        assert all("src=" in tag for tag in re.findall("<script[^>]*>", text)), path
+
+
+def test_a_fragment_is_the_part_of_the_page_that_moves(collector: Collector) -> None:
+    """What a script fetches is to the letter what the page has."""
+    question = collector.ask()
+    fill(collector, question)
+    page = get(collector, f"/questions/{question.digest}")
+    fragment = get(collector, f"/questions/{question.digest}?fragment")
+    assert fragment.strip() in page
+    assert "<html" not in fragment
+
+
+def test_a_page_says_how_many_reports_are_missing(collector: Collector) -> None:
+    """Below the minimum there are no estimates, but a sentence that says how many more it takes."""
+    question = collector.ask()
+    fill(collector, question, 7)
+    text = get(collector, f"/questions/{question.digest}")
+    assert "about 3 more reports until estimates are shown" in text
+    fill(collector, question, 3)
+    text = get(collector, f"/questions/{question.digest}")
+    assert "10 reports" in text
+    assert "fake reports" in text
+
+
+def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collector) -> None:
+    """Accepted, repeated and refused submissions are counted by question, with the reason."""
+    question, other = collector.ask(), collector.ask()
+    report = question.privatize(["a"]).tobytes()
+    id = b"i" * 16
+    for day in (today(), today(), "2020-01-01"):
+        collector.submit(question, report, id=id, day=day)
+    found = get(collector, f"/questions/{question.digest}")
+    rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td class="number">([^<]+)</td>', found))
+    assert rows == {
+        "accepted": "1",
+        "repeated: sent again, counted once": "1",
+        "refused: a day that is not open": "1",
+    }
+    assert "refused" not in get(collector, f"/questions/{other.digest}").split("What came")[1]
+
+
+def test_browsers_see_problems_as_pages(collector: Collector) -> None:
+    """The status is that of the interface; programs still get problem+json."""
+    for path, status, said in (("/", 401, "token login"), ("/nothing", 404, "Nothing is here")):
+        answer = collector.request("GET", path, headers=HTML)
+        assert (answer.status, answer.headers["content-type"]) == (
+            status,
+            "text/html; charset=utf-8",
+        )
+        assert said in answer.body.decode()
+        assert collector.request("GET", path).problem
+    unknown = collector.request("GET", f"/v1/questions/{'0' * 64}", headers=HTML)
+    assert unknown.problem == "unknown-question"
+
+
+@pytest.mark.parametrize(
+    ("solve", "said"),
+    [
+        ("users", "people are needed"),
+        ("epsilon", "Epsilon has to be"),
+        ("error", "percentage points (one standard error)"),
+    ],
+)
+def test_a_plan_solves_for_any_of_three(collector: Collector, solve: str, said: str) -> None:
+    """People, epsilon or error follow from the other two, in sentences, and nothing is created."""
+    before = collector.request("GET", "/v1/questions").body
+    fields = {"labels": "a\nb\nc\nd", "solve": solve, "action": "plan", "fragment": ""}
+    text = post(collector, "/new", users="10000", epsilon="1", error="1", **fields).body.decode()
+    assert said in text
+    assert "changes the odds" in text
+    assert collector.request("GET", "/v1/questions").body == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"labels": "a\nb"}, "expected a name"),
+        ({"name": "x", "labels": "a\na"}, "expected"),
+        ({"name": "x", "labels": "a\nb", "epsilon": "-1"}, "epsilon"),
+        ({"name": "x", "labels": "a\nb", "epsilon": "much"}, "expected a number for epsilon"),
+        ({"name": "x", "labels": "a\nb", "users": "2.5"}, "a whole number of people"),
+        ({"name": "x", "kind": "open", "solve": "users"}, "expected people and epsilon"),
+    ],
+)
+def test_a_wrong_form_keeps_what_was_entered(
+    collector: Collector, fields: dict[str, str], said: str
+) -> None:
+    """What is wrong is said on the form, and everything else stays in it."""
+    answer = post(collector, "/new", action="create", **fields)
+    text = answer.body.decode()
+    assert answer.status == 400
+    assert said in text
+    for name, value in fields.items():
+        if name in ("name", "epsilon", "users"):
+            assert f'value="{value}"' in text
+
+
+def test_a_question_is_created_changed_and_deleted(collector: Collector) -> None:
+    """The forms do what the interface does."""
+    answer = post(
+        collector, "/new", action="create", name="Fruit", labels="kiwi\nfig", other="else"
+    )
+    assert answer.status == 303
+    path = answer.headers["location"]
+    digest = path.rpartition("/")[2]
+    question = Question.from_json(collector.request("GET", f"/v1/questions/{digest}").body)
+    assert (question.labels, question.other) == (("kiwi", "fig", "else"), "else")
+    post(
+        collector, path, action="settings", origins="https://a.example\nhttps://b.example",
+        minimum="7", collect="yes",
+    )  # fmt: skip
+    assert post(collector, path, action="closed").status == 303
+    status = collector.request("GET", f"/v1/questions/{digest}/status", role="viewer").json
+    assert status == {
+        "digest": digest, "name": "Fruit", "state": "closed", "reports": 0, "minimum": 7,
+        "origins": ["https://a.example", "https://b.example"], "collect": True,
+        "public_results": False,
+    }  # fmt: skip
+    assert post(collector, path, action="open").status == 303
+    assert post(collector, path, action="delete").problem == "invalid-request"
+    assert post(collector, path, action="delete", sure="yes").headers["location"] == "/"
+    assert collector.request("GET", f"/v1/questions/{digest}").status == 404
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "settings", "origins": "example.org"},
+        {"action": "settings", "origins": "*", "minimum": "0"},
+        {"action": "settings", "origins": "*", "minimum": "many"},
+        {"action": "burn"},
+        {},
+    ],
+)
+def test_wrong_settings_change_nothing(collector: Collector, fields: dict[str, str]) -> None:
+    """A form that makes no sense is refused as a whole."""
+    path = f"/questions/{collector.ask().digest}"
+    status = f"/v1{path}/status"
+    before = collector.request("GET", status, role="viewer").body
+    assert post(collector, path, **fields).problem == "invalid-request"
+    assert collector.request("GET", status, role="viewer").body == before
+
+
+def test_a_source_can_be_left_out(collector: Collector) -> None:
+    """Who contributed is listed, and each source can be left out and taken in again."""
+    question = collector.ask()
+    fill(collector, question, 30)
+    collector.submit(question, question.privatize(["a"]).tobytes())
+    path = f"/questions/{question.digest}"
+    assert "relay:relay" in get(collector, path)
+    post(collector, path, action="exclude", source="relay:relay")
+    assert collector.n(question) == 1
+    post(collector, path, action="include", source="relay:relay")
+    assert collector.n(question) == 31
+
+
+def test_the_snippet_names_the_question_and_the_hash_of_the_client(collector: Collector) -> None:
+    """What is pasted carries the digest and an integrity that the served client has."""
+    question = collector.ask()
+    text = get(collector, f"/questions/{question.digest}")
+    served = collector.request("GET", "/deniable.js")
+    assert served.headers["access-control-allow-origin"] == "*"
+    hash = base64.b64encode(sha384(served.body).digest()).decode()
+    assert f"sha384-{hash}" in text.replace("&#43;", "+")
+    assert f"data-question=&#34;{question.digest}&#34;" in text
+    other = collector.ask(SHE(1.0, 3))
+    assert "does not speak SHE" in get(collector, f"/questions/{other.digest}")
+
+
+def test_a_large_epsilon_raises_the_ceiling_by_name(collector: Collector) -> None:
+    """A client refuses more than 5 unless the page says so, hence the tag does."""
+    question = collector.ask(DE(6.0, 3))
+    assert "data-ceiling=&#34;6&#34;" in get(collector, f"/questions/{question.digest}")
+
+
+def test_files_are_served_under_their_own_hash(collector: Collector) -> None:
+    """A file is kept for good by browsers, and under another hash there is none."""
+    for asset in assets().values():
+        answer = collector.request("GET", asset.address)
+        assert (answer.status, answer.body) == (200, asset.data)
+        assert "immutable" in answer.headers["cache-control"]
+    assert collector.request("GET", "/static/000000000000/style.css").status == 404
+    assert collector.request("GET", "/static/000000000000/..%2Fpages.py").status == 404
+
+
+def test_a_trend_follows_answers_from_day_to_day(collector: Collector) -> None:
+    """Days with too few reports are left out and counted; CSV and JSON have the same numbers."""
+    question = collector.ask()
+    for later, count in ((-3, 200), (-2, 4), (0, 300)):
+        fill(collector, question, count, today(later))
+    path = f"/v1/questions/{question.digest}/trend"
+    found = collector.request("GET", path, role="viewer").json
+    assert found["days_left_out"] == 1
+    assert {(row["day"], row["n"]) for row in found["trend"]} == {(today(-3), 200), (today(), 300)}
+    assert {row["label"] for row in found["trend"]} == {"a", "b", "c"}
+    assert all(row["lower"] < row["share"] < row["upper"] for row in found["trend"])
+    text = collector.request("GET", f"{path}?format=csv&candidate=b", role="viewer").body.decode()
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["label"] for row in rows] == ["b", "b"]
+    wanted = [row["share"] for row in found["trend"] if row["label"] == "b"]
+    assert [float(row["share"]) for row in rows] == wanted
+    empty = collector.request("GET", f"{path}?to=2020-01-01", role="viewer")
+    assert empty.problem == "too-few-reports"
