@@ -23,9 +23,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.timing import Result, describe_machine
-from deniable import OLH, OUE, AffineSelection, Estimates, OpenLH, Protocol, Question, fingerprints
+from deniable import (
+    OLH,
+    OUE,
+    AffineSelection,
+    Estimates,
+    OpenLH,
+    Protocol,
+    Question,
+    fingerprints,
+    set_threads,
+)
 from deniable import spark as lakes
 from deniable.kernels.compilation import set_compiled
+from deniable.spark.partitions import partial_tallies
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -158,6 +169,31 @@ def _status(name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
+def _worker(session: SparkSession, folder: Path, reports: int) -> Result:
+    """Measure the processor time of what a worker does, without Spark and on one thread."""
+    del session
+    rng = np.random.default_rng(2)
+    group = {"group": rng.integers(0, DAYS * COUNTRIES, reports // 10).astype(np.int32)}
+    set_threads(1)
+    found: Result = {}
+    for name, protocol, by in (
+        ("olh", OLH(1.0, 41_270), []),
+        ("optimal", AffineSelection(1.0, 41_270), []),
+        ("oue", OUE(1.0, 1024), []),
+        ("olh by 620 groups", OLH(1.0, 41_270), ["group"]),
+    ):
+        question, _ = _make(protocol, folder, reports // 10, group)
+        batches = pq.read_table(folder).to_batches(10_000)
+        times = []
+        for _ in range(REPEATS + 1):  # the first compiles
+            start = time.process_time()
+            list(partial_tallies(batches, question, "report", by=by, strict=True))
+            times.append(time.process_time() - start)
+        found[name] = {"reports per second and core": round(reports // 10 / min(times[1:]))}
+    set_threads(None)
+    return found
+
+
 def _make(
     protocol: Protocol,
     folder: Path,
@@ -240,6 +276,7 @@ CASES: dict[str, Callable[[SparkSession, Path, int], Result]] = {
     "optimal": lambda session, folder, n: _closed(session, folder, AffineSelection(1.0, 41_270), n),
     "oue": lambda session, folder, n: _closed(session, folder, OUE(1.0, 1024), n // 10),
     "grouped": _grouped,
+    "worker": _worker,
     "open": lambda session, folder, n: _open(session, folder, n // 10),
 }
 
