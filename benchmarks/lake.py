@@ -15,10 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -240,18 +241,38 @@ def _compare(
     frames: tuple[DataFrame, DataFrame],
     empty: Callable[[DataFrame], object],
     ours: Callable[[DataFrame], Found],
-) -> tuple[float, float, Found]:
-    """Return the best seconds of both, taken in turns, and what came out at last."""
+) -> tuple[Cost, Cost, Found]:
+    """Return the best of both, taken in turns, and what came out at last."""
     frame, few = frames
     empty(few)
     found = ours(few)
-    times = []
+    costs = []
     for _ in range(REPEATS):
-        without, _ = _timed(lambda: empty(frame))
-        with_, found = _timed(lambda: ours(frame))
-        times.append((without, with_))
-        print(f"empty {without:.2f} s, ours {with_:.2f} s", file=sys.stderr, flush=True)
-    return min(e for e, _ in times), min(o for _, o in times), found
+        without, _ = _cost(lambda: empty(frame))
+        with_, found = _cost(lambda: ours(frame))
+        costs.append((without, with_))
+        print(f"empty {without}, ours {with_}", file=sys.stderr, flush=True)
+    least = [Cost(*map(min, zip(*column, strict=True))) for column in zip(*costs, strict=True)]
+    return least[0], least[1], found
+
+
+class Cost(NamedTuple):
+    """Seconds by the clock, and of all processors: the driver's, Java's and the workers'."""
+
+    seconds: float
+    processor: float
+
+
+def _cost(function: Callable[[], Found]) -> tuple[Cost, Found]:
+    before = _processor_seconds()
+    seconds, found = _timed(function)
+    return Cost(round(seconds, 2), round(_processor_seconds() - before, 2)), found
+
+
+def _processor_seconds() -> float:
+    """Return what this process and its children have used; workers live on between jobs."""
+    me = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (me, *me.children(recursive=True)))
 
 
 def _timed(function: Callable[[], Found]) -> tuple[float, Found]:
@@ -260,14 +281,17 @@ def _timed(function: Callable[[], Found]) -> tuple[float, Found]:
     return time.perf_counter() - start, found
 
 
-def _result(protocol: Protocol, reports: int, empty: float, ours: float) -> Result:
+def _result(protocol: Protocol, reports: int, empty: Cost, ours: Cost) -> Result:
     return {
         "protocol": str(protocol),
         "reports": reports,
-        "empty seconds": round(empty, 2),
-        "seconds": round(ours, 2),
-        "ratio": round(ours / empty, 2),
-        "reports per second": round(reports / ours),
+        "empty seconds": empty.seconds,
+        "seconds": ours.seconds,
+        "ratio": round(ours.seconds / empty.seconds, 2),
+        "empty processor seconds": empty.processor,
+        "processor seconds": ours.processor,
+        "ratio of processor seconds": round(ours.processor / empty.processor, 2),
+        "reports per second": round(reports / ours.seconds),
     }
 
 

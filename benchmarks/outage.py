@@ -25,21 +25,32 @@ _LONGEST_RETRY = 12
 """Delays are up to 1, 2, 4, ... seconds, at most 2^12, about an hour."""
 
 
+COLLECTOR_RATE = 5_000.0
+"""Single submissions a second of one collector: `python -m benchmarks.ingest`."""
+DATABASE_RATE = 14_000.0
+"""Rows a second into one PostgreSQL, in groups of a thousand: `python -m benchmarks.rows`."""
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """A day's load, what there is to take it, and what fails when."""
+    """A day's load, what there is to take it, and what fails when.
+
+    With one collector its database is the SQLite file beside it, whose rate is the collector's.
+    """
 
     name: str
     people: float
     collectors: int
-    collector_rate: float = 12_400.0
-    database_rate: float = 44_000.0
-    queue_seconds: float = 1.0
-    """How much may wait before a collector refuses, in seconds of the database's rate."""
+    databases: int = 1
     down: int = 0
-    """How many collectors are down between the two times; all of them stands for the database."""
+    """How many collectors are down between the two times."""
+    databases_down: int = 0
     start: int = DAY // 2
     seconds: int = 0
+    collector_rate: float = COLLECTOR_RATE
+    database_rate: float = DATABASE_RATE
+    queue_seconds: float = 1.0
+    """How much may wait before a collector refuses, in seconds of what all take."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,8 @@ def capacity(scenario: Scenario, second: int) -> float:
     """Return how many submissions a second are taken."""
     failed = scenario.start <= second < scenario.start + scenario.seconds
     up = scenario.collectors - (scenario.down if failed else 0)
-    return min(up * scenario.collector_rate, scenario.database_rate)
+    databases = scenario.databases - (scenario.databases_down if failed else 0)
+    return min(up * scenario.collector_rate, databases * scenario.database_rate)
 
 
 def simulate(scenario: Scenario, seed: int) -> Outcome:
