@@ -76,7 +76,7 @@ def test_a_page_says_how_many_reports_are_missing(collector: Collector) -> None:
     fill(collector, question, 3)
     text = get(collector, f"/questions/{question.digest}")
     assert "10 reports" in text
-    assert "fake reports" in text
+    assert "fake report (10 % of all) could move an answer" in text
 
 
 def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collector) -> None:
@@ -89,7 +89,7 @@ def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collect
     found = get(collector, f"/questions/{question.digest}")
     rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td class="number">([^<]+)</td>', found))
     assert rows == {
-        "accepted": "1",
+        "accepted submissions, of one report or more": "1",
         "repeated: sent again, counted once": "1",
         "refused: a day that is not open": "1",
     }
@@ -108,6 +108,38 @@ def test_browsers_see_problems_as_pages(collector: Collector) -> None:
         assert collector.request("GET", path).problem
     unknown = collector.request("GET", f"/v1/questions/{'0' * 64}", headers=HTML)
     assert unknown.problem == "unknown-question"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("from=2026-02-30", "expected from as YYYY-MM-DD"),
+        ("from=2026-02-02&to=2026-02-01", "begins before it ends"),
+        ("compare_from=2026-02-02", "choose the first one too"),
+        ("from=2026-02-01&compare_to=2026-02-02", "do not overlap"),
+    ],
+)
+def test_a_mistake_in_days_keeps_the_form(collector: Collector, query: str, said: str) -> None:
+    """What is wrong stands beside the fields, which keep what was entered; all days are shown."""
+    question = collector.ask()
+    fill(collector, question)
+    answer = collector.request("GET", f"/questions/{question.digest}?{query}", role="viewer")
+    text = answer.body.decode()
+    assert answer.status == 400
+    assert said in text
+    assert "estimated from 400 reports" in text
+    for pair in query.split("&"):
+        assert f'value="{pair.partition("=")[2]}"' in text
+
+
+def test_too_few_reports_of_the_past_are_not_waited_for(collector: Collector) -> None:
+    """Where no more reports can come nobody is told to wait for them."""
+    question = collector.ask()
+    address = f"/questions/{question.digest}"
+    assert "about 10 more reports" in get(collector, address)
+    assert "Too few reports in these days" in get(collector, f"{address}?to=2020-01-01")
+    post(collector, address, action="closed")
+    assert "Too few reports in these days" in get(collector, address)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +167,8 @@ def test_a_plan_solves_for_any_of_three(collector: Collector, solve: str, said: 
         ({"name": "x", "labels": "a\na"}, "expected"),
         ({"name": "x", "labels": "a\nb", "epsilon": "-1"}, "epsilon"),
         ({"name": "x", "labels": "a\nb", "epsilon": "much"}, "expected a number for epsilon"),
+        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "expected a number for epsilon"),
+        ({"name": "x", "kind": "open", "protocol": "OUE"}, "expected no protocol"),
         ({"name": "x", "labels": "a\nb", "users": "2.5"}, "a whole number of people"),
         ({"name": "x", "kind": "open", "solve": "users"}, "expected people and epsilon"),
     ],
@@ -173,6 +207,9 @@ def test_a_question_is_created_changed_and_deleted(collector: Collector) -> None
         "origins": ["https://a.example", "https://b.example"], "collect": True,
         "public_results": False,
     }  # fmt: skip
+    post(collector, path, action="settings", origins="*", minimum="")
+    status = collector.request("GET", f"/v1/questions/{digest}/status", role="viewer").json
+    assert (status["minimum"], status["collect"]) == (None, False)
     assert post(collector, path, action="open").status == 303
     assert post(collector, path, action="delete").problem == "invalid-request"
     assert post(collector, path, action="delete", sure="yes").headers["location"] == "/"
@@ -185,6 +222,7 @@ def test_a_question_is_created_changed_and_deleted(collector: Collector) -> None
         {"action": "settings", "origins": "example.org"},
         {"action": "settings", "origins": "*", "minimum": "0"},
         {"action": "settings", "origins": "*", "minimum": "many"},
+        {"action": "settings", "origins": "*", "minimum": "9" * 5000},
         {"action": "burn"},
         {},
     ],
@@ -225,9 +263,12 @@ def test_the_snippet_names_the_question_and_the_hash_of_the_client(collector: Co
 
 
 def test_a_large_epsilon_raises_the_ceiling_by_name(collector: Collector) -> None:
-    """A client refuses more than 5 unless the page says so, hence the tag does."""
-    question = collector.ask(DE(6.0, 3))
-    assert "data-ceiling=&#34;6&#34;" in get(collector, f"/questions/{question.digest}")
+    """A client refuses more than 5, and 10 in all, unless the page says so, hence the tag does."""
+    for epsilon, said in ((5.1234444, True), (12.0, True), (5.0, False)):
+        question = collector.ask(DE(epsilon, 3))
+        text = get(collector, f"/questions/{question.digest}")
+        assert (f"data-ceiling=&#34;{epsilon!r}&#34;" in text) is said
+        assert ("data-budget" in text) is (epsilon > 10)
 
 
 def test_files_are_served_under_their_own_hash(collector: Collector) -> None:

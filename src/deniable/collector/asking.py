@@ -18,17 +18,17 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 
     state: Literal["open", "closed"] | None = None
     origins: tuple[str, ...] | None = None
-    minimum: int | None = None
+    minimum: int | msgspec.UnsetType | None = msgspec.UNSET
+    """None goes back to the collector's own setting."""
     public_results: bool | None = None
     collect: bool | None = None
 
     def apply(self, terms: Terms) -> Terms:
         """Return terms in which what is stated replaces what was."""
-        stated = {
-            name: value
-            for name in Terms.__struct_fields__
-            if (value := getattr(self, name)) is not None
-        }
+        names = ("origins", "public_results", "collect")
+        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.minimum is not msgspec.UNSET:
+            stated["minimum"] = self.minimum
         return msgspec.structs.replace(terms, **stated).checked()
 
 

@@ -33,26 +33,30 @@ class Look:
     """The root of the mean squared standard error of the shares."""
     significant: int
     fakes: int | None
-    """How many fake reports would move an answer by one percentage point; None: not known."""
+    """How many fake reports could move an answer by one percentage point; None: not known."""
 
 
 def look(document: str, tally: bytes, candidates: Candidates, rows: int) -> Look:
     """Return what a page shows of estimates."""
     found = estimates_of(document, tally, candidates)
     error = float((found.std_errors**2).mean()) ** 0.5 / found.n
-    fakes = fake_reports(question_of(document).protocol, found.n)
+    fakes = fake_reports(question_of(document).protocol, found)
     return Look(found.top(rows).view(), error, int(found.significant().sum()), fakes)
 
 
-def fake_reports(protocol: Protocol, n: int) -> int | None:
-    """Return how many made-up reports move the share of an answer by a point, at the least.
+def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
+    """Return the least number of made-up reports that moves the share of an answer by a point.
 
-    A report that supports an answer adds (1 - q*) / (p* - q*) people to its count, and one to all.
+    One that supports an answer adds (1 - q*) / (p* - q*) people to its count, one that does not
+    takes q* / (p* - q*) away, and each makes one person more. The smallest share is easiest to
+    raise, and the largest to lower.
     """
-    if not isinstance(protocol, Pure):
+    if not isinstance(protocol, Pure) or not len(found):
         return None
-    weight = (1 - protocol.parameters.q) / protocol.parameters.gap
-    return math.ceil(0.01 * n / (weight - 0.01)) if weight > 0.01 else None
+    q, gap = protocol.parameters.q, protocol.parameters.gap
+    shares = found.frequencies.clip(0.0, 1.0)
+    most = max((1 - q) / gap - float(shares.min()), q / gap + float(shares.max())) - 0.01
+    return math.ceil(0.01 * found.n / most)
 
 
 def look_at_changes(
@@ -74,30 +78,26 @@ def follow(
     labels = candidates
     if labels is None:
         labels = list(estimates_of(document, total, None).top(TREND_ROWS).labels or ())
-    daily = [(day, _some(document, tally, candidates, labels)) for day, tally in days]
+    daily = [(day, _points(day, estimates_of(document, tally, candidates), labels))
+             for day, tally in days]  # fmt: skip
     return Trend(
         tuple(
-            Series(label, tuple(_point(day, found, place) for day, found in daily))
+            Series(label, tuple(points[place] for _, points in daily))
             for place, label in enumerate(labels)
         ),
         left_out,
     )
 
 
-def _some(document: str, tally: bytes, candidates: Candidates, labels: list[str]) -> Estimates:
-    found = estimates_of(document, tally, candidates)
-    return found if candidates is not None else found.take([found.place(x) for x in labels])
-
-
-def _point(day: str, found: Estimates, place: int) -> Point:
-    lower, upper = found.take([place]).interval(_LEVEL)
-    return Point(
-        day,
-        found.n,
-        float(found.frequencies[place]),
-        float(lower[0]) / found.n,
-        float(upper[0]) / found.n,
-    )
+def _points(day: str, found: Estimates, labels: list[str]) -> list[Point]:
+    """Return the shares of some answers on one day."""
+    some = found.take([found.place(label) for label in labels])
+    lower, upper = some.interval(_LEVEL)
+    numbers = (some.frequencies, lower / some.n, upper / some.n)
+    return [
+        Point(day, some.n, *values)
+        for values in zip(*(column.tolist() for column in numbers), strict=True)
+    ]
 
 
 def export_trend(document: str, trend: Trend, form: str) -> bytes:
@@ -154,9 +154,9 @@ def propose(draft: Draft) -> Proposal:
         error=draft.error,
         protocol=draft.protocol,
     )
-    document = None
-    if draft.name and found.reachable:
-        document = Question(draft.name, labels, found.protocol, draft.other).to_json()
+    # Made also without a name, so that labels which no question can have are told at once.
+    made = Question(draft.name or "?", labels, found.protocol, draft.other)
+    document = made.to_json() if draft.name and found.reachable else None
     sentences = (found.explanation, *((meaning(found.epsilon),) if found.reachable else ()))
     return Proposal(sentences, found.users, found.epsilon, found.error, found.reachable, document)
 
@@ -168,6 +168,12 @@ def _propose_open(draft: Draft) -> Proposal:
             "expected people and epsilon for an open question, whose error follows from them; "
             "let the error be computed",
             value=None,
+        )
+    if draft.protocol is not None:
+        raise InvalidParameter.expected(
+            "no protocol for an open question, which takes OpenLH",
+            draft.protocol,
+            "choose the best one",
         )
     protocol = OpenLH(draft.epsilon)
     error = float(protocol.variance(draft.users)) ** 0.5 / draft.users

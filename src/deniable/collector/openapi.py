@@ -20,7 +20,7 @@ CHANGE: Schema = {
     "properties": {
         "state": {"enum": ["open", "closed"]},
         "origins": {"type": "array", "items": {"type": "string"}},
-        "minimum": {"type": "integer", "minimum": 1},
+        "minimum": {"type": ["integer", "null"], "minimum": 1},
         "public_results": {"type": "boolean"},
         "collect": {"type": "boolean"},
     },

@@ -34,9 +34,13 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     public_results: bool = False
     collect: bool = False
 
-    def allows(self, origin: str) -> bool:
-        """Tell whether pages of an origin may submit: a courtesy, not protection."""
-        return "*" in self.origins or origin in self.origins
+    def allows(self, origin: str, own: str) -> bool:
+        """Tell whether pages of an origin may submit: a courtesy, not protection.
+
+        The collector's own page may where the question is set to collect there.
+        """
+        listed = "*" in self.origins or origin in self.origins
+        return listed or (self.collect and origin == own)
 
     def checked(self) -> Terms:
         """Return the terms if they make sense."""

@@ -72,7 +72,7 @@ class Submissions:
         known = self._questions.fresh(digest, monotonic()) or await self._questions.find(digest)
         day = _day(scope["query_string"])
         origin, authorization, length = _headers(scope)
-        if origin is not None and not known.terms.allows(origin):
+        if origin is not None and not known.terms.allows(origin, _own(scope, self._settings.url)):
             raise OriginRefused(f"expected a page of {', '.join(known.terms.origins)}")
         holder = await self._holder(authorization)
         most = ID_SIZE + known.report_size if holder is None else self._settings.body_limit
@@ -154,6 +154,14 @@ def _too_large(known: Known, most: int, length: int) -> DeniableError:
         value=length,
         limit=most,
     )
+
+
+def _own(scope: Scope, url: str) -> str:
+    """Return the collector's own origin, as browsers name it."""
+    if url:
+        return url.rstrip("/")
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    return f"{scope['scheme']}://{host.decode('latin-1')}"
 
 
 @lru_cache(maxsize=256)

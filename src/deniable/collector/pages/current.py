@@ -9,14 +9,17 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from deniable.collector.counters import ACCEPTED, REPEATED
-from deniable.collector.looking import Look
+from deniable.collector.days import today
+from deniable.collector.looking import TREND_ROWS, Look
 from deniable.collector.operations import Call
 from deniable.collector.pages.forms import Span
 from deniable.collector.pages.tables import LABEL_WIDTH, table
 from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
 from deniable.collector.questions import Known
+from deniable.collector.stores.store import State
 from deniable.presentation import Trend, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
+from deniable.presentation.rows import counted
 
 ROWS = 50
 _SENTENCES = {
@@ -40,6 +43,22 @@ class Wanted:
     span: Span
     other: Span
     candidates: tuple[str, ...] | None
+
+    def in_order(self) -> tuple[Span, Span]:
+        """Return the two ranges, the earlier first, whichever of the two it was entered as."""
+        first, second = sorted((self.span, self.other), key=lambda span: span.read().first)
+        return first, second
+
+    def check(self) -> None:
+        """Refuse days that make no sense."""
+        self.span.read()
+        if not self.other.given:
+            return
+        if not self.span.given:
+            raise InvalidRequest("expected two ranges of days to compare; choose the first one too")
+        first, second = self.in_order()
+        if second.read().first <= first.read().last:
+            raise InvalidRequest("expected two ranges of days that do not overlap; choose others")
 
     def query(self, **more: str) -> str:
         """Return the parameters of estimates for the same range and candidates."""
@@ -108,7 +127,8 @@ async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
     look, waiting = await _look(call, known, wanted, n)
     trend = None
     if look is not None:
-        trend = await call.parts.showing.trend(known, days, wanted.candidates)
+        followed = wanted.candidates and tuple(row.label for row in look.view.rows[:TREND_ROWS])
+        trend = await call.parts.showing.trend(known, days, followed)
     return Current(
         said=_said(n, look),
         figures=_figures(n, look),
@@ -132,29 +152,38 @@ async def _look(call: Call, known: Known, wanted: Wanted, n: int) -> tuple[Look 
         found = await call.parts.showing.estimates(known, days, wanted.candidates, ROWS)
     except TooFewReports:
         minimum = known.terms.minimum or call.parts.settings.minimum
-        more = max(1, minimum - n)
-        reports = "report" if more == 1 else "reports"
-        return None, (
-            f"Not enough reports yet: about {more:,} more {reports} until estimates are shown, "
-            f"which takes {minimum:,}."
-        )
+        return None, _missing(minimum, n, coming=_coming(known, wanted.span))
     except TooCostly as error:
         return None, f"This is too much for a page: {error}."
     return found, None
 
 
+def _coming(known: Known, span: Span) -> bool:
+    """Tell whether reports of a range of days can still come."""
+    days = span.read()
+    return known.asked.state is State.OPEN and days.first <= today() + 1 <= days.last + 1
+
+
+def _missing(minimum: int, n: int, *, coming: bool) -> str:
+    if not coming:
+        return f"Too few reports in these days: estimates are shown from {minimum:,} on."
+    more = counted(max(1, minimum - n), "more report")
+    return (
+        f"Not enough reports yet: about {more} until estimates are shown, which takes {minimum:,}."
+    )
+
+
 async def _changes(call: Call, known: Known, wanted: Wanted) -> Panel | None:
     if not wanted.other.given or (known.question.labels is None and not wanted.candidates):
         return None
-    # The earlier range comes first, whichever of the two it was entered as.
-    spans = sorted((wanted.span, wanted.other), key=lambda span: span.read().first)
+    spans = wanted.in_order()
     ranges = (spans[0].read(), spans[1].read())
-    if ranges[1].first <= ranges[0].last:
-        raise InvalidRequest("expected two ranges of days that do not overlap; choose others")
     try:
         view = await call.parts.showing.changes(known, ranges, wanted.candidates, ROWS)
     except TooFewReports as error:
         return Panel(Markup("<p>{}.</p>").format(f"In one of the ranges: {error}"), ())
+    except TooCostly as error:
+        return Panel(Markup("<p>{}.</p>").format(error), ())
     first, second = (replace(wanted, span=span) for span in spans)
     other = {"compare_from": spans[1].first, "compare_to": spans[1].last}
     links = (
@@ -201,9 +230,9 @@ def _tally(known: Known, wanted: Wanted) -> str:
 def _said(n: int, look: Look | None) -> str:
     """Return the sentence that a screen reader hears when the numbers have moved."""
     if look is None or not look.view.rows:
-        return f"{n:,} reports."
+        return f"{counted(n, 'report')}."
     row = look.view.rows[0]
-    return f"{n:,} reports. Largest: {one_line(row.label)}, {', '.join(row.cells[:2])}."
+    return f"{counted(n, 'report')}. Largest: {one_line(row.label)}, {', '.join(row.cells[:2])}."
 
 
 def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
@@ -224,7 +253,7 @@ def _fakes(look: Look | None) -> str | None:
         return None
     share = 100 * look.fakes / look.view.n
     return (
-        f"About {look.fakes:,} fake reports ({share:.2g} % of all) would move an answer by one "
+        f"{counted(look.fakes, 'fake report')} ({share:.2g} % of all) could move an answer by one "
         "percentage point. Whoever can send reports can do that; limit the senders where it "
         "matters."
     )
@@ -255,7 +284,7 @@ def _received(call: Call, digest: str) -> tuple[tuple[str, str], ...]:
     found = call.parts.counters.questions.get(digest, Counter())
     refused = [(name, n) for name, n in found.items() if name not in (ACCEPTED, REPEATED)]
     return (
-        ("accepted", f"{found[ACCEPTED]:,}"),
+        ("accepted submissions, of one report or more", f"{found[ACCEPTED]:,}"),
         ("repeated: sent again, counted once", f"{found[REPEATED]:,}"),
         *(
             (f"refused: {_SENTENCES.get(name, name)}", f"{n:,}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from re import compile
 from urllib.parse import parse_qsl
 
 from deniable.collector.days import EVER, read_day
@@ -12,6 +13,7 @@ from deniable.collector.problems import InvalidRequest
 from deniable.collector.publishing import Range
 
 _MOST_FIELDS = 100
+_THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
 async def read_form(call: Call, limit: int = 1 << 16) -> dict[str, str]:
@@ -34,6 +36,16 @@ def lines(text: str) -> tuple[str, ...]:
     ('kiwi', 'fig')
     """
     return tuple(filter(None, (line.strip() for line in text.split("\n"))))
+
+
+def exact_lines(text: str) -> tuple[str, ...]:
+    r"""Return the lines of a text area as they are, each once; those of white space are no lines.
+
+    >>> exact_lines("tea \r\ntea\n\ntea")
+    ('tea ', 'tea')
+    """
+    found = (line.removesuffix("\r") for line in text.split("\n"))
+    return tuple(dict.fromkeys(line for line in found if line.strip()))
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,9 @@ class Span:
 
 def number(fields: Mapping[str, str], name: str) -> float | None:
     """Return a number of a form, or None where the field is empty."""
-    text = fields.get(name, "").strip().replace(",", "")
+    text = fields.get(name, "").strip()
+    if _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
     if not text:
         return None
     try:

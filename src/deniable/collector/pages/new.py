@@ -106,7 +106,7 @@ def _warning(found: Proposal) -> str | None:
         return None
     return (
         f"Epsilon = {found.epsilon:g} hides little: clients refuse more than {_LARGE:g} unless the "
-        "page raises their ceiling. 1 to 3 is usual."
+        "page raises their ceiling, as the tag of this question will. 1 to 3 is usual."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.responses import RedirectResponse, Response
 
@@ -13,7 +13,7 @@ from deniable.collector.days import EVER, today, write_day
 from deniable.collector.operations import Call
 from deniable.collector.pages import snippet
 from deniable.collector.pages.current import Current, Wanted, read_current
-from deniable.collector.pages.forms import Span, lines, read_form
+from deniable.collector.pages.forms import Span, exact_lines, lines, read_form
 from deniable.collector.pages.home import NAME_WIDTH, is_admin
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import InvalidRequest
@@ -48,22 +48,30 @@ class Shown:
     collect: bool
     sources: tuple[Source, ...]
     new: bool
+    mistake: str | None = None
 
 
 async def show(call: Call) -> Response:
     """Show a question, or with ``fragment`` only what moves."""
     query = call.query(*_NAMES)
     known = await call.known()
-    candidates = lines(query.get("candidates", "")) or None
+    candidates = exact_lines(query.get("candidates", "")) or None
     wanted = Wanted(
         Span(query.get("from", ""), query.get("to", "")),
         Span(query.get("compare_from", ""), query.get("compare_to", "")),
         candidates,
     )
-    current = await read_current(call, known, wanted)
+    mistake = None
+    try:
+        wanted.check()
+    except InvalidRequest as error:
+        mistake = f"{error}. All days are shown."
+    sound = wanted if mistake is None else Wanted(Span(), Span(), candidates)
+    current = await read_current(call, known, sound)
     if "fragment" in query:
         return page("current.html", current)
-    return page("question.html", await _shown(call, known, wanted, current))
+    shown = await _shown(call, known, wanted, current)
+    return page("question.html", replace(shown, mistake=mistake), 400 if mistake else 200)
 
 
 async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> Shown:
@@ -106,7 +114,7 @@ async def change(call: Call) -> Response:
     if action in (State.OPEN.value, State.CLOSED.value):
         await asking.change(parts, digest, Change(state="open" if action == "open" else "closed"))
     elif action == "settings":
-        await asking.change(parts, digest, _settings(fields, parts.settings.minimum))
+        await asking.change(parts, digest, _settings(fields))
     elif action == "delete":
         if fields.get("sure") != "yes":
             raise InvalidRequest("expected the box to be ticked; nothing was deleted")
@@ -120,13 +128,13 @@ async def change(call: Call) -> Response:
     return RedirectResponse(f"/questions/{digest}", 303)
 
 
-def _settings(fields: dict[str, str], usual: int) -> Change:
+def _settings(fields: dict[str, str]) -> Change:
     minimum = fields.get("minimum", "").strip()
-    if minimum and not (minimum.isascii() and minimum.isdigit()):
+    if minimum and not (minimum.isascii() and minimum.isdigit() and len(minimum) < 16):
         raise InvalidRequest(f"expected a whole number of reports, got {minimum[:40]!r}")
     return Change(
         origins=lines(fields.get("origins", "")),
-        minimum=int(minimum or usual),
+        minimum=int(minimum) if minimum else None,
         public_results="public_results" in fields,
         collect="collect" in fields,
     )

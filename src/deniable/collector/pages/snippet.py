@@ -11,7 +11,8 @@ from deniable.collector.pages.trying import SPOKEN
 from deniable.question import Question
 
 CEILING = 5.0
-"""Above this epsilon a client answers only where the page says so."""
+BUDGET = 10.0
+"""Above these a client answers only where the page says so."""
 _MOST_CHOICES = 50
 
 
@@ -49,9 +50,10 @@ def make(call: Call, question: Question) -> Snippet:
 
 
 def _ceiling(question: Question) -> str:
-    """Return the attribute that lets a client answer a question above its usual ceiling."""
+    """Return what lets a client answer a question above its usual ceiling and budget."""
     total = question.protocol.total_epsilon
-    return "" if total <= CEILING else f'  data-ceiling="{total:g}"\n'
+    ceiling = "" if total <= CEILING else f'  data-ceiling="{total!r}"\n'
+    return ceiling + ("" if total <= BUDGET else f'  data-budget="{total!r}"\n')
 
 
 def _host(call: Call) -> str:
@@ -60,12 +62,17 @@ def _host(call: Call) -> str:
 
 def _field(question: Question) -> str:
     """Return a list to choose from where there are few answers, else a field for text."""
-    name = escape(question.name[:200])
+    name = _written(question.name[:200])
     if question.labels is None or len(question.labels) > _MOST_CHOICES:
         return f'  <label>{name} <input name="answer" required></label>'
     options = "\n".join(
-        f'      <option value="{escape(label)}">{escape(label)}</option>'
+        f'      <option value="{_written(label)}">{_written(label)}</option>'
         for label in question.labels
     )
     choice = f'<select name="answer" required>\n{options}\n    </select>'
     return f"  <label>{name}\n    {choice}\n  </label>"
+
+
+def _written(text: str) -> str:
+    """Return text for HTML; what cannot be seen, or turns text around, as its number."""
+    return "".join(escape(c) if c.isprintable() else f"&#x{ord(c):x};" for c in text)

@@ -308,9 +308,11 @@ export const logarithm = (factors) =>
     return sum + power * (Math.log10(Number(above)) - Math.log10(Number(below)));
   }, 0);
 
-/** A product of fractions, in full. @param {Factor[]} factors */
-export const exactly = (factors) =>
-  factors
+/** A product of fractions, in full; a power below zero is of a case that there is not. @param {Factor[]} factors */
+export const exactly = (factors) => {
+  if (factors.some(([, , power]) => power < 0)) return "there is none";
+  return factors
     .filter(([, , power]) => power)
     .map(([above, below, power]) => `(${above} / ${below})${power > 1 ? ` ^ ${power}` : ""}`)
     .join(" × ");
+};

@@ -25,7 +25,7 @@ const { dataset } = /** @type {HTMLElement} */ (document.getElementById("try"));
 const { exactly, logarithm, wordsOf } = await import(dataset.laws ?? "");
 /** @type {typeof import("./shown.js")} */
 const shown = await import(dataset.shown ?? "");
-const { answers, bar, count, find, hex, listed, make, odds, percent, precise, quoted, small } = shown;
+const { answers, bar, count, find, hex, listed, inWords, make, percent, precise, quoted, small } = shown;
 
 /** So many answers a table lists one by one; of more it lists some and counts the others. */
 const ALL = 40;
@@ -201,11 +201,15 @@ const believed = (trial, fits, prior) => {
 
 /** @param {Trial} trial @param {boolean[]} fits @param {number} prior */
 const concluded = (trial, fits, prior) => {
-  const now = trial.beliefs(prior, fits.map(Number))[trial.own];
-  const factor = now / (1 - now) / (prior / (1 - prior));
+  // From the weights, since a belief that is practically one has lost what it lacks of it.
+  const others = fits.filter((_, i) => i !== trial.own);
+  const share = tell(others, true) / others.length;
+  const against = share * trial.ratio + (1 - share);
+  const factor = (fits[trial.own] ? trial.ratio : 1) / against;
+  const before = prior / (1 - prior);
   const changed = factor > 1 ? `multiplied by ${precise(factor)}` : `divided by ${precise(1 / factor)}`;
   const moved = Math.abs(factor - 1) < 1e-9 ? "unchanged" : changed;
-  const change = ` against all other answers were ${odds(prior)} and are now ${odds(now)}: ${moved}. `;
+  const change = ` against all other answers were ${inWords(before)} and are now ${inWords(before * factor)}: ${moved}. `;
   const between =
     `The odds between two answers move by a factor of ${precise(trial.ratio, 7)} where the report ` +
     "fits one of them and not the other, and not at all otherwise. ";

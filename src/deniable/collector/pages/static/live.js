@@ -9,6 +9,11 @@ export {};
 const SECONDS = 2;
 const SLOWEST = 10;
 const SPEAK_EVERY = 30_000;
+/** What is said when asking again is of no use. @type {Record<number, string>} */
+const ENDINGS = {
+  401: "The session has ended. Log in again to see new numbers.",
+  404: "This question is not asked here any more.",
+};
 
 const region = /** @type {HTMLElement} */ (document.querySelector("[data-live]"));
 const sentence = /** @type {HTMLElement} */ (document.querySelector("#status"));
@@ -21,13 +26,24 @@ const focused = () => {
   const element = document.activeElement;
   if (!element || !region.contains(element)) return undefined;
   if (element.matches("summary")) return `#${CSS.escape(element.parentElement?.id ?? "")} > summary`;
-  if (element.matches(".deniable")) {
-    return `[aria-labelledby=${element.closest("section")?.getAttribute("aria-labelledby")}] > .deniable`;
-  }
+  const panel = `[aria-labelledby=${element.closest("section")?.getAttribute("aria-labelledby")}]`;
+  if (element.matches(".deniable")) return `${panel} > .deniable`;
   const label = element.getAttribute("aria-label");
   if (label) return `[aria-label="${CSS.escape(label)}"]`;
   const href = element.getAttribute("href");
-  return href ? `a[href="${CSS.escape(href)}"]` : undefined;
+  return href ? `${panel} a[href="${CSS.escape(href)}"]` : undefined;
+};
+
+/** Tell whether somebody has marked text here, perhaps to copy it. */
+const marked = () => {
+  const selection = document.getSelection();
+  return !!selection && !selection.isCollapsed && region.contains(selection.anchorNode);
+};
+
+/** Say something that all should see. @param {string} text */
+const warn = (text) => {
+  sentence.textContent = text;
+  sentence.classList.toggle("unseen", !text);
 };
 
 /** @param {string} text */
@@ -51,19 +67,22 @@ const speak = () => {
   spoken = Date.now();
 };
 
-/** Fetch the part again; false when the session has ended. */
+/** Fetch the part again; false when there is nothing more to come. */
 const refresh = async () => {
   const address = new URL(location.href);
   address.searchParams.set("fragment", "");
   const reply = await fetch(address, { cache: "no-store" });
-  if (reply.status === 401) {
-    sentence.textContent = "The session has ended. Log in again to see new numbers.";
-    sentence.classList.remove("unseen");
+  const ending = ENDINGS[reply.status];
+  if (ending) {
+    warn(ending);
     return false;
   }
-  const text = reply.ok ? await reply.text() : before;
+  if (!reply.ok) throw new Error(String(reply.status));
+  if (!sentence.classList.contains("unseen")) warn("");
+  const text = await reply.text();
   wait = text === before ? Math.min(SLOWEST, 1.5 * wait) : SECONDS;
-  if (reply.ok && text !== before) put(text);
+  if (text === before || marked()) return true;
+  put(text);
   before = text;
   speak();
   return true;
@@ -87,7 +106,8 @@ const run = async () => {
     try {
       if (!(await refresh())) return;
     } catch {
-      wait = Math.min(SLOWEST, 2 * wait); // the network is gone; the numbers stay
+      wait = Math.min(SLOWEST, 2 * wait);
+      if (wait === SLOWEST) warn("The collector does not answer; these numbers may be old.");
     }
   }
 };

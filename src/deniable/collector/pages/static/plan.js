@@ -24,7 +24,9 @@ const plan = async () => {
   body.set("fragment", "");
   const reply = await fetch("/new", { method: "POST", body });
   const said = await reply.text();
-  if (reply.ok && number === asked && text.innerHTML !== said) text.innerHTML = said;
+  if (number !== asked) return;
+  if (reply.ok) text.innerHTML = said;
+  else text.textContent = `The plan is not up to date: the collector answered ${reply.status}. Log in again.`;
 };
 
 /** The number that is computed is not asked for. */

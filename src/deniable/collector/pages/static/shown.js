@@ -39,12 +39,11 @@ export const percent = (share) => {
   return `${+(100 * share).toFixed(digits)} %`;
 };
 
-/** Odds in words, to four digits. @param {number} share */
-export const odds = (share) => {
-  const against = (1 - share) / share;
-  const most = Math.max(against, 1 / against);
-  const shown = most.toLocaleString("en", { maximumSignificantDigits: 4 });
-  return against > 1 ? `1 to ${shown}` : `${shown} to 1`;
+/** Odds in words, to four digits. @param {number} odds what is for it over what is against it */
+export const inWords = (odds) => {
+  const most = Math.max(odds, 1 / odds);
+  const shown = most < 1e15 ? most.toLocaleString("en", { maximumSignificantDigits: 4 }) : precise(most, 4);
+  return odds < 1 ? `1 to ${shown}` : `${shown} to 1`;
 };
 
 /** A probability of which the logarithm is known; it may be below all numbers. @param {number} log */
@@ -72,8 +71,10 @@ const printable = (label) => label.replace(/[^\P{C}]|[^\P{Z} ]/gu, escaped) || '
 
 /** The beginning of a label. @param {string} label @param {number} most */
 export const brief = (label, most = LONG) => {
-  const shown = printable(label.slice(0, 2 * most));
-  return shown.length > most || label.length > 2 * most ? `${shown.slice(0, most)}…` : shown;
+  // By code points: half of one is no character.
+  const start = [...label.slice(0, 2 * most + 1)].slice(0, most + 1);
+  const shown = [...printable(start.join(""))];
+  return shown.length > most ? `${shown.slice(0, most).join("")}…` : shown.join("");
 };
 
 /** An answer inside a sentence. @param {string} label */

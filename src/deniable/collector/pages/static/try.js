@@ -82,9 +82,10 @@ const offerAnswers = (labels) => {
  */
 const readAnswer = (form, labels, other) => {
   const given = String(new FormData(form).get("answer") ?? "");
-  if (!labels) return given;
+  // Keyboards of phones put a space behind a word.
+  if (!labels) return given.trim() || null;
   if (labels.length <= LISTED) return labels[Number(given)] ?? null;
-  return labels.includes(given) ? given : other;
+  return [given, given.trim()].find((text) => labels.includes(text)) ?? other;
 };
 
 /** The value of any text: the first eight bytes of its SHA-256. @param {string} label */
@@ -100,7 +101,7 @@ const fingerprint = async (label) => {
 const candidatesOf = async (labels, answer) => {
   if (labels) return labels.map((label, i) => ({ label, value: BigInt(i) }));
   const { value } = /** @type {HTMLTextAreaElement} */ (find("others"));
-  const more = value.split("\n").filter((line) => line.trim());
+  const more = value.split("\n").map((line) => line.trim()).filter(Boolean);
   return Promise.all([...new Set([answer, ...more.slice(0, COMPARED)])].map(fingerprint));
 };
 
@@ -121,6 +122,12 @@ const offerSending = async (client, text, answer) => {
       find("left").textContent = `What left: the id ${hex(id)} and the report ${hex(report)}.`;
     },
   });
+  // What an earlier visit could not deliver goes out now.
+  const earlier = await connection.resume(digest);
+  if (earlier) {
+    find("sending").hidden = false;
+    say(OUTCOMES[earlier]);
+  }
   button.addEventListener("click", async () => {
     if (typeof question === "string") return;
     button.disabled = true;
@@ -164,7 +171,9 @@ const start = async () => {
     find("wrong").textContent = "";
     const answer = readAnswer(form, labels, other);
     if (answer === null) {
-      find("wrong").textContent = "This is none of the answers. Type how one begins, and choose it.";
+      find("wrong").textContent = labels
+        ? "This is none of the answers. Type how one begins, and choose it."
+        : "Write an answer first.";
       return;
     }
     try {
