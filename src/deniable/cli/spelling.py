@@ -37,11 +37,12 @@ class Spellings:
         self._longest = max(map(len, encoded), default=0)
         # Ends of lines within labels, and labels of many words, are for who reads text.
         self._usable = len(encoded) > 0 and self._longest <= _LONGEST
-        self._usable &= not any(b"\n" in label or b"\r" in label for label in encoded)
+        text = b"\n".join(encoded)
+        self._usable &= text.count(b"\n") == len(encoded) - 1 and b"\r" not in text
         if self._usable:
             self._lengths = np.array([len(label) for label in encoded])
             starts = np.concatenate([[0], np.cumsum(self._lengths + 1)[:-1]])
-            self._words = self._read(b"\n".join(encoded), starts, self._lengths)
+            self._words = self._read(text, starts, self._lengths)
             self._table = self._place(_hashes(self._words))
 
     def find(self, data: bytes) -> Integers | None:
