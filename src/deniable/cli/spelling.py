@@ -16,7 +16,7 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 
 _LONGEST = 64
-_ROOM = 8
+_ROOM = 4
 _NOTHING = -1
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], dtype=np.uint64)
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -37,11 +37,12 @@ class Spellings:
         self._longest = max(map(len, encoded), default=0)
         # Ends of lines within labels, and labels of many words, are for who reads text.
         self._usable = len(encoded) > 0 and self._longest <= _LONGEST
-        self._usable &= not any(b"\n" in label or b"\r" in label for label in encoded)
+        text = b"\n".join(encoded)
+        self._usable &= text.count(b"\n") == len(encoded) - 1 and b"\r" not in text
         if self._usable:
             self._lengths = np.array([len(label) for label in encoded])
             starts = np.concatenate([[0], np.cumsum(self._lengths + 1)[:-1]])
-            self._words = self._read(b"\n".join(encoded), starts, self._lengths)
+            self._words = self._read(text, starts, self._lengths)
             self._table = self._place(_hashes(self._words))
 
     def find(self, data: bytes) -> Integers | None:
@@ -70,14 +71,16 @@ class Spellings:
         ]
 
     def _place(self, hashes: Words) -> Integers:
-        """Return a table, a power of two long, with each label at the first free place."""
+        """Return a table, a power of two long, with each label at a free place after its own."""
         bits = max(1, (_ROOM * len(hashes) - 1).bit_length())
         self._shift, self._last = np.uint64(64 - bits), (1 << bits) - 1
         table = np.full(1 << bits, _NOTHING)
-        for value, place in enumerate((hashes >> self._shift).tolist()):
-            while table[place] != _NOTHING:
-                place = (place + 1) & self._last  # noqa: PLW2901 - the next place is tried
-            table[place] = value
+        places, left = (hashes >> self._shift).astype(np.int64), np.arange(len(hashes))
+        while len(left):
+            free = left[table[places[left]] == _NOTHING]
+            table[places[free]] = free
+            left = left[table[places[left]] != left]
+            places[left] = (places[left] + 1) & self._last
         return table
 
     def _look_up(self, words: list[Words], lengths: Integers) -> Integers | None:
