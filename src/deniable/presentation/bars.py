@@ -28,7 +28,7 @@ def bar_svg(row: Row, scale: Scale) -> str:
         parts.append(f'<path class="truth" d="M{_at(scale, row.mark):.1f} 1v{HEIGHT - 2}"/>')
     return (
         f'<svg width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'focusable="false">{"".join(parts)}</svg>'
+        f'preserveAspectRatio="none" focusable="false">{"".join(parts)}</svg>'
     )
 
 
