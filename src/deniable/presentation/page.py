@@ -53,21 +53,17 @@ def html_fragment(view: View, caption: str | None = None) -> str:
 
     The caption names the question, unless another is given.
     """
-    heads = "".join(
-        f'<th scope="col" role="columnheader">{escape(name)}</th>'
-        for name in ("answer", *view.headings)
-    )
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("answer", *view.headings))
     rows = "".join(_row(row, view.scale) for row in view.rows)
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
     said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, _meaning(view)))
     title = _text(caption or view.heading)
-    # Wide tables scroll sideways, and whoever has no mouse must be able to get there. The roles
-    # are for sheets that lay rows out otherwise on narrow screens, which browsers take for none.
+    # Wide tables scroll sideways, and whoever has no mouse must be able to get there.
     return (
         f'<div class="deniable" role="region" aria-label="{title}" tabindex="0">'
-        f'<table role="table"><caption>{title}</caption><thead role="rowgroup"><tr role="row">'
-        f'{heads}<th scope="col" role="columnheader" class="verdict">significance</th>'
-        f'<td aria-hidden="true"></td></tr></thead><tbody role="rowgroup">{rows}</tbody></table>'
+        f"<table><caption>{title}</caption><thead><tr>"
+        f'{heads}<th scope="col" class="verdict">significance</th>'
+        f'<td aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
         f"{said}{source}</div>"
     )
 
@@ -97,11 +93,11 @@ def html_page(view: View, title: str, sheet: str | None = None) -> str:
 
 
 def _row(row: Row, scale: Scale) -> str:
-    cells = "".join(f'<td role="cell">{escape(cell)}</td>' for cell in row.cells)
+    cells = "".join(f"<td>{escape(cell)}</td>" for cell in row.cells)
     kind = "yes" if row.significant else "no"
     return (
-        f'<tr role="row"><th scope="row" role="rowheader">{_text(row.label)}</th>{cells}'
-        f'<td role="cell" class="verdict {kind}">{row.verdict}</td>'
+        f'<tr><th scope="row">{_text(row.label)}</th>{cells}'
+        f'<td class="verdict {kind}">{row.verdict}</td>'
         f'<td class="picture" aria-hidden="true">{bar_svg(row, scale)}</td></tr>'
     )
 
