@@ -22,7 +22,7 @@ _TEXTS = {
     "kill": ("Kills", "A collector on SQLite is ended by `kill -9` at random moments while 64 "
              "connections submit, three in ten submissions being repeats."),
     "kill-postgres": ("Kills on PostgreSQL", "Two collectors on one PostgreSQL, whose clocks "
-                      "differ by a day, are killed by turns; PostgreSQL itself crashes in between."),
+                      "differ by a day, are killed by turns; PostgreSQL itself crashes too."),
     "power": ("Power cuts", "A layer below SQLite knows what was synced; when the power goes, each "
               "write that was not may be there, missing, or there in part."),
     "disk": ("Failing disks", "Each of the first writes and syncs fails (no space, an error, a "
