@@ -56,6 +56,7 @@ lint: $(VENV)/.dev $(JS)/node_modules/.installed ## check style, types and layer
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd $(JS) && $(CURDIR)/$(BIN)/node node_modules/typescript/bin/tsc --noEmit
+	cd $(JS) && $(CURDIR)/$(BIN)/node node_modules/typescript/bin/tsc -p pages.json
 
 .PHONY: client
 client: $(JS)/node_modules/.installed ## build the browser client

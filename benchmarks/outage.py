@@ -25,21 +25,32 @@ _LONGEST_RETRY = 12
 """Delays are up to 1, 2, 4, ... seconds, at most 2^12, about an hour."""
 
 
+COLLECTOR_RATE = 5_500.0
+"""Single submissions a second of one collector: `python -m benchmarks.ingest`."""
+DATABASE_RATE = 11_000.0
+"""Rows a second into one PostgreSQL from four connections: `python -m benchmarks.rows`."""
+
+
 @dataclass(frozen=True)
 class Scenario:
-    """A day's load, what there is to take it, and what fails when."""
+    """A day's load, what there is to take it, and what fails when.
+
+    With one collector its database is the SQLite file beside it, whose rate is the collector's.
+    """
 
     name: str
     people: float
     collectors: int
-    collector_rate: float = 12_400.0
-    database_rate: float = 44_000.0
-    queue_seconds: float = 1.0
-    """How much may wait before a collector refuses, in seconds of the database's rate."""
+    databases: int = 1
     down: int = 0
-    """How many collectors are down between the two times; all of them stands for the database."""
+    """How many collectors are down between the two times."""
+    databases_down: int = 0
     start: int = DAY // 2
     seconds: int = 0
+    collector_rate: float = COLLECTOR_RATE
+    database_rate: float = DATABASE_RATE
+    queue_seconds: float = 1.0
+    """How much may wait before a collector refuses, in seconds of what all take."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +76,8 @@ def capacity(scenario: Scenario, second: int) -> float:
     """Return how many submissions a second are taken."""
     failed = scenario.start <= second < scenario.start + scenario.seconds
     up = scenario.collectors - (scenario.down if failed else 0)
-    return min(up * scenario.collector_rate, scenario.database_rate)
+    databases = scenario.databases - (scenario.databases_down if failed else 0)
+    return min(up * scenario.collector_rate, databases * scenario.database_rate)
 
 
 def simulate(scenario: Scenario, seed: int) -> Outcome:
@@ -149,12 +161,18 @@ SCENARIOS = (
     Scenario("a thousand a day", 1e3, 1),
     Scenario("a million a day", 1e6, 1),
     Scenario("a million a day, the collector down for an hour", 1e6, 1, down=1, seconds=3600),
-    Scenario("a billion a day", 1e9, 4),
-    Scenario("a billion a day, a collector of four down for an hour", 1e9, 4, down=1, seconds=3600),
-    Scenario("a billion a day, the database down for five minutes", 1e9, 4, down=4, seconds=300),
+    Scenario("a billion a day", 1e9, 8, 4),
+    Scenario("a billion, a collector of eight down for an hour", 1e9, 8, 4, down=1, seconds=3600),
     Scenario(
-        "a billion a day, two databases, one pair down for five minutes",
-        1e9, 8, database_rate=88_000.0, down=4, seconds=300,
+        "a billion, a database of four and its two collectors down for five minutes",
+        1e9, 8, 4, down=2, databases_down=1, seconds=300,
+    ),
+    Scenario(
+        "a billion, half of everything down for five minutes",
+        1e9, 8, 4, down=4, databases_down=2, seconds=300,
+    ),
+    Scenario(
+        "a billion, all databases down for five minutes", 1e9, 8, 4, databases_down=4, seconds=300
     ),
 )  # fmt: skip
 

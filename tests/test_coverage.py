@@ -5,7 +5,21 @@ import math
 import numpy as np
 import pytest
 
-from deniable import BLH, DE, OLH, OUE, SHE, THE, OpenLH, Protocol, Pure
+from deniable import (
+    BLH,
+    DE,
+    LH,
+    OLH,
+    OUE,
+    SHE,
+    THE,
+    AffineSelection,
+    BasicRAPPOR,
+    OpenLH,
+    Protocol,
+    Pure,
+    SubsetSelection,
+)
 from deniable.advice.ranking import find_protocols
 from deniable.law import NormalLaw, SupportLaw
 from tests.naive.law import estimates_of, support_law
@@ -39,7 +53,10 @@ def test_every_count_is_covered(epsilon: float) -> None:
     """
     protocols = [p for p in find_protocols(epsilon, 32) if isinstance(p, Pure)]
     protocols += [DE(epsilon, d) for d in (2, 3, 200, 1000)]
-    assert {"DE", "OUE", "SUE", "THE", "OLH", "BLH"} <= {p.name for p in protocols}
+    protocols += [AffineSelection(epsilon, d) for d in (5, 200, 1000)]
+    protocols += [SubsetSelection(epsilon, 6), LH(epsilon, 9, 6), BasicRAPPOR(9, 0.5, 0.75, 0.25)]
+    usual = {"DE", "OUE", "SUE", "THE", "OLH", "BLH", "AffineSelection", "SubsetSelection"}
+    assert usual <= {p.name for p in protocols}
     for protocol in protocols:
         for n in PEOPLE:
             for held in _held(n):
@@ -82,7 +99,9 @@ def test_the_check_has_power() -> None:
 def _with_normal_supports() -> list[tuple[Protocol, int]]:
     """Return protocols and people with variances of the supports from just above 100 on."""
     chosen = []
-    for protocol in (DE(1.0, 9), DE(0.3, 100), OUE(3.0, 9), THE(2.0, 9), OLH(1.5, 50)):
+    selections = (AffineSelection(1.0, 1000), AffineSelection(3.0, 200), SubsetSelection(1.0, 12))
+    hashed = (OUE(3.0, 9), THE(2.0, 9), OLH(1.5, 50))
+    for protocol in (DE(1.0, 9), DE(0.3, 100), *hashed, *selections):
         p, q = protocol.parameters.p, protocol.parameters.q
         least = math.ceil(100 / min(p * (1 - p), q * (1 - q))) + 1
         chosen += [(protocol, least), (protocol, 3 * least), (protocol, 1000 * least)]
@@ -137,6 +156,8 @@ TRUTH = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05] + [0.0] * 8)
         (SHE(4.0, D), 100),
         (OLH(1.0, D), 200),
         (OpenLH(2.0), 60),
+        (AffineSelection(1.0, D), 200),
+        (SubsetSelection(1.0, D), 200),
     ],
     ids=str,
 )

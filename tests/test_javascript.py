@@ -56,8 +56,9 @@ def test_the_tests_of_the_client_pass(node, name, request):
 
 
 def test_the_types_hold(node, tools):
-    """The source passes TypeScript's strict checks."""
+    """The source passes TypeScript's strict checks, and so do the scripts of the page to try it."""
     run(node, str(tools / "tsc"), "--noEmit")
+    run(node, str(tools / "tsc"), "-p", "pages.json")
 
 
 def test_every_protocol_of_the_client_is_sampled():

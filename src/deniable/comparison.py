@@ -11,13 +11,14 @@ Significance   of pure protocols by Fisher's exact test of the supports of each 
 Correction     each answer is tested at alpha / d, both directions together: with d answers that
                have not changed, one is called changed with probability of at most alpha
 Intervals      each estimate's own limits, squared and added (Newcombe 1998, Zou and Donner 2008),
-               those of pure protocols being Wilson's with a correction for continuity
+               those of pure protocols being Wilson's with a correction for continuity; of fewer
+               than 50 people who sent several reports each, added as they are (Bonferroni)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -27,7 +28,7 @@ import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
-from deniable.law import SupportLaw, upper_normal
+from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
 from deniable.law.contrast import upper_tail
 from deniable.presentation import Presentable, View
 from deniable.presentation.changes import Change, constants, view_changes
@@ -35,6 +36,8 @@ from deniable.presentation.rows import Column, keys
 from deniable.validation import check_probability
 
 Floats = npt.NDArray[np.float64]
+
+_FEW_PEOPLE = 50
 
 
 def compare(first: Estimates, second: Estimates) -> Comparison:
@@ -99,28 +102,47 @@ class Comparison(Presentable):
         little more where reports are few.
         """
         check_probability("level", level, "0.95 is usual")
-        tail = (1 - level) / 2
+        add, tail = self._joint((1 - level) / 2)
         (below_a, above_a), (below_b, above_b) = (
             _reach(each, tail) for each in (self.first, self.second)
         )
         return (
-            self.differences - np.hypot(below_b, above_a),
-            self.differences + np.hypot(above_b, below_a),
+            self.differences - add(below_b, above_a),
+            self.differences + add(above_b, below_a),
         )
+
+    def _joint(self, tail: float) -> tuple[Callable[[Floats, Floats], Floats], float]:
+        """Return how limits of both estimates are added, and at what tail they are taken.
+
+        Squares are for many people. Of a few who sent several reports the limits are themselves
+        added, each at half the tail, which covers whatever the laws are (Bonferroni).
+        """
+        both = (self.first, self.second)
+        if any(isinstance(each.law, RepeatedLaw) and each.n < _FEW_PEOPLE for each in both):
+            return np.add, tail / 2
+        return np.hypot, tail
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
         """Tell which answers changed: if none did, any is called so with at most ``alpha``."""
         check_probability("alpha", alpha, "0.05 is usual")
         tail = alpha / max(self.total, 1) / 2
         first, second = _supports(self.first), _supports(self.second)
+        different = np.ones(len(self), dtype=np.bool_)
         if first is not None and second is not None:
             n, m = self.first.n, self.second.n
             rose, fell = upper_tail(second, m, first, n), upper_tail(first, n, second, m)
-            return np.minimum(rose, fell) <= tail
-        reach = np.hypot(*(np.maximum(*_noise(each, tail)) for each in (self.first, self.second)))
+            different = np.minimum(rose, fell) <= tail
+            if isinstance(self.first.law, SupportLaw) and isinstance(self.second.law, SupportLaw):
+                return different
+        return different & self._stand_out(tail)
+
+    def _stand_out(self, tail: float) -> npt.NDArray[np.bool_]:
+        """Tell which differences are beyond the reach of both laws and of who was drawn."""
+        add, tail = self._joint(tail)
+        reach = add(*(np.maximum(*_noise(each, tail)) for each in (self.first, self.second)))
         pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
         drawn = _drawn(pooled, tail) * math.sqrt(1 / self.first.n + 1 / self.second.n)
-        return np.abs(self.differences) > np.hypot(reach, drawn)
+        return np.asarray(np.abs(self.differences) > add(reach, drawn))
 
     def top(self, k: int | None = None) -> Comparison:
         """Return the ``k`` largest changes, or all of them; the significance stays as it is."""
@@ -184,11 +206,14 @@ def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     Of a pure protocol the supports are one binomial, and Wilson's limits of its chance are those
     of the share. Of others the limits of the count, and of who was drawn, are added in squares.
     """
-    supports, law = _supports(estimates), estimates.law
-    if supports is not None and isinstance(law, SupportLaw):
+    supports, law = _supports(estimates), _support_law(estimates)
+    if supports is not None and law is not None:
         n, gap = estimates.n, float(law.p - law.q)
+        extra = estimates.law.extra if isinstance(estimates.law, WidenedLaw) else 0.0
+        on_top = upper_normal(tail) * math.sqrt(extra) / n
         # What is below the share of supports is above the share of those who do not support.
-        return _wilson(n - supports, n, tail) / gap, _wilson(supports, n, tail) / gap
+        limits = _wilson(n - supports, n, tail) / gap, _wilson(supports, n, tail) / gap
+        return np.hypot(limits[0], on_top), np.hypot(limits[1], on_top)
     below, above = _noise(estimates, tail)
     root = math.sqrt(estimates.n)
     return (
@@ -223,11 +248,17 @@ def _drawn(shares: Floats, tail: float) -> Floats:
 
 def _supports(estimates: Estimates) -> Floats | None:
     """Return how many reports support each answer, where the counts are made from that."""
-    law = estimates.law
-    if not isinstance(law, SupportLaw):
+    law = _support_law(estimates)
+    if law is None:
         return None
     found = estimates.counts * float(law.p - law.q) + float(law.n * law.q)
     return np.asarray(np.rint(found).clip(0, law.n), dtype=np.float64)
+
+
+def _support_law(estimates: Estimates) -> SupportLaw | None:
+    """Return the law of the supports, with or without an error on top of it."""
+    law = estimates.law.law if isinstance(estimates.law, WidenedLaw) else estimates.law
+    return law if isinstance(law, SupportLaw) else None
 
 
 def _check(estimates: object) -> None:

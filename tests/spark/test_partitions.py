@@ -1,6 +1,7 @@
 """What workers do, without Spark: Arrow batches in, Arrow batches out."""
 
 from collections import Counter
+from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -165,12 +166,36 @@ def test_a_column_of_text_is_refused_as_a_whole():
         read_reports(pa.array(["kiwi"]), DE(1.0, 3))
 
 
-def test_rows_are_grouped_by_many_wide_keys(monkeypatch):
-    """Keys of more combinations than codes are numbered anew and still told apart."""
-    monkeypatch.setattr("deniable.spark.columns._MOST_CODES", 4)
-    keys = [pa.array([1, 2, None, 1, 2]), pa.array(["a", "b", "a", "a", "c"])]
-    found = {key: rows.tolist() for key, rows in group_rows(keys, 5)}
-    assert found == {(1, "a"): [0, 3], (2, "b"): [1], (None, "a"): [2], (2, "c"): [4]}
+@pytest.mark.parametrize("most", [4, 1 << 16])
+@pytest.mark.parametrize(
+    "first",
+    [
+        pa.array([1, 2, None, 1, 2]),
+        pa.array([-(1 << 63), (1 << 63) - 1, 0, -(1 << 63), (1 << 63) - 1]),
+        pa.array([-(1 << 15), (1 << 15) - 1, 5, -(1 << 15), (1 << 15) - 1], pa.int16()),
+        pa.array([date(2026, 1, 1), date(1969, 1, 1), date(2026, 1, 3)]).take(
+            pa.array([0, 1, 2, 0, 1])
+        ),
+        pa.array([True, False, None, True, False]),
+        pa.array(["kiwi", "", None, "kiwi", ""]),
+    ],
+    ids=["nulls", "wide", "narrow", "dates", "booleans", "text"],
+)
+def test_rows_are_grouped_by_equal_keys(monkeypatch, first, most):
+    """Keys of any type and width are told apart, also with more combinations than codes."""
+    monkeypatch.setattr("deniable.spark.columns._MOST_CODES", most)
+    keys = [first, pa.array(["a", "b", "a", "a", "c"])]
+    order, groups = group_rows(keys, 5)
+    found = {key: order[part].tolist() for key, part in groups}
+    one, two, three = (first[i].as_py() for i in range(3))
+    assert found == {(one, "a"): [0, 3], (two, "b"): [1], (three, "a"): [2], (two, "c"): [4]}
+    assert len(groups) == 4
+
+
+def test_no_rows_have_no_groups():
+    """An empty batch has no groups, whatever the types of its keys."""
+    order, groups = group_rows([pa.array([], pa.int32()), pa.array([], pa.string())], 0)
+    assert order.tolist() == groups == []
 
 
 def test_support_is_counted_as_by_the_local_kernel():

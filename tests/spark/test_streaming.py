@@ -1,6 +1,7 @@
 """A stream of reports that is killed again and again counts each of them once."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -81,27 +82,36 @@ print("batches", seen)
 FAULTS = ("begun", "tallied", "uncommitted", "committed", "between")
 
 
+def killed_stream(folder, question, environment):
+    """Kill a stream of six batches at each place once, let it end, and return its reports."""
+    (folder / "reports").mkdir(parents=True)
+    (folder / "question.json").write_text(question.to_json())
+    rng = np.random.default_rng(len(folder.name))
+    every = question.privatize([f"page {i % 40}" for i in range(1_200)], rng)
+    for i, part in enumerate(np.split(every, 6)):
+        rows = [*column_of(part).to_pylist(), None]
+        columns = {"report": pa.array(rows, pa.binary()), "country": [f"c{i % 2}"] * 201}
+        pq.write_table(pa.table(columns), folder / "reports" / f"{i}.parquet")
+    for fault in FAULTS:
+        arguments = [str(folder), fault]
+        run_script(SCRIPT, arguments, environment, folder, status=-signal.SIGKILL)
+    assert "batches" in run_script(SCRIPT, [str(folder), "none"], environment, folder)
+    return every
+
+
 def test_ten_kills_between_and_within_batches_count_every_report_once(
     question, spark_environment, tmp_path
 ):
-    """Killed before, within and after the transaction, the stream resumes where it was."""
-    rng = np.random.default_rng(2)
-    (tmp_path / "reports").mkdir()
-    (tmp_path / "question.json").write_text(question.to_json())
-    every = question.privatize([f"page {i % 40}" for i in range(2_000)], rng)
-    for i, part in enumerate(np.split(every, 10)):
-        rows = [*column_of(part).to_pylist(), None]
-        columns = {"report": pa.array(rows, pa.binary()), "country": [f"c{i % 2}"] * 201}
-        pq.write_table(pa.table(columns), tmp_path / "reports" / f"{i}.parquet")
-    for fault in FAULTS * 2:
-        arguments = [str(tmp_path), fault]
-        run_script(SCRIPT, arguments, spark_environment, tmp_path, status=-signal.SIGKILL)
-    assert "batches" in run_script(SCRIPT, [str(tmp_path), "none"], spark_environment, tmp_path)
-    table = lakes.TallyTable(tmp_path / "tallies.db", question, ["country"])
-    tallies = table.tallies()
-    assert set(tallies) == {("c0",), ("c1",)}
-    assert sum(tallies.values()).to_bytes() == question.tally(every).to_bytes()
-    assert table.refused() == {"null": 10}
+    """Two streams, each killed before, within and after the transaction, resume where they were."""
+    folders = [tmp_path / "one", tmp_path / "other"]
+    with ThreadPoolExecutor(2) as pool:  # one core each
+        streams = pool.map(lambda f: killed_stream(f, question, spark_environment), folders)
+        for folder, every in zip(folders, streams, strict=True):
+            table = lakes.TallyTable(folder / "tallies.db", question, ["country"])
+            tallies = table.tallies()
+            assert set(tallies) == {("c0",), ("c1",)}
+            assert sum(tallies.values()).to_bytes() == question.tally(every).to_bytes()
+            assert table.refused() == {"null": 6}
 
 
 def test_a_batch_that_comes_again_changes_nothing(question, tmp_path):

@@ -117,8 +117,13 @@ def main(address: str) -> None:
     """Send until everybody has answered or the parent is gone; interrupts are its business."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    Thread(target=send, args=(address, answers(), RATE), daemon=True).start()
-    sys.stdin.buffer.read()
+    Thread(target=_end_with_parent, daemon=True).start()
+    send(address, answers(), RATE)
+
+
+def _end_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)  # nothing is ever written, so that this is the end of the input
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ refuses a batch, halving the batch finds the rows that it refuses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ IMPOSSIBLE = "impossible report"
 Key = tuple[Hashable, ...]
 Mask = npt.NDArray[np.bool_]
 
-_MOST_CODES = 1 << 31
+_MOST_CODES = 1 << 16
 
 
 def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, Counter[str]]:
@@ -112,28 +113,41 @@ def _sound(protocol: Mechanism, data: bytes) -> Mask:
     return sound
 
 
-def group_rows(keys: Sequence[pa.Array], count: int) -> Iterator[tuple[Key, npt.NDArray[np.intp]]]:
-    """Yield each combination of keys that occurs, and which of ``count`` rows have it.
+def group_rows(
+    keys: Sequence[pa.Array], count: int
+) -> tuple[npt.NDArray[np.intp], list[tuple[Key, slice]]]:
+    """Return ``count`` rows in an order that brings equal keys together, and where each key is.
 
-    >>> keys = [pa.array(["a", "b", "a"]), pa.array([1, 1, 1])]
-    >>> [(key, rows.tolist()) for key, rows in group_rows(keys, 3)]
-    [(('a', 1), [0, 2]), (('b', 1), [1])]
+    >>> keys = [pa.array(["b", "a", "b"]), pa.array([1, 1, 1])]
+    >>> order, groups = group_rows(keys, 3)
+    >>> [(key, order[part].tolist()) for key, part in groups]
+    [(('b', 1), [0, 2]), (('a', 1), [1])]
     """
-    if not keys:
-        yield (), np.arange(count)
-        return
-    codes, distinct = np.zeros(count, dtype=np.int64), 1
+    codes, distinct = np.zeros(count, dtype=np.uint32), 1
     for key in keys:
-        encoded = pc.dictionary_encode(key, null_encoding="encode")
-        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-        distinct *= len(encoded.dictionary)
+        more, several = _codes(key)
+        codes *= np.uint32(several)
+        codes += more
+        distinct *= several
         if distinct > _MOST_CODES:
-            codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
+            codes = np.unique(codes, return_inverse=True)[1].astype(np.uint32)
             distinct = int(codes.max(initial=0)) + 1
-    # Of narrow integers a stable sort is a radix sort, several times faster.
-    narrow = codes.astype(smallest_unsigned(max(distinct - 1, 0)))
-    order = np.argsort(narrow, kind="stable")
-    ordered = narrow[order]
-    edges = np.flatnonzero(np.diff(ordered)) + 1
-    for rows in np.split(order, edges) if count else []:
-        yield tuple(key[int(rows[0])].as_py() for key in keys), rows
+    # Of integers of 16 bits a stable sort is a radix sort, several times faster.
+    order = np.argsort(codes.astype(smallest_unsigned(distinct - 1)), kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=distinct))
+    edges = [0, *np.unique(ends[ends > 0]).tolist()]
+    parts = [slice(start, stop) for start, stop in pairwise(edges)]
+    return order, [(tuple(key[int(order[p.start])].as_py() for key in keys), p) for p in parts]
+
+
+def _codes(key: pa.Array) -> tuple[npt.NDArray[np.uint32], int]:
+    """Return small integers that are equal where the keys are, and what they are below."""
+    dates = pa.types.is_date32(key.type)
+    if (dates or pa.types.is_signed_integer(key.type)) and len(key) and not key.null_count:
+        values = (key.view(pa.int32()) if dates else key).to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if high - low < _MOST_CODES:
+            return (values.astype(np.int64) - low).astype(np.uint32), high - low + 1
+    encoded = pc.dictionary_encode(key, null_encoding="encode")
+    codes: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
+    return codes.astype(np.uint32), max(1, len(encoded.dictionary))

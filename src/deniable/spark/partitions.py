@@ -30,7 +30,7 @@ FOREIGN = "of another question"
 NO_ANSWER = "not an answer"
 
 _CHUNK_ROWS = 1 << 20
-_CHUNK_BYTES = 1 << 25
+_CHUNK_BYTES = 1 << 22
 _MOST_GROUPS = 1 << 10
 """So many sums are kept at a time, each with up to half a MiB of reports that wait."""
 _OUTPUT_BYTES = 1 << 26
@@ -51,9 +51,12 @@ def partial_tallies(
         sums.group_by(keys)
         if strict and refused:
             break
-        for key, rows in group_rows(keys, len(reports)) if by else ():
-            sums.of(key).add(reports[rows])
-        if not by:
+        if by:
+            order, groups = group_rows(keys, len(reports))
+            ordered = reports[order]
+            for key, part in groups:
+                sums.of(key).add(ordered[part])
+        else:
             sums.of(()).add(reports)
         yield from sums.overflow()
     yield from sums.rest(refused)
@@ -131,8 +134,9 @@ def refused_rows(
     """Yield how many rows of each file are no reports, or no tallies, by reason."""
     refused = Counter[tuple[str, str]]()
     for batch in batches:
-        for (name,), rows in group_rows([batch.column(file)], len(batch)):
-            values = batch.column(column).take(pa.array(rows))
+        order, groups = group_rows([batch.column(file)], len(batch))
+        for (name,), part in groups:
+            values = batch.column(column).take(pa.array(order[part]))
             if tallies:
                 found = Counter(
                     state

@@ -82,7 +82,7 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
         result = await call.parts.publisher.compare(known, (days, other), candidates, wanted.format)
     else:
         result = await call.parts.publisher.estimate(known, days, candidates, wanted.format)
-    return _streamed(result, FORMATS[wanted.format])
+    return streamed(result, FORMATS[wanted.format])
 
 
 def _candidates(known: Known, wanted: Wanted) -> tuple[str, ...] | None:
@@ -91,7 +91,7 @@ def _candidates(known: Known, wanted: Wanted) -> tuple[str, ...] | None:
     return None if wanted.candidates is None else tuple(wanted.candidates)
 
 
-def _streamed(result: bytes, kind: str) -> Response:
+def streamed(result: bytes, kind: str) -> Response:
     """Send a result in pieces, as fast as the reader takes them."""
     headers = {"content-type": kind, "cache-control": "no-store"}
     if len(result) <= _PIECE:
@@ -119,7 +119,7 @@ async def trend(call: Call) -> Response:
     result = await call.parts.child.run(
         looking.export_trend, known.asked.document, found, wanted.format
     )
-    return _streamed(result, FORMATS[wanted.format])
+    return streamed(result, FORMATS[wanted.format])
 
 
 async def sheet(call: Call) -> Response:

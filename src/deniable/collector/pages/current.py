@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -13,13 +12,13 @@ from deniable.collector.counters import ACCEPTED, REPEATED
 from deniable.collector.looking import Look
 from deniable.collector.operations import Call
 from deniable.collector.pages.forms import Span
+from deniable.collector.pages.tables import LABEL_WIDTH, table
 from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
 from deniable.collector.questions import Known
-from deniable.presentation import Trend, View, html_fragment, trend_svg
+from deniable.presentation import Trend, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
 
 ROWS = 50
-_LABEL_WIDTH = 120
 _SENTENCES = {
     "invalid-report": "bytes that no client of this question can have sent",
     "outside-window": "a day that is not open",
@@ -114,7 +113,7 @@ async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
         said=_said(n, look),
         figures=_figures(n, look),
         waiting=waiting,
-        estimates=None if look is None else _panel(look.view, _links(known, wanted)),
+        estimates=None if look is None else Panel(table(look.view), _links(known, wanted)),
         fakes=_fakes(look),
         changes=await _changes(call, known, wanted),
         trend=_curves(trend),
@@ -163,15 +162,7 @@ async def _changes(call: Call, known: Known, wanted: Wanted) -> Panel | None:
         Link("first tally", _tally(known, first), f"first-{known.asked.digest[:8]}.tally"),
         Link("second tally", _tally(known, second), f"second-{known.asked.digest[:8]}.tally"),
     )
-    return replace(_panel(view, links), note=f"first: {spans[0]}; second: {spans[1]}.")
-
-
-def _panel(view: View, links: Sequence[Link]) -> Panel:
-    """Return a table whose labels are cut, as the downloads do not."""
-    names = fit_labels([row.label for row in view.rows], _LABEL_WIDTH)
-    rows = tuple(replace(row, label=name) for row, name in zip(view.rows, names, strict=True))
-    content = html_fragment(replace(view, rows=rows), view.headline)
-    return Panel(Markup(content), tuple(links))
+    return Panel(table(view), links, f"first: {spans[0]}; second: {spans[1]}.")
 
 
 def _links(known: Known, wanted: Wanted) -> tuple[Link, ...]:
@@ -242,7 +233,7 @@ def _fakes(look: Look | None) -> str | None:
 def _curves(trend: Trend | None) -> tuple[Curve, ...]:
     if trend is None or all(len(series.points) < 2 for series in trend.series):
         return ()
-    names = fit_labels([series.label for series in trend.series], _LABEL_WIDTH)
+    names = fit_labels([series.label for series in trend.series], LABEL_WIDTH)
     return tuple(
         Curve(
             name,

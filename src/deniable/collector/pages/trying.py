@@ -8,37 +8,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from markupsafe import Markup
-
 from deniable.advice import meaning
-from deniable.collector import excerpts
+from deniable.collector.days import EVER
 from deniable.collector.operations import Call
+from deniable.collector.pages.tables import table
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import TooFewReports
-from deniable.collector.publishing import Range, Recent
+from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
-from deniable.collector.settings import MIB
 from deniable.collector.stores.store import State
 from deniable.presentation.labels import one_line
 from deniable.pure import Pure
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from starlette.responses import Response
 
     from deniable.protocol import Protocol
 
-SPOKEN = frozenset(
-    "DE UE SUE OUE THE LH BLH OLH OpenLH SubsetSelection AffineSelection".split()
-)  # fmt: skip
+SPOKEN = frozenset({
+    "DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection",
+    "AffineSelection",
+})  # fmt: skip
 """The protocols whose reports the browser client makes."""
-ALWAYS = Range(0, 1 << 40)
+ALWAYS = Range(0, EVER)
 _NAME_WIDTH = 160
-
-_tables: Recent[tuple[str, bytes], str] = Recent(8 * MIB)
-"""Tables by question and sum: what they are made of decides what they are, whoever collects it."""
+_ROWS = 25
 
 
 @dataclass(frozen=True)
@@ -144,10 +141,5 @@ async def _counts(call: Call, known: Known) -> Counts:
     said = f"So far there are {total.n:,} reports; yours would be one more."
     if known.question.labels is None:
         return Counts(f"{said} Any text is an answer, so that there is no list of all counts.")
-    place = known.asked.digest, sha256(total.tally).digest()
-    table = _tables.get(place)
-    if table is None:
-        document = known.asked.document
-        table = await call.parts.child.run(excerpts.table, document, total.tally)
-        _tables.put(place, table, len(table))
-    return Counts(said, Markup(table))
+    look = await call.parts.showing.estimates(known, ALWAYS, None, _ROWS)
+    return Counts(said, table(look.view))

@@ -227,6 +227,8 @@ class BasicRAPPOR(_Unary, Memoising):
                 people,
                 "leave out reports beyond those that everybody has sent",
             )
+        if number == tally.n:  # one report each, whose two steps are one
+            return self._estimate(tally, chosen)
         law = RepeatedLaw(number, tally.n, self._weights.shares[1], *self._instant.shares)
         counts = law.counts(self._support(tally.statistic, chosen).astype(np.float64))
         errors = np.sqrt(law.variance.at(np.clip(counts, 0.0, number)))

@@ -38,8 +38,10 @@ from deniable.estimates import Estimates
 from deniable.kernels.bits import count_bits
 from deniable.kernels.patterns import perturb_bits
 from deniable.kernels.splitmix import scale, words_of
+from deniable.law.sums import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Counted
+from deniable.protocols.rappor.chance import least_standing, nearly_normal, widen
 from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
     permanent_f,
@@ -65,6 +67,7 @@ _CROWDED = 512
 _USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
 Integers = npt.NDArray[np.uint64]
+Signed = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -262,7 +265,29 @@ class RAPPOR(Open, Counted):
         counts, std_errors = solve(self._system(tally, chosen.keys))
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
-        return Estimates(counts, np.minimum(std_errors, n), n, null)
+        std_errors = np.minimum(std_errors, n)
+        if not nearly_normal(n * self.hashes, self._noise):
+            large = np.flatnonzero(counts > least_standing(len(counts)) * std_errors)
+            trials, ones = self._ones(tally, chosen.keys[large])
+            std_errors[large] = widen(counts[large], std_errors[large], trials, ones, self._noise)
+        return Estimates(counts, std_errors, n, null)
+
+    @cached_property
+    def _noise(self) -> Chance:
+        """The chance of a one where no one's bit is."""
+        q = self.bit_parameters.exact_q
+        return Chance(float(q), float(1 - q))
+
+    def _ones(self, tally: Tally, keys: Integers) -> tuple[Signed, Signed]:
+        """Return in how many bits of reports each candidate would show, and how many are ones."""
+        table = of_form(tally.statistic, Counts).values.reshape(self.cohorts, -1)
+        trials, ones = np.zeros((2, len(keys)), dtype=np.int64)
+        for cohort in np.flatnonzero(table[:, 0]):
+            filters = np.sort(self.positions(keys, np.full(len(keys), cohort, dtype=np.uint64)))
+            fresh = np.diff(filters, axis=1, prepend=-1) != 0
+            trials += fresh.sum(axis=1) * table[cohort, 0]
+            ones += (table[cohort, 1:][filters] * fresh).sum(axis=1)
+        return trials, ones
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         equations, keys = self.cohorts * self.bits, len(chosen.keys)

@@ -25,11 +25,18 @@
  * @typedef {Record<string, any>} Specification
  */
 
+const { dataset } = /** @type {HTMLElement} */ (document.getElementById("try"));
+/** @type {typeof import("./fields.js")} */
+const { field, linearFunction } = await import(dataset.fields ?? "");
+
 /** A word falls below the weight w with probability exactly w / 2^64. */
 const WORD = 1n << 64n;
 
 /** Write a probability with five digits. @param {bigint} above @param {bigint} below */
 const chance = (above, below = WORD) => String(+(Number(above) / Number(below)).toPrecision(5));
+
+/** A whole number with its thousands apart. @param {number | bigint} number */
+const count = (number) => number.toLocaleString("en");
 
 /** Read a little-endian integer. @param {Uint8Array} bytes */
 const integer = (bytes) => bytes.reduceRight((sum, byte) => (sum << 8n) + BigInt(byte), 0n);
@@ -65,9 +72,11 @@ const direct = (specification) => {
     },
     step([r], value) {
       const k = offset(r, p, q);
-      const rule = `A share of p = ${chance(p)} of all words keeps the answer, and each other answer has a share of q = ${chance(q)}. `;
-      const end = k ? ["This one belongs to ", { answer: Number((value + k) % d) }, "."] : ["This one keeps the answer."];
-      return { word: r, decided: [rule, ...end] };
+      const rule =
+        `A share of p = ${chance(p)} of all words keeps the answer, and each other answer has a ` +
+        `share of q = ${chance(q)}. `;
+      const other = ["This one belongs to ", { answer: Number((value + k) % d) }, "."];
+      return { word: r, decided: [rule, ...(k ? other : ["This one keeps the answer."])] };
     },
   };
 };
@@ -89,15 +98,16 @@ const unary = (specification) => {
         fitting: [[p, WORD, 1], ...rest(set.length - 1)],
         other: [[WORD - p, WORD, 1], ...rest(set.length)],
         fits: (value) => isSet(Number(value)),
-        means: [`One bit for each of the ${d.toLocaleString("en")} answers, of which ${set.length.toLocaleString("en")} are set.`],
+        means: [`One bit for each of the ${count(d)} answers, of which ${count(set.length)} are set.`],
       };
     },
     step(words, value, place) {
       const own = place === Number(value);
       const [name, weight] = own ? ["p", p] : ["q", q];
       const bit = words[place] < weight;
-      const why = own ? "the answer given" : "another answer";
-      const said = `, ${why}: the bit is set by a share of ${name} = ${chance(weight)} of all words. This one ${bit ? "sets it: 1." : "does not: 0."}`;
+      const said =
+        `, ${own ? "the answer given" : "another answer"}: the bit is set by a share of ` +
+        `${name} = ${chance(weight)} of all words. This one ${bit ? "sets it: 1." : "does not: 0."}`;
       return { word: words[place], decided: [{ answer: place }, said] };
     },
   };
@@ -109,13 +119,16 @@ const unary = (specification) => {
  */
 const regroup = (r, [p, q], group, g) => {
   const k = offset(r, p, q);
-  const rule = `A share of p = ${chance(p)} of all words keeps the group, and each other group has a share of q = ${chance(q)}. `;
-  return `${rule}${k ? `This one takes group ${(group + k) % g} instead.` : `This one keeps group ${group}.`}`;
+  const rule =
+    `A share of p = ${chance(p)} of all words keeps the group, and each other group has a share of ` +
+    `q = ${chance(q)}. `;
+  return rule + (k ? `This one takes group ${(group + k) % g} instead.` : `This one keeps group ${group}.`);
 };
 
 /** What a report of hashing says. @param {string} hash @param {bigint} y @param {bigint} g */
 const grouped = (hash, y, g) =>
-  `${hash}, and group ${y}. The function puts every answer into one of ${g} groups, numbered from 0; the report says “my answer is in group ${y}”, which may be untrue.`;
+  `${hash}, and group ${y}. The function puts every answer into one of ${g} groups, numbered from ` +
+  `0; the report says “my answer is in group ${y}”, which may be untrue.`;
 
 /** Hashing by multiplication, also for open questions. @param {Specification} specification @returns {Law} */
 const multiplyShift = (specification) => {
@@ -143,57 +156,12 @@ const multiplyShift = (specification) => {
     },
     step(words, value, place) {
       const group = hash(words, value);
-      if (place === own) return { word: words[own], decided: [regroup(words[own], [p, q], group, g)] };
-      const end = place === own - 1 ? [" It puts ", { answer: null }, ` into group ${group} of ${g}.`] : [];
-      return { word: words[place], decided: [`Part ${place + 1} of ${own} of a random hash function, and sent as it is.`, ...end] };
+      const word = words[place];
+      if (place === own) return { word, decided: [regroup(word, [p, q], group, g)] };
+      const part = `Part ${place + 1} of ${own} of a random hash function, and sent as it is.`;
+      const whole = [" It puts ", { answer: null }, ` into group ${group} of ${g}.`];
+      return { word, decided: [part, ...(place === own - 1 ? whole : [])] };
     },
-  };
-};
-
-/**
- * Sums and products in the field of g = p^k elements: an integer stands for the polynomial whose
- * coefficients are its digits to the base p.
- * @param {Specification} specification
- */
-const field = ({ g, field: { characteristic: p, degree: k, modulus } }) => {
-  const places = Array.from({ length: k }, (_, j) => p ** j);
-  const low = places.reduce((sum, place, j) => sum + place * (modulus[j] ?? 0), 0);
-  const top = g / p;
-  /** @param {number} a @param {number} b @returns {number} */
-  const plus = (a, b) => places.reduce((sum, place) => sum + ((Math.floor(a / place) + Math.floor(b / place)) % p) * place, 0);
-  /** Multiply every coefficient by one number. @param {number} a @param {number} c @returns {number} */
-  const scale = (a, c) =>
-    places.reduce((sum, place) => sum + Number((BigInt(Math.floor(a / place)) * BigInt(c)) % BigInt(p)) * place, 0);
-  /** @param {number} a @param {number} b @returns {number} */
-  const times = (a, b) =>
-    places.reduceRight((sum, place) => {
-      // Times x, which takes away the leading coefficient times the modulus, plus a coefficient times b.
-      const shifted = plus((sum % top) * p, scale(low, p - Math.floor(sum / top)));
-      return plus(shifted, scale(b, Math.floor(a / place) % p));
-    }, 0);
-  return { plus, times };
-};
-
-/**
- * Return the function u as one of values: the sum of the products of the digits of both. All
- * products that can occur are made at once, so that tens of thousands of values take no time.
- * @param {Specification} specification @param {bigint} u
- */
-const linearFunction = (specification, u) => {
-  const { g, digits, domain_size } = specification;
-  const { plus, times } = field(specification);
-  const tables = Array.from({ length: digits }, (_, i) => {
-    const digit = Number((u / BigInt(g) ** BigInt(i)) % BigInt(g));
-    const most = Math.min(g, Math.floor((domain_size - 1) / g ** i) + 1);
-    return Array.from({ length: most }, (_, c) => times(digit, c));
-  });
-  return (/** @type {bigint} */ value) => {
-    let [sum, rest] = [0, Number(value)];
-    for (const table of tables) {
-      sum = plus(sum, table[rest % g]);
-      rest = Math.floor(rest / g);
-    }
-    return sum;
   };
 };
 
@@ -208,7 +176,8 @@ const linear = (specification) => {
   const functions = g ** BigInt(specification.digits) - first;
   const step = WORD / functions;
   const { plus } = field(specification);
-  const named = (/** @type {bigint} */ u) => `number ${(u + 1n).toLocaleString("en")} of ${functions.toLocaleString("en")}`;
+  /** @param {bigint} u */
+  const named = (u) => `number ${count(u + 1n)} of ${count(functions)}`;
   return {
     limits: [step * functions, total],
     ratio: [p, q],
@@ -218,7 +187,9 @@ const linear = (specification) => {
       const hash = linearFunction(specification, u + first);
       const shift = Number(y);
       const says = selects
-        ? `Function ${named(u)}, and the shift ${y}. The function puts every answer into one of ${g} groups; with the shift, ${m} of these ${m > 1n ? "are" : "is"} the set that the report names: “my answer is in this set”, which may be untrue.`
+        ? `Function ${named(u)}, and the shift ${y}. The function puts every answer into one of ${g} ` +
+          `groups; with the shift, ${m} of these ${m > 1n ? "are" : "is"} the set that the report ` +
+          "names: “my answer is in this set”, which may be untrue."
         : grouped(`Hash function ${named(u)}`, y, g);
       return {
         fitting: [[1n, functions, 1], [p, total, 1]],
@@ -231,13 +202,15 @@ const linear = (specification) => {
       const u = r / step;
       const group = BigInt(linearFunction(specification, u + first)(value));
       if (!place) {
-        const said = [`Takes function ${named(u)}, all equally likely. It puts `, { answer: null }, ` into group ${group} of ${g}, numbered from 0.`];
-        return { word: r, decided: said };
+        const takes = `Takes function ${named(u)}, all equally likely. It puts `;
+        return { word: r, decided: [takes, { answer: null }, ` into group ${group} of ${g}, numbered from 0.`] };
       }
       if (!selects) return { word: s, decided: [regroup(s, [p, q], group, g)] };
-      const inside = s < m * p;
-      const rule = `A share of p = ${chance(m * p, total)} of all words puts the answer into the set that the report names, the others leave it out. `;
-      return { word: s, decided: [`${rule}This one ${inside ? "puts it in" : "leaves it out"}; the shift follows from that.`] };
+      const rule =
+        `A share of p = ${chance(m * p, total)} of all words puts the answer into the set that the ` +
+        "report names, the others leave it out. ";
+      const end = `This one ${s < m * p ? "puts it in" : "leaves it out"}; the shift follows from that.`;
+      return { word: s, decided: [rule + end] };
     },
   };
 };
@@ -272,18 +245,24 @@ const subset = (specification) => {
         fitting: [[d, sets, 1], [p, total, 1]],
         other: [[d, sets, 1], [q, total, 1]],
         fits: (value) => members.has(value),
-        means: [`The number of one of ${sets.toLocaleString("en")} sets of ${k} answers: “my answer is in this set”, which may be untrue.`],
+        means: [
+          `The number of one of ${count(sets)} sets of ${k} answers: “my answer is in this set”, ` +
+            "which may be untrue.",
+        ],
       };
     },
-    step([r, s], value, place) {
+    step([r, s], _, place) {
       if (!place) {
-        const said = `Takes set number ${(r / step + 1n).toLocaleString("en")} of all ${sets.toLocaleString("en")} sets of ${k} answers, all equally likely.`;
-        return { word: r, decided: [said] };
+        const which = `Takes set number ${count(r / step + 1n)} of all ${count(sets)} sets of ${k} answers`;
+        return { word: r, decided: [`${which}, all equally likely.`] };
       }
       const inside = s < k * p;
-      const rule = `A share of p = ${chance(k * p, total)} of all words puts the answer into the set, the others leave it out. `;
-      const end = inside ? `member number ${s / p + 1n}` : `number ${(s - k * p) / q + 1n} of those that are not in it`;
-      return { word: s, decided: [`${rule}This one ${inside ? "puts it in" : "leaves it out"}: the set moves round the list of answers until ${end} is `, { answer: null }, "."] };
+      const outsider = `number ${(s - k * p) / q + 1n} of those that are not in it`;
+      const rule =
+        `A share of p = ${chance(k * p, total)} of all words puts the answer into the set, the others ` +
+        `leave it out. This one ${inside ? "puts it in" : "leaves it out"}: the set moves round the ` +
+        `list of answers until ${inside ? `member number ${s / p + 1n}` : outsider} is `;
+      return { word: s, decided: [rule, { answer: null }, "."] };
     },
   };
 };
@@ -325,7 +304,9 @@ export const wordsOf = (drawn, limits) => {
 
 /** The logarithm of a product of fractions to the base 10. @param {Factor[]} factors */
 export const logarithm = (factors) =>
-  factors.reduce((sum, [above, below, power]) => sum + power * (Math.log10(Number(above)) - Math.log10(Number(below))), 0);
+  factors.reduce((sum, [above, below, power]) => {
+    return sum + power * (Math.log10(Number(above)) - Math.log10(Number(below)));
+  }, 0);
 
 /** A product of fractions, in full. @param {Factor[]} factors */
 export const exactly = (factors) =>

@@ -4,12 +4,14 @@
  * It stops while nobody looks, and leaves focus and opened details as they are. The sentence for
  * screen readers changes at most twice a minute.
  */
+export {};
+
 const SECONDS = 2;
-const SLOWEST = 30;
+const SLOWEST = 10;
 const SPEAK_EVERY = 30_000;
 
-const region = document.querySelector("[data-live]");
-const status = document.querySelector("#status");
+const region = /** @type {HTMLElement} */ (document.querySelector("[data-live]"));
+const sentence = /** @type {HTMLElement} */ (document.querySelector("#status"));
 let wait = SECONDS;
 let spoken = Date.now();
 let before = "";
@@ -18,41 +20,45 @@ let before = "";
 const focused = () => {
   const element = document.activeElement;
   if (!element || !region.contains(element)) return undefined;
-  if (element.matches("summary")) return `#${CSS.escape(element.parentElement.id)} > summary`;
-  if (element.matches(".deniable")) return `[aria-labelledby=${name(element)}] > .deniable`;
+  if (element.matches("summary")) return `#${CSS.escape(element.parentElement?.id ?? "")} > summary`;
+  if (element.matches(".deniable")) {
+    return `[aria-labelledby=${element.closest("section")?.getAttribute("aria-labelledby")}] > .deniable`;
+  }
   const label = element.getAttribute("aria-label");
   if (label) return `[aria-label="${CSS.escape(label)}"]`;
   const href = element.getAttribute("href");
   return href ? `a[href="${CSS.escape(href)}"]` : undefined;
 };
 
-/** Return the id of the heading of the panel that an element is in. */
-const name = (element) => element.closest("section").getAttribute("aria-labelledby");
-
+/** @param {string} text */
 const put = (text) => {
   const open = [...region.querySelectorAll("details[open]")].map((each) => each.id);
   const scrolled = [...region.querySelectorAll(".scroll, .deniable")].map((each) => each.scrollLeft);
   const place = focused();
   region.innerHTML = text;
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  region.querySelectorAll(".scroll, .deniable").forEach((each, i) => (each.scrollLeft = scrolled[i] ?? 0));
-  if (place) region.querySelector(place)?.focus({ preventScroll: true });
+  region
+    .querySelectorAll(".scroll, .deniable")
+    .forEach((each, i) => (each.scrollLeft = scrolled[i] ?? 0));
+  const again = /** @type {HTMLElement | null} */ (place ? region.querySelector(place) : null);
+  again?.focus({ preventScroll: true });
 };
 
 const speak = () => {
-  const said = region.querySelector("[data-said]")?.dataset.said ?? "";
-  if (Date.now() - spoken < SPEAK_EVERY || status.textContent === said) return;
-  status.textContent = said;
+  const said = region.querySelector("[data-said]")?.getAttribute("data-said") ?? "";
+  if (Date.now() - spoken < SPEAK_EVERY || sentence.textContent === said) return;
+  sentence.textContent = said;
   spoken = Date.now();
 };
 
+/** Fetch the part again; false when the session has ended. */
 const refresh = async () => {
   const address = new URL(location.href);
   address.searchParams.set("fragment", "");
   const reply = await fetch(address, { cache: "no-store" });
   if (reply.status === 401) {
-    status.textContent = "The session has ended. Log in again to see new numbers.";
-    status.classList.remove("unseen");
+    sentence.textContent = "The session has ended. Log in again to see new numbers.";
+    sentence.classList.remove("unseen");
     return false;
   }
   const text = reply.ok ? await reply.text() : before;
@@ -63,16 +69,19 @@ const refresh = async () => {
   return true;
 };
 
+/** @param {number} seconds */
+const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
 /** Wait until somebody looks at the page. */
 const seen = () =>
   new Promise((resolve) => {
-    if (!document.hidden) resolve();
+    if (!document.hidden) resolve(undefined);
     else document.addEventListener("visibilitychange", resolve, { once: true });
   });
 
 const run = async () => {
   for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 1000 * wait));
+    await pause(wait);
     if (document.hidden) wait = SECONDS;
     await seen();
     try {
@@ -83,5 +92,5 @@ const run = async () => {
   }
 };
 
-document.querySelector("[data-refresh]")?.closest("p").remove();
+document.querySelector("[data-refresh]")?.closest("p")?.remove();
 run();

@@ -1,23 +1,36 @@
 /** Works out the plan again while somebody types, and shows it in place. */
-const form = document.querySelector("[data-plan]");
-const text = document.querySelector("[data-plan-text]");
-let timer;
+export {};
+
+const form = /** @type {HTMLFormElement} */ (document.querySelector("[data-plan]"));
+const text = /** @type {HTMLElement} */ (document.querySelector("[data-plan-text]"));
+/** The numbers of which one is computed. */
+const numbers = ["users", "epsilon", "error"].map(
+  (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name)),
+);
+let timer = 0;
 let asked = 0;
+
+/** Return what the form would send, and a few fields more. */
+const fields = () => {
+  const found = new URLSearchParams();
+  new FormData(form).forEach((value, name) => found.set(name, String(value)));
+  return found;
+};
 
 const plan = async () => {
   const number = ++asked;
-  const fields = new URLSearchParams(new FormData(form));
-  fields.set("action", "plan");
-  fields.set("fragment", "");
-  const reply = await fetch(form.getAttribute("action"), { method: "POST", body: fields });
+  const body = fields();
+  body.set("action", "plan");
+  body.set("fragment", "");
+  const reply = await fetch("/new", { method: "POST", body });
   const said = await reply.text();
   if (reply.ok && number === asked && text.innerHTML !== said) text.innerHTML = said;
 };
 
-/** The field that is computed is not asked for. */
+/** The number that is computed is not asked for. */
 const mark = () => {
   const solve = new FormData(form).get("solve");
-  for (const name of ["users", "epsilon", "error"]) form.elements[name].disabled = name === solve;
+  for (const input of numbers) input.disabled = input.name === solve;
 };
 
 form.addEventListener("input", () => {
@@ -27,6 +40,6 @@ form.addEventListener("input", () => {
 });
 // A disabled field is not sent; what was entered before it was computed still is.
 form.addEventListener("submit", () => {
-  for (const name of ["users", "epsilon", "error"]) form.elements[name].disabled = false;
+  for (const input of numbers) input.disabled = false;
 });
 mark();

@@ -5,10 +5,16 @@
  */
 
 /** So many characters of an answer are shown where its whole text would be in the way. */
-const LONG = 100;
+const LONG = 80;
 const SHORT = 50;
 
-/** Make an element. @param {string} tag @param {Record<string, string>} attributes @param {(string | Node)[]} children */
+/** @param {string} id */
+export const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/**
+ * Make an element.
+ * @param {string} tag @param {Record<string, string>} attributes @param {(string | Node)[]} children
+ */
 export const make = (tag, attributes = {}, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -16,9 +22,14 @@ export const make = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-export const count = (/** @type {number} */ number) => number.toLocaleString("en");
-export const answers = (/** @type {number} */ number) => (number === 1 ? "1 answer" : `${count(number)} answers`);
-export const precise = (/** @type {number} */ number, digits = 5) => String(+number.toPrecision(digits));
+/** A whole number with its thousands apart. @param {number} number */
+export const count = (number) => number.toLocaleString("en");
+
+/** @param {number} number */
+export const answers = (number) => (number === 1 ? "1 answer" : `${count(number)} answers`);
+
+/** A number to some digits, without zeros at its end. @param {number} number */
+export const precise = (number, digits = 5) => String(+number.toPrecision(digits));
 
 /** A share in percent, with the digits that tell it from none and from all. @param {number} share */
 export const percent = (share) => {
@@ -31,21 +42,24 @@ export const percent = (share) => {
 /** Odds in words, to four digits. @param {number} share */
 export const odds = (share) => {
   const against = (1 - share) / share;
-  const shown = Math.max(against, 1 / against).toLocaleString("en", { maximumSignificantDigits: 4 });
+  const most = Math.max(against, 1 / against);
+  const shown = most.toLocaleString("en", { maximumSignificantDigits: 4 });
   return against > 1 ? `1 to ${shown}` : `${shown} to 1`;
 };
 
-/** A number below one of which the logarithm is known; it may be too small for a number. @param {number} log */
+/** A probability of which the logarithm is known; it may be below all numbers. @param {number} log */
 export const small = (log) => {
   if (log > -4) return [(10 ** log).toPrecision(5)];
   const power = Math.floor(log);
-  return [`${(10 ** (log - power)).toFixed(4)} × 10`, make("sup", {}, String(power).replace("-", "−"))];
+  const mantissa = (10 ** (log - power)).toFixed(4);
+  return [`${mantissa} × 10`, make("sup", {}, String(power).replace("-", "−"))];
 };
 
-export const hex = (/** @type {Uint8Array} */ bytes) =>
+/** @param {Uint8Array} bytes */
+export const hex = (bytes) =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
 
-/** A character that cannot be seen as its code, written as the tables of estimates do. @param {string} c */
+/** The code of a character, written as in the tables of estimates. @param {string} c */
 const escaped = (c) => {
   const code = /** @type {number} */ (c.codePointAt(0)).toString(16);
   const named = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[c];
@@ -67,18 +81,20 @@ export const quoted = (label) => make("bdi", { class: "answer" }, `“${brief(la
 
 /** An answer on its own; of a long one the whole text can be opened. @param {string} label */
 export const listed = (label) => {
-  if (brief(label) === printable(label)) return [make("bdi", {}, brief(label))];
-  const whole = make("details", {}, make("summary", {}, `all ${count(label.length)} characters`), make("bdi", {}, printable(label)));
-  return [make("bdi", {}, brief(label)), whole];
+  const start = make("bdi", {}, brief(label));
+  if (label.length <= 2 * LONG && brief(label) === printable(label)) return [start];
+  const summary = make("summary", {}, `all ${count(label.length)} characters`);
+  return [start, make("details", {}, summary, make("bdi", {}, printable(label)))];
 };
 
 /** A bar of some share of the full width. @param {number} share @param {boolean} own */
 export const bar = (share, own) => {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-  const geometry = { viewBox: "0 0 100 10", preserveAspectRatio: "none", class: "share", focusable: "false" };
-  for (const [name, value] of Object.entries(geometry)) svg.setAttribute(name, value);
-  const size = { x: "0", y: "0", width: (100 * share).toFixed(2), height: "10", class: own ? "own" : "" };
+  const frame = { viewBox: "0 0 100 10", preserveAspectRatio: "none", class: "share" };
+  svg.setAttribute("aria-hidden", "true");
+  const size = { width: (100 * share).toFixed(2), height: "10", class: own ? "own" : "" };
+  for (const [name, value] of Object.entries(frame)) svg.setAttribute(name, value);
   for (const [name, value] of Object.entries(size)) rect.setAttribute(name, value);
   svg.append(rect);
   return svg;

@@ -1,0 +1,125 @@
+"""The demonstration: simulated people whose reports are real, and who leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from click.testing import CliRunner
+
+from deniable.cli import cli
+from deniable.collector import demonstration
+from deniable.collector.settings import Settings
+from deniable.collector.stores import open_store
+from tests.collector.conftest import start
+
+pytestmark = pytest.mark.slow
+
+N = 1000
+
+
+def test_people_send_real_reports(tmp_path: Path) -> None:
+    """Everybody's report arrives, one by one and anonymously, and the truth can be estimated."""
+    settings = Settings(store=str(tmp_path / "store.db"), port=0)
+    store = open_store(settings.store)
+    store.ask(demonstration.asked())
+    store.close()
+    given = demonstration.answers()[:N]
+    for collector in start(settings):
+        assert demonstration.send(collector.address, given, 1e9) == N
+        assert collector.n(demonstration.QUESTION) == N
+        path = f"/v1/questions/{demonstration.QUESTION.digest}"
+        sources = collector.request("GET", f"{path}/sources", role="viewer").json["sources"]
+        assert [(each["name"], each["n"]) for each in sources] == [("anonymous", N)]
+        found = collector.request("GET", f"{path}/estimates?format=json", role="viewer").json
+        truth = Counter(given)
+        # Five standard errors are exceeded by one of twelve counts once in 100,000 times.
+        off = {
+            row["label"]: (row["count"] - truth[row["label"]]) / row["std_error"]
+            for row in found["estimates"]
+        }
+        assert off.keys() == demonstration.COUNTS.keys()
+        assert max(map(abs, off.values())) < 5
+
+
+def test_everybody_answers_as_stated() -> None:
+    """The shares that are printed are those of the people."""
+    assert Counter(demonstration.answers()) == demonstration.COUNTS
+    assert demonstration.PEOPLE == 5000
+
+
+def test_a_demonstration_keeps_no_store() -> None:
+    """A store that is removed at the end cannot be one that somebody named."""
+    found = CliRunner().invoke(cli, ["serve", "--demo", "--store", "mine.db"])
+    assert found.exit_code == 2
+    assert "expected no --store" in found.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """Numbers move soon; at the end the people are gone and the store too, unless it was killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deniable.cli", "serve", "--demo", "--port", "0"],
+        cwd=tmp_path, env={**os.environ, "TMPDIR": str(tmp_path), "DENIABLE_STORE": "other.db"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(4)]
+        assert "/login?key=" in said[1]
+        assert "5,000 simulated people" in said[3]
+        page = re.findall(r"http://\S+", said[2])[0]
+        _wait(lambda: re.search(r"there are [1-9]\d+ reports", _read(page)))
+        children = _children(process.pid)
+        assert len(children) >= 2
+    finally:
+        process.send_signal(number)
+        _, complained = process.communicate(timeout=60)
+    _wait(lambda: not [pid for pid in children if _runs(pid)])
+    if number != signal.SIGKILL:
+        assert "Traceback" not in complained
+        assert list(tmp_path.iterdir()) == []
+
+
+def _wait(holds: Callable[[], object]) -> None:
+    """Wait until something holds, for a minute at most."""
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it never held")
+
+
+def _read(address: str) -> str:
+    with urlopen(address) as page:
+        return page.read().decode()
+
+
+def _children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(path) == pid]
+
+
+def _parent(path: Path) -> int:
+    """Return the parent of a process; what is gone has none."""
+    try:
+        return int((path / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _runs(pid: int) -> bool:
+    """Tell whether a process is there and not merely waiting to be collected."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
