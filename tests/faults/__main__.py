@@ -10,6 +10,7 @@ import asyncio
 import json
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -248,8 +249,8 @@ def _added(before: Figures | None, now: Figures) -> Figures:
     found = dict(now)
     for key, value in before.items():
         other = now.get(key)
-        if key == "seed":
-            found[key] = f"{value}, {other}"
+        if key in ("seed", "commit"):
+            found[key] = ", ".join(dict.fromkeys([*str(value).split(", "), str(other)]))
         elif key == "collectors":
             found[key] = value
         elif key == "passed":
@@ -261,6 +262,14 @@ def _added(before: Figures | None, now: Figures) -> Figures:
         elif isinstance(value, dict) and isinstance(other, dict):
             found[key] = dict(sorted((Counter(value) + Counter(other)).items()))
     return found
+
+
+def commit() -> str:
+    """Return the commit that is tested."""
+    said = ["git", "rev-parse", "--short=7", "HEAD"]
+    return subprocess.run(
+        said, cwd=HERE, capture_output=True, text=True, check=False
+    ).stdout.strip()
 
 
 def saved() -> dict[str, Figures]:
@@ -288,7 +297,7 @@ def main() -> None:
             (Path(folder) / "normal").mkdir()
             figures = section(Path(folder), args)
         results = saved()  # after the run: another one may have been saved meanwhile
-        figures["took, s"] = round(time.monotonic() - began)
+        figures |= {"took, s": round(time.monotonic() - began), "commit": commit()}
         results[name] = _added(results.get(name), figures) if args.add else figures
         passed = passed and bool(figures["passed"])
         print(name, json.dumps(results[name]), flush=True)

@@ -64,6 +64,7 @@ async def growth(process: Process, seconds: float) -> dict[str, object]:
         "submissions": len(found["stored"]),
         "estimates": sum(asked),
         "largest log, MiB": round(largest / 2**20, 1),
-        "refused": len(found["failed"]),
-        "passed": largest <= _MOST and not found["failed"],
+        "connections lost": found["lost"],
+        "refused": len(found["failed"]) - found["lost"],
+        "passed": largest <= _MOST and len(found["failed"]) == found["lost"],
     }

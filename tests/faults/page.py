@@ -13,13 +13,16 @@ Afterwards a judge, which has tests of its own, compares the recording with what
 acknowledged must be there once with the same bytes, refused must not be there, unknown may be
 either and is there once after it was sent again. The same harness finds the losses of a collector
 that acknowledges before it commits, and of SQLite with `synchronous=NORMAL`.
+
+Each section names the commit that it was run on; figures that were added up name several. Times are
+from two cores of a virtual machine that did other work as well.
 """
 
 _TEXTS = {
     "kill": ("Kills", "A collector on SQLite is ended by `kill -9` at random moments while 64 "
              "connections submit, three in ten submissions being repeats."),
     "kill-postgres": ("Kills on PostgreSQL", "Two collectors on one PostgreSQL, whose clocks "
-                      "differ by a day, are killed by turns; PostgreSQL itself crashes once."),
+                      "differ by a day, are killed by turns; PostgreSQL itself crashes too."),
     "power": ("Power cuts", "A layer below SQLite knows what was synced; when the power goes, each "
               "write that was not may be there, missing, or there in part."),
     "disk": ("Failing disks", "Each of the first writes and syncs fails (no space, an error, a "
