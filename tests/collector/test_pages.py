@@ -299,3 +299,16 @@ def test_a_trend_follows_answers_from_day_to_day(collector: Collector) -> None:
     assert [float(row["share"]) for row in rows] == wanted
     empty = collector.request("GET", f"{path}?to=2020-01-01", role="viewer")
     assert empty.problem == "too-few-reports"
+
+
+def test_the_public_page_collects_whatever_sites_are_listed(collector: Collector) -> None:
+    """Where a question is answered on the collector's own page, that page needs not be listed."""
+    question = collector.ask()
+    path, report = f"/v1/questions/{question.digest}", question.privatize(["a"]).tobytes()
+    own = {"Origin": collector.address}
+    for collect, status in (("false", 403), ("true", 204)):
+        terms = f'{{"origins": ["https://a.example"], "collect": {collect}}}'.encode()
+        assert collector.request("PATCH", path, terms, role="admin").status == 200
+        assert collector.submit(question, report, headers=own).status == status
+    foreign = {"Origin": "https://b.example"}
+    assert collector.submit(question, report, headers=foreign).problem == "origin-refused"
