@@ -17,7 +17,7 @@ from deniable.errors import DeniableError
 
 ANONYMOUS = "anonymous"
 """The source of submissions that came without a token."""
-MOST_PUBLISHED = 32
+MOST_PUBLISHED = 128
 """Of how many ranges of days of one question the published sums are kept, those shown last."""
 
 
