@@ -179,6 +179,34 @@ def test_the_budget_is_raised_by_name() -> None:
             set_memory_budget(wrong)
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("", 2 << 30), ("500M", 500 << 20), (" 8 GiB ", 8 << 30), ("1t", 1 << 40), ("070000", 70_000)],
+)
+def test_the_environment_raises_the_budget(
+    monkeypatch: pytest.MonkeyPatch, text: str, size: int
+) -> None:
+    """DENIABLE_MEMORY is the budget of whoever does not write Python, and a call wins over it."""
+    monkeypatch.setenv("DENIABLE_MEMORY", text)
+    assert memory_budget() == size
+    try:
+        set_memory_budget(77)
+        assert memory_budget() == 77
+    finally:
+        set_memory_budget(None)
+    assert memory_budget() == size
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5G", "8X", "G", "¹", "9" * 5000])
+def test_a_wrong_budget_in_the_environment_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """A DENIABLE_MEMORY that is no size is refused by its own words, and not taken for another."""
+    monkeypatch.setenv("DENIABLE_MEMORY", text)
+    with pytest.raises(InvalidParameter, match="DENIABLE_MEMORY must be a number of bytes"):
+        memory_budget()
+
+
 def test_a_dense_tally_is_read_in_little_memory() -> None:
     """Reading takes at most 16 bytes for each byte that came, beyond 64 MiB."""
     protocol = OLH(4.0, 100_000)

@@ -25,6 +25,9 @@ An error is one line on stderr that names the file, the line and the remedy; the
 all went well, 2 after an error, 130 when interrupted and 143 when terminated. It is 1 when the
 reader of the output goes away, and when an audit finds that a protocol spends more than it claims.
 
+`DENIABLE_THREADS` limits the threads, every core by default, and never changes a result.
+`DENIABLE_MEMORY`, such as `8G`, is what one estimate may take; beyond 2 GiB it is refused without.
+
 Commands, options, protocols and files complete in the shell. For bash put the first line into
 `~/.bashrc`, for zsh the second into `~/.zshrc`; for fish run the third once.
 

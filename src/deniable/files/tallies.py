@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deniable.budget import memory_budget
+from deniable.budget import RAISE_IT, memory_budget
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.files.streams import Readable, Writable, read_fully
 from deniable.question import Question
@@ -31,7 +31,7 @@ def read_after_magic(stream: Readable, question: Question, name: str) -> Tally:
     if len(data) > most:
         raise InvalidDocument(
             f"{name}: expected a tally within the memory budget of {most:,} bytes, got a larger "
-            "one; where it is yours, raise it with deniable.set_memory_budget",
+            f"one; where it is yours, {RAISE_IT}",
             value=name,
         )
     try:
