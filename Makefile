@@ -35,15 +35,15 @@ serve: $(VENV)/.runtime ## a collector that simulated people answer, with its da
 
 .PHONY: check
 check: lint ## lint, and the tests that matter, in about a minute
-	$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
 
 .PHONY: test
 test: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests and doctests
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 .PHONY: test-plain
 test-plain: $(PLAIN)/.installed ## run the tests in an environment without Numba
-	$(PLAIN)/bin/python -m pytest -n auto $(ARGS)
+	$(PLAIN)/bin/python -m pytest -n auto --dist worksteal $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(SPARK)/.installed ## run the tests of Spark; Java comes with them where there is none

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable import DE, OLH, OUE, RAPPOR, OpenLH, audit
+from deniable import DE, OLH, OUE, RAPPOR, SHE, OpenLH, audit
 from deniable.advice import recommend
 from deniable.protocols import discover
 from tests.auditing.leaks import broken_protocols
@@ -29,7 +29,7 @@ def honest_protocols():
     examples = [example for kind in discover().values() for example in kind.examples()]
     usual = [kind(1.0, d) for kind in (DE, OLH, OUE) for d in SIZES]
     best = [recommend(1.0, d).best.protocol for d in SIZES]
-    return [*examples, *usual, *best, OpenLH(1.0), RAPPOR(2.0)]
+    return [*examples, *usual, *best, SHE(1.0, 65), OpenLH(1.0), RAPPOR(2.0)]
 
 
 def all_protocols(part):

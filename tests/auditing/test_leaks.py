@@ -14,6 +14,7 @@ LONG = (
     "_RareLowBitsOUE",
     "_RareAnnouncedDE",
     "_RareAnnouncedOUE",
+    "_RareHiddenSingleDE",
     "_RareHiddenSingleOUE",
 )
 """Their audits take up to a minute each: `python -m tests.auditing.repeat` has them."""

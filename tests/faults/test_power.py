@@ -10,7 +10,7 @@ from tests.faults.power import cut_once
 
 pytestmark = pytest.mark.slow
 
-CUTS = 20
+CUTS = 12
 
 
 def test_power_cuts_lose_nothing(tmp_path: Path) -> None:
