@@ -35,11 +35,6 @@ def shared_data() -> Path:
     return SHARED
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Run one worker more than there are cores: many tests wait, for a browser or for a limit."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name bytes by their length: gzip writes the time into its own, and workers must agree."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
