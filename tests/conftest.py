@@ -14,11 +14,11 @@ settings.register_profile(
 )
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
-# Two processes that compile one kernel for different types at once can leave the code of one in
-# Numba's cache under the name of the other: each worker of pytest-xdist has a cache of its own.
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-    cache = Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba" / worker
-    os.environ["NUMBA_CACHE_DIR"] = str(cache)
+# The workers of pytest-xdist share what they compile, and leave the user's own cache alone.
+if os.environ.get("PYTEST_XDIST_WORKER"):
+    os.environ["NUMBA_CACHE_DIR"] = str(
+        Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba"
+    )
 
 # Written by, and for, another version.
 collect_ignore_glob = ["data/*"]

@@ -435,7 +435,7 @@ def test_clopper_pearson_matches_scipy() -> None:
 
 
 @pytest.mark.parametrize("kind", [DE, SHE, THE, SUE, OUE, BLH, OLH], ids=lambda k: k.__name__)
-@pytest.mark.parametrize("epsilon", [0.01, 30.0, 60.0, 80.0, 100.0])
+@pytest.mark.parametrize("epsilon", [0.01, 30.0, 80.0, 100.0])
 def test_extreme_epsilons_hold(kind, epsilon: float) -> None:
     """Where weights run out of digits a protocol spends less than it may, never more."""
     assert audit(kind(epsilon, 3), calls=100, rng=np.random.default_rng(8)).holds

@@ -178,6 +178,22 @@ def test_an_interrupt_ends_with_130(gallery):
     assert not list(gallery.glob("*x.bin*"))
 
 
+@pytest.fixture(scope="module")
+def named(gallery):
+    """Return the directory with a question and answers that few encodings have."""
+    (gallery / "names.txt").write_text("Zoë\nŽofie\n" * 50, encoding="utf-8")
+    create = ["question", "create", "Prénom ☺", "--label", "Zoë", "--label", "Žofie",
+              "--epsilon", "1", "-o", "names.json", "--force"]  # fmt: skip
+    assert run(*create, cwd=gallery).returncode == 0
+    for verb, source, target in (
+        ("privatize", "names.txt", "named.bin"),
+        ("tally", "named.bin", "names.bin"),
+    ):
+        made = run(verb, "names.json", source, "-o", target, "--force", cwd=gallery)
+        assert made.returncode == 0
+    return gallery
+
+
 @pytest.mark.parametrize(
     "args",
     [
@@ -190,21 +206,11 @@ def test_an_interrupt_ends_with_130(gallery):
     ids=" ".join,
 )
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_labels_outside_the_encoding_are_escaped(gallery, args, encoding):
+def test_labels_outside_the_encoding_are_escaped(named, args, encoding):
     """A label that the terminal cannot print is printed as escapes, and never a traceback."""
-    (gallery / "names.txt").write_text("Zoë\nŽofie\n" * 50, encoding="utf-8")
-    create = ["question", "create", "Prénom ☺", "--label", "Zoë", "--label", "Žofie",
-              "--epsilon", "1", "-o", "names.json", "--force"]  # fmt: skip
-    assert run(*create, cwd=gallery).returncode == 0
-    for verb, source, target in (
-        ("privatize", "names.txt", "named.bin"),
-        ("tally", "named.bin", "names.bin"),
-    ):
-        made = run(verb, "names.json", source, "-o", target, "--force", cwd=gallery)
-        assert made.returncode == 0
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "COLUMNS": "100"}
-    (gallery / "again.bin").unlink(missing_ok=True)
-    found = run(*args, cwd=gallery, env=environment)
+    (named / "again.bin").unlink(missing_ok=True)
+    found = run(*args, cwd=named, env=environment)
     assert b"Traceback" not in found.stderr
     assert found.returncode == (2 if "answers.txt" in args else 0), found.stderr
     if args[0] != "privatize":

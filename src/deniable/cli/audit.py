@@ -27,7 +27,7 @@ _DOMAIN_SIZE = 4
     examples=[
         "deniable audit fruit.json",
         "deniable audit OUE --epsilon 1 --domain-size 4",
-        "deniable audit LH:g=4 --epsilon 1 --domain-size 5 --json",
+        "deniable audit LH:g=4 --epsilon 1 --domain-size 5 --calls 1000 --json",
     ],
 )
 @click.argument("target", metavar="QUESTION|PROTOCOL|MODULE:CLASS")

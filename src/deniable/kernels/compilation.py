@@ -11,11 +11,17 @@ knew the work beforehand would be at most a few times faster.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Protocol, TypeVar
+
+if sys.platform != "win32":
+    import fcntl
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -104,6 +110,8 @@ def _compile(function: Function, *, cache: bool) -> Function:
 
 
 class _Cache(Protocol):
+    @property
+    def cache_path(self) -> str: ...
     def load_overload(self, signature: object, context: object) -> object: ...
     def save_overload(self, signature: object, code: object) -> None: ...
 
@@ -130,6 +138,21 @@ class _Forgiving:
     def save_overload(self, signature: object, code: object) -> None:
         """Keep the machine code if the disk takes it; it is in memory anyway."""
         try:
-            self._cache.save_overload(signature, code)
+            with self._alone():
+                self._cache.save_overload(signature, code)
         except OSError:
             return
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from saving meanwhile.
+
+        Numba reads the index of a kernel, takes the first free file and writes both: of two at
+        once, one would put its code where the index has that of the other.
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        with (Path(self._cache.cache_path) / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
