@@ -102,47 +102,6 @@ def test_a_survey_of_middling_size_compiles_nothing(tmp_path):
     assert not cache.exists()
 
 
-TINY = """
-from deniable.kernels.compilation import kernel
-@kernel
-def twice(number):
-    return number + number
-"""
-SLOWLY = """
-import time, tiny
-from numba.core.caching import IndexDataCacheFile as Index
-load = Index._load_index
-def slow(self):
-    found = load(self)
-    time.sleep(1)
-    return found
-Index._load_index = slow
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="locks of files are those of Unix")
-def test_processes_that_compile_at_once_keep_both(tmp_path):
-    """Two that save one kernel for different types leave the machine code of each in its place."""
-    pytest.importorskip("numba")
-    (tmp_path / "tiny.py").write_text(TINY)
-    path = os.pathsep.join([str(tmp_path), str(Path(compilation.__file__).parents[2])])
-    environment = {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    at_once = [
-        subprocess.Popen(
-            [sys.executable, "-c", f"{SLOWLY}\nprint(tiny.twice({number}))"],
-            env=os.environ | environment,
-        )
-        for number in ("3", "1.5", "2j")
-    ]
-    assert [process.wait() for process in at_once] == [0, 0, 0]
-    script = (
-        "import tiny; print([tiny.twice(n) for n in (3, 1.5, 2j)], tiny.twice.stats.cache_hits)"
-    )
-    shown, hits = run(script, **environment).split("] ")
-    assert shown == "[6, 3.0, 4j"
-    assert hits.count("): 1") == 3
-
-
 BLOCKED = "import sys; sys.modules['numba'] = None;"
 WITHOUT = "from deniable.kernels import compilation as c; from tests.kernels import survey;"
 REPORT = "c.set_compiled(True); print(survey.fingerprint(), c.pays('any', 1e18))"

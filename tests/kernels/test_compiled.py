@@ -1,4 +1,8 @@
 import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -115,3 +119,41 @@ def test_a_cache_that_cannot_be_read_is_compiled_again(monkeypatch, failure):
 def test_decorating_compiles_nothing():
     """A kernel costs nothing before it is called."""
     assert compilation.kernel(lambda x: x + 1).signatures == []
+
+
+TINY = """
+from deniable.kernels.compilation import kernel
+@kernel
+def twice(number):
+    return number + number
+"""
+SLOWLY = """
+import time, tiny
+from numba.core.caching import IndexDataCacheFile as Index
+load = Index._load_index
+def slow(self):
+    found = load(self)
+    time.sleep(1)
+    return found
+Index._load_index = slow
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="locks of files are those of Unix")
+def test_processes_that_compile_at_once_keep_both(tmp_path):
+    """Two that save one kernel for different types leave the machine code of each in its place."""
+    (tmp_path / "tiny.py").write_text(TINY)
+    path = os.pathsep.join([str(tmp_path), str(Path(compilation.__file__).parents[2])])
+    environment = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    at_once = [
+        subprocess.Popen([sys.executable, "-c", f"{SLOWLY}\ntiny.twice({number})"], env=environment)
+        for number in ("3", "1.5", "2j")
+    ]
+    assert [process.wait() for process in at_once] == [0, 0, 0]
+    script = (
+        "import tiny; print([tiny.twice(n) for n in (3, 1.5, 2j)], tiny.twice.stats.cache_hits)"
+    )
+    found = subprocess.check_output([sys.executable, "-c", script], env=environment, text=True)
+    shown, hits = found.split("] ")
+    assert shown == "[6, 3.0, 4j"
+    assert hits.count("): 1") == 3
