@@ -141,7 +141,7 @@ Index._load_index = slow
 
 @pytest.mark.skipif(sys.platform == "win32", reason="locks of files are those of Unix")
 def test_processes_that_compile_at_once_keep_both(tmp_path):
-    """Two that save one kernel for different types leave the machine code of each in its place."""
+    """Each that saves a kernel for a type of its own leaves its machine code in its own place."""
     (tmp_path / "tiny.py").write_text(TINY)
     path = os.pathsep.join([str(tmp_path), str(Path(compilation.__file__).parents[2])])
     environment = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
