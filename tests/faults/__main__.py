@@ -16,6 +16,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from re import search
 
@@ -34,9 +36,10 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 PAGE = HERE.parents[1] / "docs" / "reliability.md"
 Figures = dict[str, object]
-MODELLED = ("power", "disk", "model", "race")
+MODELLED = ("power", "disk", "model", "service", "race")
 """Sections in which a layer of ours stands for the disk, so that the real one need not work."""
 MEMORY = Path("/dev/shm")
+STORE, SERVICE = "tests.stores.test_machine", "tests.stores.test_service"  # they load Hypothesis
 
 
 def run_scenario(scenario: Scenario, processes: list[Process], seed: int) -> Figures:
@@ -152,24 +155,33 @@ def explore(folder: Path, args: argparse.Namespace) -> Figures:
     return {"cases": sent, "failures inside": failures, "passed": failures == 0}
 
 
-def model(folder: Path, args: argparse.Namespace) -> Figures:
-    """Run SQLite against a dictionary."""
-    from tests.stores import test_machine  # noqa: PLC0415 - loads Hypothesis
-    from tests.stores.conftest import sqlite_place  # noqa: PLC0415 - the same
+def beside_a_dictionary(machine: str) -> Callable[[Path, argparse.Namespace], Figures]:
+    """Run a model on SQLite."""
 
-    test_machine.run(lambda: sqlite_place(folder), args.count, args.seed)
-    return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
+    def section(folder: Path, args: argparse.Namespace) -> Figures:
+        from tests.stores.conftest import sqlite_place  # noqa: PLC0415 - loads pytest
+
+        import_module(machine).run(lambda: sqlite_place(folder), args.count, args.seed)
+        return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
+
+    return section
 
 
-def model_postgres(folder: Path, args: argparse.Namespace) -> Figures:
-    """Run PostgreSQL against a dictionary."""
-    from tests.stores import test_machine  # noqa: PLC0415 - loads Hypothesis
-    from tests.stores.conftest import postgres_place, with_template  # noqa: PLC0415 - the same
+def beside_a_dictionary_on_postgres(
+    machine: str,
+) -> Callable[[Path, argparse.Namespace], Figures]:
+    """Run a model on PostgreSQL."""
 
-    with with_template() as server:
-        spare: list[str] = []
-        test_machine.run(lambda: postgres_place(server, spare), args.count, args.seed)
-    return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
+    def section(folder: Path, args: argparse.Namespace) -> Figures:
+        from tests.stores.conftest import postgres_place, with_template  # noqa: PLC0415 - the same
+
+        with with_template() as server:
+            spare: list[str] = []
+            place = partial(postgres_place, server, spare)
+            import_module(machine).run(place, args.count, args.seed)
+        return {"runs": args.count, "differences": 0, "seed": args.seed, "passed": True}
+
+    return section
 
 
 def races(folder: Path, args: argparse.Namespace) -> Figures:
@@ -228,8 +240,10 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "disk": (disk, 500),
     "mutate": (mutate, 100_000),
     "explore": (explore, 10_000),
-    "model": (model, 1000),
-    "model-postgres": (model_postgres, 1000),
+    "model": (beside_a_dictionary(STORE), 1000),
+    "model-postgres": (beside_a_dictionary_on_postgres(STORE), 1000),
+    "service": (beside_a_dictionary(SERVICE), 1000),
+    "service-postgres": (beside_a_dictionary_on_postgres(SERVICE), 1000),
     "race": (races, 25),
     "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),

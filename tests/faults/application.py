@@ -10,9 +10,18 @@ from deniable.collector.stores.store import Asked, State
 from tests.faults.fault import QUESTION
 
 
-async def post(app: Application, path: str, body: bytes, query: str = "") -> int:
-    """Send one request and return the status of the answer."""
+async def call(
+    app: Application,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    *,
+    query: str = "",
+    token: str | None = None,
+) -> tuple[int, bytes]:
+    """Send one request and return the status and the body of the answer."""
     statuses: list[int] = []
+    parts: list[bytes] = []
 
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -20,22 +29,30 @@ async def post(app: Application, path: str, body: bytes, query: str = "") -> int
     async def send(message: dict[str, object]) -> None:
         if message["type"] == "http.response.start":
             statuses.append(int(str(message["status"])))
+        else:
+            found = message.get("body", b"")
+            assert isinstance(found, bytes)
+            parts.append(found)
 
+    headers = [(b"content-length", b"%d" % len(body))]
+    if token is not None:
+        headers.append((b"authorization", f"Bearer {token}".encode()))
     scope = {
         "type": "http",
-        "method": "POST",
+        "method": method,
         "path": path,
         "query_string": query.encode(),
-        "headers": [(b"content-length", b"%d" % len(body))],
+        "headers": headers,
     }
     await app(scope, receive, send)
-    return statuses[0]
+    return statuses[0], b"".join(parts)
 
 
 async def submit(app: Application, id: bytes, reports: bytes, day: str | None = None) -> int:
     """Send one submission of today and return the status of the answer."""
     found = day or datetime.now(UTC).date().isoformat()
-    return await post(app, f"/v1/questions/{QUESTION.digest}/reports", id + reports, f"day={found}")
+    path = f"/v1/questions/{QUESTION.digest}/reports"
+    return (await call(app, "POST", path, id + reports, query=f"day={found}"))[0]
 
 
 async def ask(app: Application) -> None:

@@ -32,9 +32,15 @@ _TEXTS = {
                "collector was waiting for the rest; *closed*: it closed the connection."),
     "explore": ("Generated requests", "For every operation of the OpenAPI document: no answer of "
                 "5xx, and only answers that the document names."),
-    "model": ("A model", "Adding, repeating, days passing, folding, sealing, closing and reopening "
-              "in any order, beside a Python dictionary, on SQLite."),
+    "model": ("A model of the store", "Adding, repeating, days passing, folding, sealing, closing "
+              "and reopening in any order, beside a Python dictionary, on SQLite."),
     "model-postgres": ("The same model on PostgreSQL", "Each run on a database of its own."),
+    "service": ("A model of the collector", "Requests to the whole application: submitting, "
+                "repeating, answers that are lost, crashes with submissions on their way, folding, "
+                "sealing, closing and estimates in any order, beside a Python dictionary, on "
+                "SQLite. Estimates must be those of the dictionary's reports to the last digit."),
+    "service-postgres": ("The same model of the collector on PostgreSQL", "Each run on a database "
+                         "of its own."),
     "race": ("Races", "Three submit and repeat, two fold, one seals, sweeps and closes, all at "
              "once on one store, while twelve days pass and while the clock jumps thirty days "
              "ahead and back; on SQLite and on PostgreSQL."),

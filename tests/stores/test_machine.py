@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from deniable.collector.stores.store import Outcome, State, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_place
+from tests.stores.model import Rules
 from tests.stores.server import Server
 
 pytestmark = pytest.mark.slow
@@ -25,7 +26,7 @@ RUNS = 25
 
 
 class Machine(RuleBasedStateMachine):
-    """The model: stored submissions by (day, id), what is sealed, and whether it is open."""
+    """The model: stored submissions by (day, id), and the rules."""
 
     open_place: Callable[[], Place]
 
@@ -35,22 +36,14 @@ class Machine(RuleBasedStateMachine):
         self.store = self.place.open()
         self.store.ask(QUESTION)
         self.stored: dict[tuple[int, int], bytes] = {}
-        self.sealed, self.last_run, self.state = DAY - 8, DAY, State.OPEN
-        self.swept: set[int] = set()
+        self.rules = Rules()
 
     def expected(self, id: int, day: int, reports: bytes) -> Outcome:
         """Say what becomes of a submission, by the model alone."""
-        if day <= self.sealed:
-            return Outcome.SEALED
-        found = self.stored.get((day, id))
-        if found is not None:
-            return Outcome.REPEATED if found == reports else Outcome.CONFLICT
-        if day > self.place.today + 1:
-            return Outcome.NOT_YET
-        if self.state is State.CLOSED:
-            return Outcome.CLOSED
-        self.stored[day, id] = reports
-        return Outcome.STORED
+        outcome = self.rules.outcome(self.stored.get((day, id)), day, reports)
+        if outcome is Outcome.STORED:
+            self.stored[day, id] = reports
+        return outcome
 
     @rule(group=st.lists(st.tuples(IDS, DAYS, REPORTS), min_size=1, max_size=6))
     def add(self, group: list[tuple[int, int, bytes]]) -> None:
@@ -62,17 +55,16 @@ class Machine(RuleBasedStateMachine):
 
     @rule(days=st.integers(-35, 35))
     def pass_days(self, days: int) -> None:
-        self.place.pass_to(max(DAY - 100, self.place.today + days))
+        self.rules.today = max(DAY - 100, self.place.today + days)
+        self.place.pass_to(self.rules.today)
 
     @rule(trust=st.booleans())
     def seal(self, trust: bool) -> None:
         window = self.store.seal(trust_clock=trust)
-        if abs(self.place.today - self.last_run) > 2 and not trust:
+        if not self.rules.seal(trust=trust):
             assert window.alarm
             return
-        self.sealed = max(self.sealed, self.place.today - 8)
-        self.last_run = self.place.today
-        assert (window.first, window.alarm) == (self.sealed + 1, None)
+        assert (window.first, window.alarm) == (self.rules.sealed + 1, None)
 
     @rule(least=st.integers(1, 30), most=st.integers(1, 60))
     def fold(self, least: int, most: int) -> None:
@@ -95,7 +87,7 @@ class Machine(RuleBasedStateMachine):
     @rule(state=st.sampled_from([State.OPEN, State.CLOSED]))
     def change(self, state: State) -> None:
         assert self.store.change(Q, state=state)
-        self.state = state
+        self.rules.state = state
 
     @precondition(lambda self: len(self.place.opened) < 8)
     @rule(closing=st.booleans())
