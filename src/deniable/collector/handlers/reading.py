@@ -100,10 +100,10 @@ def streamed(result: bytes, kind: str) -> Response:
     return StreamingResponse(_pieces(result), headers=headers)
 
 
-async def _pieces(result: bytes) -> AsyncIterator[bytes]:
+async def _pieces(result: bytes) -> AsyncIterator[memoryview]:
     # Asynchronous though it never waits: Starlette takes each piece of others from a thread.
     for start in range(0, len(result), _PIECE):
-        yield result[start : start + _PIECE]
+        yield memoryview(result)[start : start + _PIECE]
 
 
 async def trend(call: Call) -> Response:
