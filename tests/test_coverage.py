@@ -1,6 +1,7 @@
 """The 95 % intervals of every protocol cover the truth, by the exact law and end to end."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from deniable import (
 )
 from deniable.advice.ranking import find_protocols
 from deniable.law import NormalLaw, SupportLaw
+from deniable.law.inversion import by_value
 from tests.naive.law import estimates_of, support_law
 
 pytestmark = pytest.mark.slow
@@ -142,6 +144,31 @@ def test_equal_supports_share_their_interval() -> None:
         lower, upper = estimates_of(protocol, supports, n).interval()
         assert lower.tolist() == [float(ends[0][0]) for ends in alone]
         assert upper.tolist() == [float(ends[1][0]) for ends in alone]
+
+
+@pytest.mark.parametrize("far", [[], [10**4, 10**7], [-(10**4), 3 * 10**15], range(0, 10**6, 500)])
+def test_ends_are_computed_once_for_each_support(far: Sequence[int]) -> None:
+    """Also where some supports are far from all others."""
+    near = np.random.default_rng(3).poisson(50.0, 4000)
+    supports = np.random.default_rng(4).permutation(np.concatenate([near, far])).astype(float)
+    computed: list[int] = []
+
+    def end(values: np.ndarray) -> np.ndarray:
+        computed.extend(values.tolist())
+        return 3 * values + 1
+
+    first, second = by_value(supports, end, np.negative)
+    assert first.tolist() == (3 * supports + 1).tolist()
+    assert second.tolist() == (-supports).tolist()
+    assert len(computed) <= len(np.unique(supports)) + len(far)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 50])
+def test_scattered_supports_are_computed_one_by_one(count: int) -> None:
+    """Then there is nothing to share."""
+    supports = np.random.default_rng(5).integers(0, 10**9, count).astype(float)
+    (found,) = by_value(supports, np.negative)
+    assert found.tolist() == (-supports).tolist()
 
 
 D, RUNS = 16, 400

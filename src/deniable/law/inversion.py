@@ -25,6 +25,7 @@ _MANY = 1e6
 """From this variance on the skewness is not worth its time."""
 _BLOCK = 1 << 14
 _NEIGHBOURS = 128
+_SAMPLE = 4096
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,45 @@ class Inverse:
         return at_least(law.n, held, supports, law.supported, law.by_chance) > self.tail
 
 
-def by_value(supports: Floats, end: Callable[[Floats], Floats]) -> Floats:
-    """Return the end of each support; where many are equal, each is computed once."""
+def by_value(supports: Floats, *ends: Callable[[Floats], Floats]) -> list[Floats]:
+    """Return each end of each support; where many are equal, each is computed once."""
+    start, size = _crowded(supports)
+    if size == 0:
+        return [_by_blocks(supports, end) for end in ends]
+    places = (supports - start).astype(np.int64)
+    outside = np.flatnonzero((places < 0) | (places >= size))
+    places[outside] = size
+    present = np.flatnonzero(np.bincount(places, minlength=size + 1)[:size])
+    found = []
+    for end in ends:
+        table = np.empty(size + 1)
+        table[present] = end(present.astype(np.float64) + start)
+        values = table[places]
+        values[outside] = _by_blocks(supports[outside], end)
+        found.append(values)
+    return found
+
+
+def _by_blocks(supports: Floats, end: Callable[[Floats], Floats]) -> Floats:
+    """Compute the ends in blocks that stay in the processor's caches."""
+    found = np.empty(len(supports))
+    for i in range(0, len(supports), _BLOCK):
+        found[i : i + _BLOCK] = end(supports[i : i + _BLOCK])
+    return found
+
+
+def _crowded(supports: Floats) -> tuple[float, int]:
+    """Return the start and the size of a range that holds most supports, each many times.
+
+    The size is 0 where there is none. A few frequent answers have supports far from all others.
+    """
     if len(supports) == 0:
-        return supports
+        return 0.0, 0
     low, high = float(supports.min()), float(supports.max())
-    if high - low >= len(supports):
-        parts = [end(supports[i : i + _BLOCK]) for i in range(0, len(supports), _BLOCK)]
-        return np.concatenate(parts)
-    places = (supports - low).astype(np.int64)
-    present = np.flatnonzero(np.bincount(places))
-    ends = np.empty(int(high - low) + 1)
-    ends[present] = end(present.astype(np.float64) + low)
-    return np.asarray(ends[places])
+    if high - low < len(supports):
+        return low, int(high - low) + 1
+    sample = supports[:: len(supports) // _SAMPLE + 1]
+    first, last = np.quantile(sample, [0.01, 0.99])
+    margin = last - first + 1
+    first, last = np.floor(first - margin), np.ceil(last + margin)
+    return (float(first), int(last - first)) if last - first < len(supports) / 4 else (0.0, 0)

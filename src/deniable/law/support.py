@@ -82,7 +82,7 @@ class SupportLaw:
         """Return the ends of the counts that each count is not in a tail of."""
         supports = np.asarray(np.rint(counts * self.gap + self.mean), dtype=np.float64)
         inverse = Inverse(self, tail)
-        lower, upper = by_value(supports, inverse.lower), by_value(supports, inverse.upper)
+        lower, upper = by_value(supports, inverse.lower, inverse.upper)
         return np.minimum(lower, counts), np.maximum(upper, counts)
 
     def people(self, share: float, tail: float, power: float) -> int:
