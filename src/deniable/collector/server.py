@@ -30,6 +30,8 @@ goes through the thousands of requests of an overload again and again: a quarter
 _ACCEPTED = 256
 """How many connections are accepted in one turn of the event loop at most. libuv takes one, so that
 under load new clients would wait for seconds."""
+_FULL_SECONDS = 0.02
+"""How long nothing is accepted when there are as many connections as may be."""
 _UNSENT = 64 * 1024
 """How many bytes of an answer the system holds unsent. Millions, its own number, have left the
 processor's caches when they are read: estimates of many answers took half as long again."""
@@ -69,6 +71,8 @@ class Server(uvicorn.Server):
         self._settings, self._on_started, self._warm = settings, on_started, warm
         self._parts, self._kind = app.parts, kind
         self._accepting: set[asyncio.Task[object]] = set()
+        self._listeners: list[socket.socket] = []
+        self._resuming: asyncio.TimerHandle | None = None
         app.parts.writer.on_broken = self.stop
 
     def stop(self) -> None:
@@ -81,24 +85,44 @@ class Server(uvicorn.Server):
         gc.set_threshold(_UNSEARCHED, *gc.get_threshold()[1:])
         await super().startup(sockets)
         if self.started:
-            own = self.servers[0].sockets[0]
-            if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit it
-                own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
-            self._listener = socket.socket(fileno=os.dup(own.fileno()))
-            asyncio.get_running_loop().add_reader(self._listener, self._accept_all)
-            host, port = own.getsockname()[:2]
+            host, port = self._take_over()
             shown = f"[{host}]" if ":" in host else host
             if self._warm:
                 self._warming = asyncio.create_task(self._warm_up())
             self._on_started(self._settings.url.rstrip("/") or f"http://{shown}:{port}")
 
-    def _accept_all(self) -> None:
+    def _take_over(self) -> tuple[str, int]:
+        """Accept connections from here on, and return the address: libuv knows no limit."""
+        bound = [own for server in self.servers for own in server.sockets]
+        host, port = bound[0].getsockname()[:2]
+        for own in bound:
+            if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # connections inherit it
+                own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
+            self._listeners.append(socket.socket(fileno=os.dup(own.fileno())))
+        for server in self.servers:
+            server.close()  # the copies go on listening
+        self._listen()
+        return str(host), int(port)
+
+    def _listen(self) -> None:
+        for listener in self._listeners:
+            asyncio.get_running_loop().add_reader(listener, self._accept_all, listener)
+
+    def _pause(self) -> None:
+        for listener in self._listeners:
+            asyncio.get_running_loop().remove_reader(listener)
+
+    def _accept_all(self, listener: socket.socket) -> None:
         """Accept what waits; beyond the limit of connections it waits where it costs nothing."""
         loop = asyncio.get_running_loop()
-        room = self._settings.connection_limit - len(self.server_state.connections)
-        for _ in range(min(room, _ACCEPTED)):
+        taken = len(self.server_state.connections) + len(self._accepting)
+        if taken >= self._settings.connection_limit:
+            self._pause()
+            self._resuming = loop.call_later(_FULL_SECONDS, self._listen)
+            return
+        for _ in range(min(self._settings.connection_limit - taken, _ACCEPTED)):
             try:
-                accepted, _ = self._listener.accept()
+                accepted, _ = listener.accept()
             except OSError:  # nothing waits any more, or no file can be opened
                 return
             accepted.setblocking(False)
@@ -111,8 +135,11 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept nothing more, and drain."""
-        asyncio.get_running_loop().remove_reader(self._listener)
-        self._listener.close()
+        self._pause()
+        if self._resuming is not None:
+            self._resuming.cancel()
+        for listener in self._listeners:
+            listener.close()
         await super().shutdown(sockets)
 
     async def _warm_up(self) -> None:
