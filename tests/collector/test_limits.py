@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from errno import EMFILE
 from pathlib import Path
 from select import select
 from threading import Event
@@ -14,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from deniable.collector.app import create_app
+from deniable.collector.server import Server
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.sqlite import SqliteStore
@@ -127,6 +130,37 @@ def test_connections_beyond_the_limit_wait(hurried: Collector) -> None:
         for connection in opened:
             connection.close()
     assert hurried.request("GET", "/healthz").status == 200
+
+
+class NoFiles(socket.socket):
+    """A listener of a process that has as many files open as it may."""
+
+    tries = 0
+
+    def accept(self) -> tuple[socket.socket, object]:
+        self.tries += 1
+        raise OSError(EMFILE, "too many open files")
+
+
+def test_without_files_the_collector_rests(tmp_path: Path) -> None:
+    """What cannot be accepted is tried again after a pause each time, not all the time."""
+    settings = Settings(store=str(tmp_path / "store.db"))
+
+    async def tried(listener: NoFiles) -> float:
+        server, began = Server(create_app(settings), settings), monotonic()
+        server._listeners.append(listener)
+        server._listen()
+        while listener.tries < 3:
+            await asyncio.sleep(0.01)
+        took = monotonic() - began
+        server._stop_listening()
+        return took
+
+    with NoFiles() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        with socket.create_connection(listener.getsockname()):
+            assert asyncio.run(tried(listener)) >= 2 * 0.02
 
 
 class Stuck(SqliteStore):

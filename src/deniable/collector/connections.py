@@ -1,4 +1,4 @@
-"""Connections with limits: time for headers and body, bytes of headers, and their number.
+"""Connections with limits: time for headers and body, and bytes of headers.
 
 uvicorn has none of these. A connection carries the moment at which it is too late for what it is
 doing; the server looks at all of them once a second and aborts those that are past it.
@@ -43,9 +43,6 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes of headers, and pass on what is within the limits."""
-        if len(self.connections) > self.limits.connection_limit:
-            self.transport.abort()
-            return
         if self._in_head:
             self._head += len(data)
             if self._head > _LARGEST_HEAD + len(data):

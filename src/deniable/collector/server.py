@@ -72,7 +72,6 @@ class Server(uvicorn.Server):
         self._parts, self._kind = app.parts, kind
         self._accepting: set[asyncio.Task[object]] = set()
         self._listeners: list[socket.socket] = []
-        self._resuming: asyncio.TimerHandle | None = None
         app.parts.writer.on_broken = self.stop
 
     def stop(self) -> None:
@@ -108,7 +107,12 @@ class Server(uvicorn.Server):
         for listener in self._listeners:
             asyncio.get_running_loop().add_reader(listener, self._accept_all, listener)
 
-    def _pause(self) -> None:
+    def _rest(self) -> None:
+        """Accept nothing for a moment: there are as many connections, or files, as may be."""
+        self._stop_listening()
+        asyncio.get_running_loop().call_later(_FULL_SECONDS, self._listen)
+
+    def _stop_listening(self) -> None:
         for listener in self._listeners:
             asyncio.get_running_loop().remove_reader(listener)
 
@@ -117,13 +121,15 @@ class Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         taken = len(self.server_state.connections) + len(self._accepting)
         if taken >= self._settings.connection_limit:
-            self._pause()
-            self._resuming = loop.call_later(_FULL_SECONDS, self._listen)
+            self._rest()
             return
         for _ in range(min(self._settings.connection_limit - taken, _ACCEPTED)):
             try:
                 accepted, _ = listener.accept()
-            except OSError:  # nothing waits any more, or no file can be opened
+            except BlockingIOError:  # nothing waits any more
+                return
+            except OSError:  # no file can be opened
+                self._rest()
                 return
             accepted.setblocking(False)
             task = loop.create_task(loop.connect_accepted_socket(self._connect, accepted))
@@ -135,11 +141,10 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept nothing more, and drain."""
-        self._pause()
-        if self._resuming is not None:
-            self._resuming.cancel()
+        self._stop_listening()
         for listener in self._listeners:
             listener.close()
+        self._listeners.clear()  # whoever rests finds nothing to go on with
         await super().shutdown(sockets)
 
     async def _warm_up(self) -> None:
