@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
 from deniable.collector.stores.store import Outcome, State
-from tests.stores.conftest import DAY
+from tests.stores.conftest import DAY, Place
 
 
 @dataclass
@@ -34,3 +38,22 @@ class Rules:
         self.sealed = max(self.sealed, self.today - 8)
         self.last_run = self.today
         return True
+
+
+def drive(
+    machine: type[RuleBasedStateMachine],
+    open_place: Callable[[], Place],
+    runs: int,
+    number: int | None = None,
+    phases: Sequence[Phase] = tuple(Phase),
+) -> None:
+    """Run a machine on stores of one kind, by chance or, given a number, always the same."""
+    kind = type(f"{machine.__name__}Here", (machine,), {"open_place": staticmethod(open_place)})
+    chosen = settings(
+        max_examples=runs,
+        stateful_step_count=30,
+        deadline=None,
+        phases=phases,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    run_state_machine_as_test(kind if number is None else seed(number)(kind), settings=chosen)

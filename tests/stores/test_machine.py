@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from deniable.collector.stores.store import Outcome, State, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_place
-from tests.stores.model import Rules
+from tests.stores.model import Rules, drive
 from tests.stores.server import Server
 
 pytestmark = pytest.mark.slow
@@ -111,18 +111,7 @@ class Machine(RuleBasedStateMachine):
             self.place.close()
 
 
-def run(open_place: Callable[[], Place], runs: int, number: int | None = None) -> None:
-    """Run the machine on stores of one kind, by chance or, given a number, always the same."""
-    from hypothesis.stateful import run_state_machine_as_test  # noqa: PLC0415 - only here
-
-    kind = type("StoreMachine", (Machine,), {"open_place": staticmethod(open_place)})
-    chosen = settings(
-        max_examples=runs,
-        stateful_step_count=30,
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    run_state_machine_as_test(kind if number is None else seed(number)(kind), settings=chosen)
+run = partial(drive, Machine)
 
 
 def test_sqlite_is_a_dictionary() -> None:

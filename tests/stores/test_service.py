@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import (
@@ -27,7 +27,6 @@ from hypothesis.stateful import (
     initialize,
     invariant,
     rule,
-    run_state_machine_as_test,
 )
 
 from deniable.collector import mathematics
@@ -41,7 +40,7 @@ from deniable.tally import Tally
 from tests.faults.application import ask, call, submit
 from tests.faults.fault import QUESTION
 from tests.stores.conftest import DAY, Place, postgres_place, sqlite_place
-from tests.stores.model import Rules
+from tests.stores.model import Rules, drive
 from tests.stores.server import Server
 
 pytestmark = pytest.mark.slow
@@ -301,23 +300,10 @@ def bounds(chosen: Sequence[set[bytes | None]]) -> tuple[int, int]:
     return sum(None not in c for c in chosen), sum(c != {None} for c in chosen)
 
 
-def run(
-    open_place: Callable[[], Place],
-    runs: int,
-    number: int | None = None,
-    phases: Sequence[Phase] = tuple(Phase),
-) -> None:
-    """Run the machine on stores of one kind, by chance or, given a number, always the same."""
-    kind = type("Model", (Service,), {"open_place": staticmethod(open_place)})
-    chosen = settings(
-        max_examples=runs,
-        stateful_step_count=30,
-        deadline=None,
-        phases=phases,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    with patch("deniable.collector.housekeeping._log"):  # clocks that jump are reported
-        run_state_machine_as_test(kind if number is None else seed(number)(kind), settings=chosen)
+def run(open_place: Callable[[], Place], runs: int, number: int | None = None, **how: Any) -> None:
+    """Run the machine, without the reports of clocks that jump."""
+    with patch("deniable.collector.housekeeping._log"):
+        drive(Service, open_place, runs, number, **how)
 
 
 @pytest.fixture
