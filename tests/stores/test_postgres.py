@@ -71,6 +71,19 @@ def test_a_lost_connection_is_opened_again(place: Place) -> None:
     assert store.add(group) == [Outcome.STORED]
 
 
+def test_a_database_that_takes_no_writes(place: Place) -> None:
+    """A write into a read-only database is refused with that kind, and goes on when it is over."""
+    store = place.open()
+    store.ask(QUESTION)
+    assert isinstance(store, PostgresStore)
+    store.connection().execute("SET default_transaction_read_only = on")
+    group = [Submission(Q, DAY, b"i" * 16, b"r")]
+    with pytest.raises(StoreUnavailable) as caught:
+        store.add(group)
+    assert caught.value.kind == "read-only"
+    assert store.add(group) == [Outcome.STORED]
+
+
 def test_two_migrate_at_once(postgres_server: Server) -> None:
     """Of two collectors that start on an empty database one creates the schema."""
     with psycopg.connect(postgres_server.url(), autocommit=True) as connection:
@@ -95,4 +108,5 @@ def test_a_database_that_is_not_there(postgres_server: Server) -> None:
     """The error says what to check, and shows no password."""
     with pytest.raises(StoreUnavailable, match="check that it runs") as caught:
         PostgresStore("postgresql://someone:hunter2@/nowhere?host=/nonexistent")
+    assert caught.value.kind == "unreachable"
     assert "hunter2" not in str(caught.value)

@@ -11,6 +11,7 @@ import pytest
 from deniable.collector.stores import open_store
 from deniable.collector.stores.migration import Migration, migrations
 from deniable.collector.stores.sqlite import SqliteStore, file
+from deniable.collector.stores.sqlite.connection import describe
 from deniable.collector.stores.store import StoreBroken, StoreUnavailable, Submission
 from tests.stores.conftest import DAY, QUESTION
 
@@ -65,6 +66,28 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         SqliteStore(later)
     with pytest.raises(StoreUnavailable, match="create it first"):
         open_store(str(tmp_path / "nowhere" / "store.db"))
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (sqlite3.SQLITE_FULL, "full"),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, "read-only"),
+        (sqlite3.SQLITE_CANTOPEN, "missing"),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, "busy"),
+        (sqlite3.SQLITE_CORRUPT_INDEX, "corrupt"),
+        (sqlite3.SQLITE_IOERR_FSYNC, "failed"),
+    ],
+)
+def test_errors_have_a_kind(code: int, kind: str) -> None:
+    """Each error of SQLite is of a kind, whose reason names no file."""
+    error = sqlite3.OperationalError("said")
+    error.sqlite_errorcode = code
+    found = describe(error, Path("/secret/place"))
+    assert found.kind == kind
+    assert "secret" in str(found)
+    assert "secret" not in found.reason
+    assert isinstance(found, StoreBroken) == (kind == "corrupt")
 
 
 def test_a_migration_keeps_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

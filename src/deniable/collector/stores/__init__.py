@@ -25,6 +25,7 @@ def open_store(url: str, *, window: int = 7) -> Store:
         raise StoreUnavailable(
             f"expected the directory {path.parent} for the store, got none; create it first",
             value=url,
+            kind="missing",
         )
     return SqliteStore(path, window=window)
 

@@ -21,12 +21,58 @@ MOST_PUBLISHED = 128
 """Of how many ranges of days of one question the published sums are kept, those shown last."""
 
 
-class StoreUnavailable(DeniableError):
+KINDS = {
+    "full": "the disk of the store is full",
+    "read-only": "the store cannot be written",
+    "missing": "the file of the store is gone",
+    "replaced": "the file of the store was replaced by another",
+    "corrupt": "the store is corrupt",
+    "busy": "the store is held by others for too long",
+    "unreachable": "the database does not answer",
+    "unsuitable": "the store cannot be used by this release, or not where it is",
+    "failed": "the store failed",
+}
+"""What can be wrong with a store: a word for metrics, and what strangers may be told."""
+
+
+class StoreError(DeniableError):
+    """Something is wrong with the store; ``kind`` is one of ``KINDS``.
+
+    The message is for the operator's log and may name files; ``reason`` is for everybody.
+    """
+
+    usual = "failed"
+
+    def __init__(self, message: str, *, value: object = None, kind: str | None = None) -> None:
+        super().__init__(message, value=value)
+        self.kind = kind or self.usual
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, without names of files or servers."""
+        return KINDS[self.kind]
+
+
+class StoreUnavailable(StoreError):
     """The store cannot be reached or written at the moment: nothing was acknowledged."""
 
 
-class StoreBroken(DeniableError):
+class StoreReplaced(StoreUnavailable):
+    """The file at the store's path is gone, or is another than the one that was opened."""
+
+    usual = "replaced"
+
+
+class StoreBroken(StoreError):
     """The store can no longer be trusted: the collector must stop."""
+
+    usual = "unsuitable"
+
+
+class StoreCorrupt(StoreBroken):
+    """What the store holds is not what was written to it."""
+
+    usual = "corrupt"
 
 
 class Outcome(Enum):

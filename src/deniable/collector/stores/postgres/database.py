@@ -12,7 +12,7 @@ from psycopg import errors
 from psycopg.rows import TupleRow
 
 from deniable.collector.stores.migration import pending
-from deniable.collector.stores.store import StoreUnavailable
+from deniable.collector.stores.store import StoreCorrupt, StoreError, StoreUnavailable
 
 Connection = psycopg.Connection[TupleRow]
 Result = TypeVar("Result")
@@ -28,6 +28,32 @@ _SETTINGS = {
     "idle_in_transaction_session_timeout": "60s",
     "timezone": "UTC",
 }
+
+
+_KINDS = {
+    "25006": "read-only",  # read_only_sql_transaction
+    "42501": "read-only",  # insufficient_privilege
+    "53100": "full",
+    "55P03": "busy",  # lock_not_available
+    "57014": "busy",  # query_canceled: a statement took too long
+}
+_CORRUPT = ("XX001", "XX002")
+
+
+def describe(error: psycopg.Error) -> StoreError:
+    """Return the error of the store that an error of PostgreSQL means."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    if error.sqlstate in _CORRUPT:
+        return StoreCorrupt(
+            f"expected sound tables in PostgreSQL, got: {said}; stop, and restore the last backup",
+            value=error.sqlstate,
+        )
+    lost = error.sqlstate is None or error.sqlstate[:2] in ("08", "57")
+    return StoreUnavailable(
+        f"expected an answer of PostgreSQL, got: {said}; check that it runs and can be reached",
+        value=error.sqlstate,
+        kind=_KINDS.get(error.sqlstate or "", "unreachable" if lost else "failed"),
+    )
 
 
 class PostgresDatabase:
@@ -66,11 +92,7 @@ class PostgresDatabase:
             raise
         except psycopg.Error as error:
             self.close()
-            raise StoreUnavailable(
-                f"expected an answer of PostgreSQL, got: {str(error).splitlines()[0]}; check that "
-                "it runs and can be reached",
-                value=error.sqlstate,
-            ) from error
+            raise describe(error) from error
 
     def _write(self, work: Callable[[Connection], Result]) -> Result:
         """Run a transaction, again if another one stood in its way."""
@@ -83,6 +105,7 @@ class PostgresDatabase:
         raise StoreUnavailable(
             f"expected a transaction to end within {_ATTEMPTS} attempts, got as many deadlocks",
             value=_ATTEMPTS,
+            kind="busy",
         )
 
     @contextmanager

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from deniable.collector.stores.store import StoreBroken, StoreUnavailable
-from deniable.errors import DeniableError
+from deniable.collector.stores.store import StoreCorrupt, StoreError, StoreUnavailable
 
 SETTINGS = {
     "journal_mode": "wal",
@@ -18,7 +17,15 @@ SETTINGS = {
     "wal_autocheckpoint": 1000,
     "journal_size_limit": 1 << 24,
 }
-_BROKEN = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_KINDS = {
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_READONLY: "read-only",
+    sqlite3.SQLITE_PERM: "read-only",
+    sqlite3.SQLITE_CANTOPEN: "missing",
+    sqlite3.SQLITE_BUSY: "busy",
+    sqlite3.SQLITE_LOCKED: "busy",
+}
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -39,18 +46,22 @@ def configure(connection: sqlite3.Connection) -> None:
                 f"expected {name} = {SETTINGS[name]} for the store, got {found}; keep it on a "
                 "local disk, where SQLite can have a write-ahead log",
                 value=found,
+                kind="unsuitable",
             )
 
 
-def describe(error: sqlite3.Error, path: Path) -> DeniableError:
+def describe(error: sqlite3.Error, path: Path) -> StoreError:
     """Return the error of the store that an error of SQLite means."""
     code = getattr(error, "sqlite_errorcode", None)
-    if isinstance(code, int) and code & 0xFF in _BROKEN:
-        return StoreBroken(
+    primary = code & 0xFF if isinstance(code, int) else 0
+    if primary in _CORRUPT:
+        return StoreCorrupt(
             f"expected a sound SQLite file at {path}, got: {error}; stop, keep a copy, and restore "
             "the last backup",
             value=code,
         )
     return StoreUnavailable(
-        f"expected to write to {path}, got: {error}; check the disk and its free space", value=code
+        f"expected to write to {path}, got: {error}; check the disk and its free space",
+        value=code,
+        kind=_KINDS.get(primary, "failed"),
     )
