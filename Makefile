@@ -55,12 +55,12 @@ lint: $(VENV)/.dev $(JS)/node_modules/.installed ## check style, types and layer
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	cd $(JS) && $(CURDIR)/$(BIN)/node node_modules/typescript/bin/tsc --noEmit
-	cd $(JS) && $(CURDIR)/$(BIN)/node node_modules/typescript/bin/tsc -p pages.json
+	cd $(JS) && "$(CURDIR)/$(BIN)/node" node_modules/typescript/bin/tsc --noEmit
+	cd $(JS) && "$(CURDIR)/$(BIN)/node" node_modules/typescript/bin/tsc -p pages.json
 
 .PHONY: client
 client: $(JS)/node_modules/.installed ## build the browser client
-	cd $(JS) && $(CURDIR)/$(BIN)/node build.mjs
+	cd $(JS) && "$(CURDIR)/$(BIN)/node" build.mjs
 
 .PHONY: torture
 torture: $(VENV)/.dev ## run the long fault tests of the collector; ARGS="kill --count 50" runs some

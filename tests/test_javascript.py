@@ -15,6 +15,7 @@ from tests.browser.law import ROOT, SPOKEN, follows, specifications
 pytestmark = pytest.mark.slow
 
 CLIENT = ROOT / "clients" / "js"
+BUILT = ROOT / "src" / "deniable" / "collector" / "pages" / "static" / "deniable.js"
 TESTS = sorted(path.name for path in CLIENT.glob("test/*.test.js"))
 SPECIFICATIONS = specifications()
 
@@ -53,6 +54,15 @@ def test_the_tests_of_the_client_pass(node, name, request):
     if name == "build.test.js":
         request.getfixturevalue("tools")
     run(node, "--test", f"test/{name}")
+
+
+def test_the_client_builds_below_any_path(node, tools, tmp_path):
+    """A folder with a space and a letter beyond ASCII in its name builds the same file."""
+    copy = tmp_path / "my projéct" / "clients" / "js"
+    shutil.copytree(CLIENT, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
+    (copy / "node_modules").symlink_to(tools.parent.resolve())
+    run(node, str(copy / "build.mjs"))
+    assert (copy / "dist" / "deniable.js").read_bytes() == BUILT.read_bytes()
 
 
 def test_the_types_hold(node, tools):

@@ -1,5 +1,6 @@
 /** Build the one file that pages load: into the Python package, and for npm. */
 import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 
 const here = (path) => new URL(path, import.meta.url);
 export const PACKAGED = here("../../src/deniable/collector/pages/static/deniable.js");
@@ -10,7 +11,7 @@ export const bundle = async (plugins = []) => {
   const { build } = await import("esbuild");
   const { version } = JSON.parse(readFileSync(here("package.json"), "utf8"));
   const { outputFiles } = await build({
-    entryPoints: [here("src/index.ts").pathname],
+    entryPoints: [fileURLToPath(here("src/index.ts"))],
     banner: { js: `/*! deniable ${version}, Apache-2.0 */` },
     bundle: true,
     format: "esm",
@@ -24,7 +25,7 @@ export const bundle = async (plugins = []) => {
   return outputFiles[0].text;
 };
 
-if (process.argv[1] === new URL(import.meta.url).pathname) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const text = await bundle();
   for (const path of [PACKAGED, here("dist/deniable.js")]) {
     mkdirSync(new URL(".", path), { recursive: true });

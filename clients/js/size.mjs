@@ -1,5 +1,6 @@
 /** Print the size of the built file, gzipped, and how much each protocol adds to it. */
 import { gzipSync } from "node:zlib";
+import { fileURLToPath } from "node:url";
 import { bundle } from "./build.mjs";
 
 export const gzipped = (text) => gzipSync(text, { level: 9 }).length;
@@ -23,7 +24,7 @@ const PARTS = {
   "the tag": "tag",
 };
 
-if (process.argv[1] === new URL(import.meta.url).pathname) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const all = gzipped(await bundle());
   console.log(`${String(all).padStart(5)}  all`);
   for (const [what, name] of Object.entries(PARTS)) {

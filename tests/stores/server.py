@@ -1,7 +1,7 @@
 """A PostgreSQL server of our own: bundled or installed binaries, a temporary directory, a socket.
 
-PostgreSQL refuses to run as root, so that root starts it as the user ``nobody``, for whom the
-binaries are copied where the directories above them are closed to others.
+PostgreSQL refuses to run as root. Root therefore starts it as the user ``nobody``, who gets a copy of
+the installation where the directories above it are closed to others.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 NOBODY = 65534
 
@@ -35,6 +36,25 @@ def binaries() -> Path | None:
     return next((place for place in places if (place / "initdb").exists()), None)
 
 
+def copy_installation(place: Path, folder: Path) -> Path:
+    """Copy the installation that has its binaries in ``place``, and return where they are now."""
+    package = place.parents[1]
+    unused = shutil.ignore_patterns("include", "*.a")
+    copy = folder / package.name / place.parent.name
+    shutil.copytree(place.parent, copy, symlinks=True, ignore=unused)
+    # What a wheel brings finds its shared libraries by their place relative to the package.
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, folder / libraries.name, symlinks=True)
+    return copy / place.name
+
+
+def _give(folder: Path, user: int) -> None:
+    """Make a folder and all that is in it a user's own."""
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, user, user, follow_symlinks=False)
+
+
 @dataclass
 class Server:
     """A running server; ``url(name)`` is the address of one of its databases."""
@@ -46,7 +66,7 @@ class Server:
     child: dict[str, Any] = field(default_factory=dict)
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://postgres@/{database}?host={self.directory}"
+        return f"postgresql://postgres@/{database}?host={quote(str(self.directory))}"
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -82,17 +102,18 @@ def running(*options: str) -> Iterator[Server]:
     """Run a server in a temporary directory."""
     place = binaries()
     assert place is not None
-    top = Path(tempfile.mkdtemp(prefix="dn-pg-"))
+    root = os.geteuid() == 0
+    # Unlike a TMPDIR of root's own, /tmp is open to everybody.
+    top = Path(tempfile.mkdtemp(prefix="dn-pg-", dir="/tmp" if root else None))
     child: dict[str, Any] = {
         "env": {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": str(top)},
         "cwd": top,
     }
-    if os.geteuid() == 0:
-        os.chown(top, NOBODY, NOBODY)
-        child |= {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    if root:
         if not all(parent.stat().st_mode & 0o005 == 0o005 for parent in place.parents):
-            shutil.copytree(place.parent, top / "install", symlinks=True)
-            place = top / "install" / "bin"
+            place = copy_installation(place, top / "install")
+        _give(top, NOBODY)
+        child |= {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     server = Server(top, place, options, child=child)
     try:
         subprocess.run(
