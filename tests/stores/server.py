@@ -1,7 +1,7 @@
 """A PostgreSQL server of our own: bundled or installed binaries, a temporary directory, a socket.
 
-PostgreSQL refuses to run as root. Root therefore starts it as the user ``nobody``, who gets a copy of
-the installation where the directories above it are closed to others.
+PostgreSQL refuses to run as root. Root therefore starts it as the user ``nobody``, who gets a copy
+of the installation where the directories above it are closed to others.
 """
 
 from __future__ import annotations
