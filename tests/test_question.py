@@ -46,12 +46,20 @@ def test_answers_become_estimates_under_their_labels() -> None:
     assert question.estimate(tally, ["fig"]).counts[0] == estimates.counts[1]
 
 
-def test_answer_outside_the_domain_is_named() -> None:
-    """The error says which answer, where, and what to do."""
-    with pytest.raises(OutOfDomain, match=r"'plum' at position 1.*other"):
+def test_answer_outside_the_domain_is_placed() -> None:
+    """The error says where the answer stands, and what to do."""
+    with pytest.raises(OutOfDomain, match=r"position 1.*other") as caught:
         fruit().privatize(["kiwi", "plum"])
-    with pytest.raises(OutOfDomain):
-        fruit().privatize([3])
+    assert caught.value.value == 1
+
+
+def test_answers_that_are_no_strings_are_told_so() -> None:
+    """A number is to be written as text; who has no answer is to be left out."""
+    with pytest.raises(OutOfDomain, match="position 0 is of the type int: write it as text"):
+        fruit().privatize([812])
+    for missing in (None, float("nan"), np.float64("nan")):
+        with pytest.raises(OutOfDomain, match="position 1 is missing: leave out people"):
+            fruit().privatize(["kiwi", missing])
 
 
 def test_answers_outside_the_domain_go_to_the_declared_other() -> None:

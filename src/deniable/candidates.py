@@ -135,13 +135,15 @@ def fingerprint(label: str) -> int:
     """
     if not isinstance(label, str):
         raise InvalidParameter.expected(
-            "a label as a string", label, "pass str(label)", came=type(label).__name__
+            "a label as a string", type(label), "pass str(label)", came=type(label).__name__
         )
-    try:
-        data = label.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidParameter.expected("a label that UTF-8 can encode", label) from error
-    return int.from_bytes(sha256(data).digest()[:8], "little")
+    if not encodes(label):  # devices come by here: the error must not hold the label
+        raise InvalidParameter(
+            "expected a label that UTF-8 can encode, got one with half of a surrogate pair; write "
+            "the character itself",
+            value=None,
+        )
+    return int.from_bytes(sha256(label.encode()).digest()[:8], "little")
 
 
 def fingerprints(labels: Iterable[str]) -> npt.NDArray[np.uint64]:

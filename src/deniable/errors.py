@@ -10,7 +10,9 @@
     └── IncompatibleTally    a tally that belongs to another protocol or question
 
 Every one is also a ``ValueError``, says what was expected, what came and what to do about it, and
-carries what came as ``value``.
+carries what came as ``value``. Answers and values that are to be privatized are the exception: an
+error names their position, in words and as ``value``, and never holds them or stands in a chain
+with an error that does. Errors leave a device by way of logs; answers must not.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ so that a client and a server with different parameters can never be mixed.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,6 +38,8 @@ _FORMAT = "deniable-question"
 _VERSION = 1
 _FIELDS = {"format", "version", "name", "labels", "other", "protocol"}
 _LARGEST_PROTOCOL = 1000
+_MISSING = ("NoneType", "NAType", "NaTType")
+"""The types of what stands for a missing answer in Python and in frames."""
 _DEVICE_BYTES = 1 << 24
 """How large a question a device reads, unless it says otherwise."""
 
@@ -225,19 +228,29 @@ class Question:
         return self.other is not None or answer in self._index
 
     def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
-        """Return the protocol's value of each answer, or name the first that has none."""
+        """Return the protocol's value of each answer, or say which position has none.
+
+        Errors never hold an answer, since they may leave the device by way of a log.
+        """
         listed = _listed(answers)
         if self.labels is None:
+            if not encodes("".join(listed)):
+                position = next(i for i, answer in enumerate(listed) if not encodes(answer))
+                raise OutOfDomain(
+                    "expected answers that UTF-8 can encode; the one at position "
+                    f"{position} has half of a surrogate pair: write the character itself",
+                    value=position,
+                )
             return fingerprints(listed)
         missing = -1 if self.other is None else self._index[self.other]
         found = [self._index.get(answer, missing) for answer in listed]
         if missing < 0 and -1 in found:
             position = found.index(-1)
             raise OutOfDomain(
-                f"expected one of the {len(self.labels)} answers to {self.name!r}, got "
-                f"{listed[position][:80]!r} at position {position}; correct it, or declare an "
-                "other label that such answers go to",
-                value=listed[position],
+                f"expected one of the {len(self.labels)} labels of {self.name!r}; the answer at "
+                f"position {position} is none of them: correct it, or make the question with an "
+                "other label for such answers",
+                value=position,
             )
         return np.array(found, dtype=np.uint64)
 
@@ -334,17 +347,23 @@ def _listed(answers: Iterable[object]) -> list[str]:
         )
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise InvalidParameter(
-            f"expected a sequence of answers, got the single {brief(items)}; pass a list of one",
-            value=answers,
+            f"expected a sequence of answers, got a single {type(items).__name__}; pass a list of "
+            "one",
+            value=type(items),
         )
     listed: list[str] = []
     for position, item in enumerate(items):
         answer = item.as_py() if hasattr(item, "as_py") else item
         if not isinstance(answer, str):
+            kind = type(answer).__name__
+            said = (
+                "is missing: leave out people without an answer"
+                if kind in _MISSING or (isinstance(answer, float) and math.isnan(answer))
+                else f"is of the type {kind}: write it as text, for example with str"
+            )
             raise OutOfDomain(
-                f"expected answers as strings, got {brief(answer)} at position {position}; leave "
-                "out people without an answer",
-                value=answer,
+                f"expected answers as strings; the one at position {position} {said}",
+                value=position,
             )
         listed.append(answer)
     return listed

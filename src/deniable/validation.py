@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import operator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain, brief
+from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 
 MAX_EPSILON = 100.0
 MAX_DOMAIN = (1 << 31) - 1
 _MAX_PEOPLE = 10**300
+_KINDS = {"U": "text", "S": "bytes", "f": "numbers with a point", "b": "truth values"}
+"""What arrays that hold no whole numbers hold instead, by the letter of their kind."""
 
 
 def check_whole(name: str, value: object, least: int, most: int, remedy: str = "") -> int:
@@ -85,7 +88,10 @@ def check_domain_size(domain_size: object) -> int:
 
 
 def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint64]:
-    """Return values of a domain as an array, or name the first that is none."""
+    """Return values of a domain as an array, or say at which position there is none.
+
+    This runs on devices, so no error holds a value: errors may leave by way of a log.
+    """
     array = _array_of(values)
     if array.ndim != 1:
         raise InvalidParameter.expected(
@@ -103,17 +109,16 @@ def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint
     else:
         raise InvalidParameter.expected(
             f"whole numbers from 0 to {domain_size - 1}",
-            array[0],
+            array.dtype.kind,
             "map answers to values with a Question",
-            came=f"{array.dtype} such as {array[0]!r}",
+            came=_KINDS.get(array.dtype.kind, "something else"),
         )
     if wrong.any():
         position = int(np.argmax(wrong))
-        raise OutOfDomain.expected(
-            f"values from 0 to {domain_size - 1}",
-            int(array[position]),
-            "map answers to values with a Question",
-            came=f"{brief(int(array[position]))} at position {position}",
+        raise OutOfDomain(
+            f"expected values from 0 to {domain_size - 1}; the one at position {position} is none "
+            "of them: map answers to values with a Question",
+            value=position,
         )
     return array.astype(np.uint64)
 
@@ -124,18 +129,18 @@ def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     if subclass and np.ma.is_masked(values):
         raise InvalidParameter.expected(
             "a value for everybody",
-            values,
+            None,
             "leave out people without an answer, for example with values.compressed()",
             came="masked ones",
         )
-    try:
+    with suppress(TypeError, ValueError):
         return np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter.expected(
-            "a one-dimensional list or array of values",
-            values,
-            "for a single answer pass a list of one",
-        ) from error
+    raise InvalidParameter.expected(
+        "a one-dimensional list or array of values",
+        None,
+        "for a single answer pass a list of one",
+        came="what makes no array",
+    )
 
 
 def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> npt.NDArray[Any]:

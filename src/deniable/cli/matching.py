@@ -1,4 +1,8 @@
-"""From answers to values: which label each answer is, and which are no label at all."""
+"""From answers to values: which label each answer is, and which are no label at all.
+
+What is said about an answer names its line and never the answer itself: what commands print ends
+up in logs, where answers of people must not be.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,6 @@ from deniable.cli.source import Batch, Source
 from deniable.cli.streams import shorten
 
 _REMEMBERED = 1 << 16
-_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Matcher:
         self._values = {form(label): i for i, label in enumerate(labels or ())}
         self._labels = tuple(labels or ())
         self._known = {label: i for i, label in enumerate(self._labels)}
-        self._unknown: Counter[str] = Counter()
+        self._first_unknown = 0
         if len(self._values) < len(self._labels):
             self._refuse_twins()
 
@@ -85,17 +88,13 @@ class Matcher:
         return self._look_up(batch, source) if found.min(initial=0) < 0 else found
 
     def describe_unknown(self) -> str | None:
-        """Say how many answers became ``other``, and which they were most often."""
+        """Say how many answers became ``other``, and where the first of them is."""
         if not self.unknown:
             return None
-        listed = self._unknown.most_common(_SHOWN)
-        shown = ", ".join(f"{shorten(answer)} {count:,}" for answer, count in listed)
-        more = len(self._unknown) - len(listed)
-        rest = f" and {more:,} more" if more else ""
         share = 100 * self.unknown / self.read
         return (
             f"{self.unknown:,} of {self.read:,} answers ({share:.3g} %) are no labels and count as "
-            f"{shorten(self.other or '')}: {shown}{rest}"
+            f"{shorten(self.other or '')}, the first on line {self._first_unknown:,}"
         )
 
     def _look_up(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
@@ -114,12 +113,11 @@ class Matcher:
                     self._known[answer] = value
             elif elsewhere is not None:
                 now[answer] = elsewhere
-                self._unknown[answer] += count
+                if not self.unknown:
+                    self._first_unknown = _line_of(answer, batch)
                 self.unknown += count
             else:
                 raise self._unknown_answer(answer, batch, source)
-        if len(self._unknown) > _REMEMBERED:
-            self._unknown = Counter(dict(self._unknown.most_common(_REMEMBERED // 2)))
         known = self._known
         values = [known[a] if a in known else now[a] for a in batch.answers]
         return np.array(values, dtype=np.int64)
@@ -127,14 +125,12 @@ class Matcher:
     def _unknown_answer(self, answer: str, batch: Batch, source: Source) -> InputError:
         remedy = "correct it, or have a label for all others with --other"
         for form in _forms():
-            alike = {form(label): label for label in self._labels}
-            if form(answer) in alike:
-                label = shorten(alike[form(answer)])
-                remedy = f"correct it, or pass {form.options}, which takes it for {label}"
+            if form(answer) in {form(label) for label in self._labels}:
+                remedy = f"correct it, or pass {form.options}, which takes it for one of them"
                 break
         return source.wrong(
-            batch.lines[batch.answers.index(answer)],
-            f"expected one of the {len(self._labels):,} labels, got {shorten(answer)}; {remedy}",
+            _line_of(answer, batch),
+            f"expected one of the {len(self._labels):,} labels, got another answer; {remedy}",
         )
 
     def _refuse_twins(self) -> None:
@@ -143,6 +139,11 @@ class Matcher:
             f"expected labels that differ with {self.form.options}, got {shorten(first)} and "
             f"{shorten(second)}; leave the option out, or merge them"
         )
+
+
+def _line_of(answer: str, batch: Batch) -> int:
+    """Return the line on which an answer comes first."""
+    return batch.lines[batch.answers.index(answer)]
 
 
 def twins(labels: Sequence[str], form: Form) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,6 @@ from typing import BinaryIO
 
 from deniable.cli.group import InputError
 from deniable.cli.source import Batch, Source, enumerate_names, find_column, read_texts, split_lines
-from deniable.cli.streams import shorten
 from deniable.documents import encodes, fault
 from deniable.extras import load
 
@@ -77,13 +76,13 @@ def as_text(source: Source, answer: object, line: int) -> str:
         if answer.isascii() or encodes(answer):
             return answer
         raise source.wrong(
-            line, f"expected text that UTF-8 can encode, got {shorten(answer)}, half of a "
-            "surrogate pair; write the character itself"
+            line, "expected text that UTF-8 can encode, got half of a surrogate pair; write the "
+            "character itself"
         )  # fmt: skip
     if isinstance(answer, int) and not isinstance(answer, bool):
         return str(answer)
-    came = json.dumps(answer, default=str)
+    came = "null" if answer is None else f"a value of the type {type(answer).__name__}"
     raise source.wrong(
-        line, f"expected an answer as text, got {came[:60]}{'…' if len(came) > 60 else ''}; name "
-        f"another column with {source.option}, or leave such rows out"
+        line, f"expected an answer as text, got {came}; name another column with "
+        f"{source.option}, or leave such rows out"
     )  # fmt: skip
