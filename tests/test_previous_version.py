@@ -1,6 +1,7 @@
-"""What version 0.1.0 wrote is read, written again byte for byte, and estimated to the same."""
+"""What earlier versions wrote is read, written again byte for byte, and estimated to the same."""
 
 import json
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
@@ -11,26 +12,39 @@ from deniable import Question
 from deniable.files import read_reports, read_tally, write_reports, write_tally
 from deniable.protocols import discover
 
-WRITTEN = sorted((Path(__file__).parent / "data" / "v0.1.0").glob("*.json"))
+DATA = Path(__file__).parent / "data"
+SUMS = "ffc4849d5f062146a7f20f4720885b58ea4c8edc5330f4c18a57e1502c92ea16"
+"""The SHA-256 of the list of sums beside the files of version 0.2.0."""
+WRITTEN = sorted(DATA.glob("v*/[0-9][0-9]-*.json"))
 
 
-@pytest.fixture(params=WRITTEN, ids=lambda path: path.stem)
+@pytest.fixture(params=WRITTEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def kept(request):
-    """Return a document of the previous version, and the question in it."""
+    """Return a document of an earlier version, and the question in it."""
     document = json.loads(request.param.read_text(encoding="utf-8"))
     return document, Question.from_json(document["question"])
 
 
 def labels_of(question):
-    """Return the labels that the previous version had answers to."""
+    """Return the labels that the earlier version had answers to."""
     return question.labels or tuple(f"answer {i}" for i in range(30))
 
 
-def test_every_protocol_of_that_version_is_there():
-    """All thirteen protocols have been kept, and all of them are still known."""
-    names = {path.stem.partition("-")[2] for path in WRITTEN}
-    assert len(names) == 13
+@pytest.mark.parametrize(("version", "count"), [("v0.1.0", 13), ("v0.2.0", 15)])
+def test_every_protocol_of_that_version_is_there(version, count):
+    """All protocols of a version have been kept, and all of them are still known."""
+    names = {path.stem.partition("-")[2] for path in WRITTEN if path.parent.name == version}
+    assert len(names) == count
     assert names <= set(discover())
+
+
+def test_no_file_has_changed():
+    """The files of version 0.2.0 are to the byte those that it wrote."""
+    listed = (DATA / "v0.2.0" / "SHA256SUMS").read_bytes()
+    assert sha256(listed).hexdigest() == SUMS
+    for line in listed.decode().splitlines():
+        expected, _, name = line.partition("  ")
+        assert sha256((DATA / "v0.2.0" / name).read_bytes()).hexdigest() == expected, name
 
 
 def test_questions_are_the_same(kept):
@@ -63,7 +77,7 @@ def test_tallies_are_the_same(kept):
 
 
 def test_estimates_are_the_same(kept):
-    """Counts and standard errors are those of the previous version, to the last bit."""
+    """Counts and standard errors are those of the earlier version, to the last bit."""
     document, question = kept
     tally = read_tally(BytesIO(bytes.fromhex(document["tally"])), question)
     found = question.estimate(tally, labels_of(question) if question.labels is None else None)

@@ -1,0 +1,140 @@
+"""What the clients of version 0.2.0 kept is sent on: same ids, same days, same bytes, nothing twice."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from base64 import b64encode
+from contextlib import closing
+from hashlib import sha384
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from deniable import Question
+from deniable.cli import cli
+from deniable.client import Client, Outcome, Transport
+from deniable.client.transport import Reply
+from tests.collector.conftest import Collector, today
+
+DATA = Path(__file__).parents[1] / "data" / "v0.2.0"
+ADDRESS = "https://collector.example"
+QUESTIONS = {
+    name: Question.from_json(json.dumps(document))
+    for name, document in json.loads((DATA / "client-questions.json").read_text()).items()
+}
+
+INTEGRITY = "sha384-9cQpXiLLPZh7NdiNKWzBZPvcySq5RFk0PNrPMmLftUb++w9WUVgpPEAq8ulvmipC"
+"""What tags demand of ``/deniable.js``, which is out of our hands."""
+
+Sent = tuple[str, str, bytes]
+"""The question, the day, and the body of a submission."""
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
+    """What reaches a stand-in of the collector, which takes every submission."""
+    found: list[Sent] = []
+    texts = {question.digest: question.to_json() for question in QUESTIONS.values()}
+
+    def request(self: Transport, method: str, path: str, body: bytes | None = None) -> Reply:
+        assert self.address == ADDRESS
+        address, _, day = path.removeprefix("/v1/questions/").partition("?day=")
+        digest, _, kind = address.partition("/")
+        if method == "GET":
+            return Reply(200, texts[digest].encode())
+        assert (method, kind) == ("POST", "reports")
+        found.append((digest, day, body or b""))
+        return Reply(204)
+
+    monkeypatch.setattr(Transport, "request", request)
+    return found
+
+
+def rows(path: Path, query: str) -> list[tuple]:
+    """Read a file of the earlier version without our code."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("name", ["interrupted", "relayed"])
+def test_an_outbox_is_sent_on(name: str, tmp_path: Path, sent: list[Sent]) -> None:
+    """What was not delivered goes out once, with its id and bytes, on its day if it had one."""
+    for end in (".txt", ".txt.outbox"):
+        shutil.copy(DATA / f"{name}{end}", tmp_path)
+    box, digest = tmp_path / f"{name}.txt.outbox", QUESTIONS["fruit"].digest
+    kept = rows(box, "SELECT id, day, reports FROM parcels WHERE outcome IS NULL")
+    before = rows(box, "SELECT no, outcome FROM parcels WHERE outcome IS NOT NULL")
+    assert kept
+    assert before
+    command = ["send", ADDRESS, str(tmp_path / f"{name}.txt")]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.stderr
+    expected = [(digest, day or today(), id + reports) for id, day, reports in kept]
+    assert sorted(sent) == sorted(expected)
+    assert set(before) <= set(rows(box, "SELECT no, outcome FROM parcels"))
+    assert rows(box, "SELECT count(*) FROM parcels WHERE outcome IS NULL OR id NOT NULL") == [(0,)]
+
+
+def test_a_finished_outbox_sends_nothing(tmp_path: Path, sent: list[Sent]) -> None:
+    """The same command after everything was delivered draws and sends nothing."""
+    for end in (".txt", ".txt.outbox"):
+        shutil.copy(DATA / f"finished{end}", tmp_path)
+    CliRunner().invoke(cli, ["send", ADDRESS, str(tmp_path / "finished.txt")])
+    assert sent == []
+
+
+def test_a_ledger_is_sent_on(tmp_path: Path, sent: list[Sent]) -> None:
+    """Pending answers go out once, with id, day and bytes, and nothing else does, then or later."""
+    path = Path(shutil.copy(DATA / "ledger.db", tmp_path))
+    kept = rows(path, "SELECT question, day, id, report FROM answers WHERE id IS NOT NULL")
+    client = Client(ADDRESS, path)
+    assert client.ledger.spent() == len(QUESTIONS) - 1
+    assert client.flush() == {question: Outcome.ANSWERED for question, *_ in kept}
+    assert sorted(sent) == sorted((q, day, id + report) for q, day, id, report in kept)
+    sent.clear()
+    for name, question in QUESTIONS.items():
+        if name != "fruit":
+            client.answer(question.digest, "no")
+    assert sent == []
+    assert client.ledger.spent() == len(QUESTIONS) - 1
+
+
+def test_the_ledger_tells_doubt_from_certainty(tmp_path: Path, monkeypatch) -> None:
+    """When the question is closed, only what may have arrived is maybe counted."""
+    path = Path(shutil.copy(DATA / "ledger.db", tmp_path))
+    closed = Reply(410, problem={"type": "urn:deniable:question-closed"})
+    monkeypatch.setattr(Transport, "request", lambda self, method, path, body=None: closed)
+    ends = Client(ADDRESS, path).flush()
+    assert {question.name: ends[question.digest] for question in QUESTIONS.values()
+            if question.digest in ends} == {
+        "pending": Outcome.REFUSED,
+        "pending, told to wait": Outcome.REFUSED,
+        "pending with doubt": Outcome.MAYBE_COUNTED,
+    }  # fmt: skip
+
+
+def test_the_client_of_deployed_tags_is_served(collector: Collector) -> None:
+    """``/deniable.js`` answers with the bytes whose hash is in every tag that 0.2.0 handed out."""
+    assert (DATA / "deniable.js.integrity").read_text().strip() == INTEGRITY
+    kept = (DATA / "deniable.js").read_bytes()
+    served = collector.request("GET", "/deniable.js").body
+    for client in (kept, served):
+        assert f"sha384-{b64encode(sha384(client).digest()).decode()}" == INTEGRITY
+    for tag in DATA.glob("tag-*.html"):
+        text = tag.read_text()
+        assert f'src="{ADDRESS}/deniable.js"' in text
+        assert f'integrity="{INTEGRITY}"' in text
+
+
+@pytest.mark.parametrize("name", ["choice", "text", "ceiling"])
+def test_the_questions_of_deployed_tags_are_served(collector: Collector, name: str) -> None:
+    """A tag names its question by the digest under which it can still be asked."""
+    document = json.loads((DATA / "tag-questions.json").read_text())[name]
+    question = Question.from_json(json.dumps(document))
+    assert f'data-question="{question.digest}"' in (DATA / f"tag-{name}.html").read_text()
+    text = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", text, role="admin").status == 201
+    assert collector.request("GET", f"/v1/questions/{question.digest}").body == text
