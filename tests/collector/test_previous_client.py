@@ -1,4 +1,4 @@
-"""What the clients of version 0.2.0 kept is sent on: same ids, days and bytes, and nothing twice."""
+"""What the clients of version 0.2.0 kept is sent on: same ids, days and bytes, nothing twice."""
 
 from __future__ import annotations
 
