@@ -5,9 +5,13 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
-from deniable import DE, OUE
+from deniable import DE, OUE, Protocol
+from deniable.kernels import parallel
+from deniable.protocols import discover
+from deniable.randomness import open_source
 
 HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "click", "rich", "pandas", "polars", "pyarrow")
 
@@ -16,6 +20,8 @@ import sys, deniable
 from deniable.protocols import discover
 for name in ("DE", "SHE", "THE", "SUE", "OUE", "BLH", "OLH"):
     discover()[name](epsilon=1.0, domain_size=1024).privatize([7])
+for name in ("SubsetSelection", "AffineSelection"):
+    discover()[name](epsilon=1.0, domain_size=64).privatize([7])
 deniable.UE(0.5, 0.1, 1024).privatize([7])
 deniable.LH(1.0, 1024, 6).privatize([7])
 deniable.OpenLH(1.0).privatize(deniable.fingerprints(["kiwi"]))
@@ -43,6 +49,28 @@ def test_import_loads_nothing_heavy() -> None:
 def test_privatizing_one_answer_loads_nothing_beyond_numpy() -> None:
     """The client's path compiles nothing and needs no other package, whatever the protocol."""
     assert loaded_by(ONE_ANSWER).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [example for kind in discover().values() for example in kind.examples()],
+    ids=repr,
+)
+def test_the_path_of_devices_is_numpy_alone(
+    protocol: Protocol, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many reports ``_perturb`` makes, it asks for no compiled kernel and no threads."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a compiled kernel or a thread pool was asked for")
+
+    count = 20_000
+    words = protocol.words.draw(open_source(np.random.default_rng(1)), count)
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", refuse)
+    for module in [name for name in sys.modules if name.startswith("deniable.kernels")]:
+        if hasattr(sys.modules[module], "pays"):
+            monkeypatch.setattr(f"{module}.pays", refuse)
+    assert len(protocol._perturb(np.ones(count, dtype=np.uint64), words)) == count
 
 
 def _reports(pipe) -> None:

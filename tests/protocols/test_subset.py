@@ -81,7 +81,7 @@ def test_compiled_reports_and_counts_are_those_of_numpy(d: int, k: int) -> None:
     found = []
     for compiled in (False, compilation.available()):
         compilation.set_compiled(compiled)
-        moved = subsets.select(values, ranks, places, table)
+        moved = subsets.select_many(values, ranks, places, table)
         found.append((moved.tolist(), subsets.count_members(moved, table).tolist()))
         compilation.set_compiled(None)
     assert found[0] == found[1]

@@ -4,7 +4,8 @@ The rank of the members c_1 < c_2 < ... < c_k is the sum of the binomials C(c_j,
 have different ranks, and these are 0, ..., C(d, k) - 1. Backwards, c_k is the largest c with
 C(c, k) at most the rank; what is left of the rank is that of the other members.
 
-``select`` and ``count_members`` do their work in NumPy or compiled, as pays.
+``select_many`` and ``count_members`` do their work in NumPy or compiled, as pays; ``select`` is the
+path of devices, in NumPy alone.
 """
 
 from __future__ import annotations
@@ -90,22 +91,23 @@ def shift(members: Members, distance: Members, d: int) -> Members:
 
 def select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
     """Return the rank of each subset moved so that the value at its place becomes the value."""
+    codes, d = np.empty(len(values), np.uint64), table.shape[1]
+    for first in range(0, len(values), _STEP):
+        part = slice(first, first + _STEP)
+        members = unrank(ranks[part], table)
+        anchor = place_in(members, places[part], d)
+        distance = (values[part].astype(np.int64) + (d - anchor)) % d
+        codes[part] = rank(shift(members, distance, d), table)
+    return codes
+
+
+def select_many(values: Words, ranks: Words, places: Members, table: Words) -> Words:
+    """Return what ``select`` does, compiled where that pays."""
     if pays("select subsets", _SELECT_MEMBER * len(table) * len(values)):
         from deniable.kernels.compiled import subsets as compiled  # noqa: PLC0415 - imports Numba
 
         return compiled.select(values, ranks, places, table)
-    codes, d = np.empty(len(values), np.uint64), table.shape[1]
-
-    def fill(start: int, stop: int) -> None:
-        for first in range(start, stop, _STEP):
-            part = slice(first, min(first + _STEP, stop))
-            members = unrank(ranks[part], table)
-            anchor = place_in(members, places[part], d)
-            distance = (values[part].astype(np.int64) + (d - anchor)) % d
-            codes[part] = rank(shift(members, distance, d), table)
-
-    run_chunks(fill, len(values), _CHUNK)
-    return codes
+    return select(values, ranks, places, table)
 
 
 def count_members(ranks: Words, table: Words) -> Counts:

@@ -120,6 +120,13 @@ class SubsetSelection(CountedPure):
         moved = subsets.select(values, ranks, place.astype(np.int64), self._table)
         return moved.astype(self.report_dtype)
 
+    def _perturb_many(
+        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
+    ) -> Reports:
+        ranks, place = self._subset.of(words[:, 0]), self._places.draw(words[:, 1])
+        moved = subsets.select_many(values, ranks, place.astype(np.int64), self._table)
+        return moved.astype(self.report_dtype)
+
     def _validate(self, reports: Reports) -> None:
         check_below("ranks", int(reports.max(initial=0)), self._subset.size)
 
