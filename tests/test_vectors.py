@@ -14,7 +14,7 @@ from deniable.randomness import WORD, Replayed
 from deniable.vectors import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
-OTHERS = {"fingerprint", "questions"}
+OTHERS = {"delivery", "fingerprint", "policy", "questions"}
 NAMES = sorted({path.stem for path in DIRECTORY.glob("*.json")} - OTHERS)
 
 

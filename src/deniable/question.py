@@ -28,6 +28,7 @@ from deniable.errors import (
 )
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
+from deniable.policy import CEILING, DOCUMENT_BYTES
 from deniable.protocol import Client, Memoising, Protocol, batches_of
 from deniable.pure import Closed
 from deniable.randomness import Source
@@ -40,8 +41,6 @@ _FIELDS = {"format", "version", "name", "labels", "other", "protocol"}
 _LARGEST_PROTOCOL = 1000
 _MISSING = ("NoneType", "NAType", "NaTType")
 """The types of what stands for a missing answer in Python and in frames."""
-_DEVICE_BYTES = 1 << 24
-"""How large a question a device reads, unless it says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -143,10 +142,10 @@ class Question:
     def load(
         cls,
         document: str | bytes,
-        ceiling: float = 5.0,
+        ceiling: float = CEILING,
         *,
         digest: str | None = None,
-        most_bytes: int = _DEVICE_BYTES,
+        most_bytes: int = DOCUMENT_BYTES,
     ) -> Question:
         """Read a question on a device, which decides itself how much it is willing to reveal.
 

@@ -1,9 +1,9 @@
 """JSON test vectors, so that another implementation can be proved equal.
 
 One file for each protocol, with reports made from given random bytes and byte strings that must be
-accepted or refused, one file of fingerprints, and one of questions to accept or refuse. Everything
-is derived from the protocols and from SHA-256, so that the same version always writes the same
-files.
+accepted or refused, one file of fingerprints, one of questions to accept or refuse, one of what a
+device spends, and one of how it delivers. Everything is derived from the protocols, from SHA-256
+and from tables, so that the same version always writes the same files.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from itertools import accumulate, cycle, islice
 
 import numpy as np
 
+from deniable.deliveries import make_deliveries
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import fingerprint
 from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
-from deniable.refusals import make_refusals
+from deniable.refusals import make_policy, make_refusals
 
 FORMAT = "deniable-vectors"
 VERSION = 1
@@ -61,6 +62,8 @@ def make_vectors() -> dict[str, dict[str, object]]:
         }
     known = [{"label": label, "fingerprint": str(fingerprint(label))} for label in _LABELS]
     documents["questions"] = make_refusals()
+    documents["policy"] = make_policy()
+    documents["delivery"] = make_deliveries()
     documents["fingerprint"] = {"format": FORMAT, "version": VERSION, "vectors": known}
     return documents
 

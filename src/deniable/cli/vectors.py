@@ -21,8 +21,9 @@ def vectors(directory: Path, *, force: bool) -> None:
     """Write the test vectors for other implementations.
 
     An implementation of the client in another language is right when it makes the same reports
-    from the same random bytes. DIRECTORY gets one JSON file for each protocol and one of
-    fingerprints; - prints all of them as one JSON object.
+    from the same random bytes, answers the same questions, and delivers in the same way. DIRECTORY
+    gets one JSON file for each protocol, and files of fingerprints, questions, what a device spends
+    and how it delivers; - prints all of them as one JSON object.
     """
     documents = make_vectors()
     if str(directory) == STDIO:

@@ -7,12 +7,9 @@ from html import escape
 
 from deniable.collector.operations import Call
 from deniable.collector.pages.assets import CLIENT, assets
-from deniable.collector.pages.trying import SPOKEN
+from deniable.policy import BROWSERS, BUDGET, CEILING
 from deniable.question import Question
 
-CEILING = 5.0
-BUDGET = 10.0
-"""Above these a client answers only where the page says so."""
 _MOST_CHOICES = 50
 
 
@@ -44,7 +41,7 @@ def make(call: Call, question: Question) -> Snippet:
         html,
         f"{base}/try/{question.digest}",
         f"deniable send {base} answers.txt --question {question.digest}",
-        question.protocol.name in SPOKEN,
+        question.protocol.name in BROWSERS,
         question.protocol.name,
     )
 

@@ -19,6 +19,7 @@ from deniable.collector.problems import TooFewReports
 from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
 from deniable.collector.stores.store import State
+from deniable.policy import BROWSERS
 from deniable.presentation.labels import one_line
 from deniable.pure import Pure
 
@@ -28,11 +29,6 @@ if TYPE_CHECKING:
 
     from deniable.protocol import Protocol
 
-SPOKEN = frozenset({
-    "DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection",
-    "AffineSelection",
-})  # fmt: skip
-"""The protocols whose reports the browser client makes."""
 ALWAYS = Range(0, EVER)
 _NAME_WIDTH = 160
 _ROWS = 25
@@ -81,7 +77,7 @@ async def show(call: Call) -> Response:
     question, protocol = known.question, known.question.protocol
     counts = await _counts(call, known)
     gain, fall = _shifts(protocol)
-    spoken = protocol.name in SPOKEN
+    spoken = protocol.name in BROWSERS
     context = Trying(
         name=one_line(question.name, _NAME_WIDTH),
         digest=question.digest,

@@ -1,0 +1,23 @@
+"""The policy of a device: how much it reveals, and what it reads, unless the person says otherwise.
+
+Every client has these numbers, in every language: they are the head of ``vectors/policy.json``.
+The epsilon of a question is its ``total_epsilon``: that of one report or, where the protocol
+memoises, of any number of them.
+"""
+
+from __future__ import annotations
+
+CEILING = 5.0
+"""The most epsilon that one question may ask for."""
+BUDGET = 10.0
+"""The most epsilon that all questions together may ask a device for."""
+DUST = 1e-9
+"""How far sums of floats may exceed the budget: ten questions of 0.1 add up to 1, not to more."""
+DOCUMENT_BYTES = 1 << 24
+"""How large a question a device reads."""
+
+BROWSERS = (
+    "AffineSelection", "BLH", "DE", "LH", "OLH", "OUE", "OpenLH", "SUE", "SubsetSelection", "THE",
+    "UE",
+)  # fmt: skip
+"""The protocols that browsers speak: neither SHE nor RAPPOR nor projections."""
