@@ -210,7 +210,7 @@ class _Texts(HTMLParser):
 def test_html_is_self_contained_and_escaped(form: str) -> None:
     """Labels cannot add elements, all elements are closed, and nothing is fetched."""
     found = _estimates()
-    page = found.to_html("<script>") if form == "page" else found._repr_html_()
+    page = found.to_html(title="<script>") if form == "page" else found._repr_html_()
     parser = _Texts()
     parser.feed(page)
     assert not parser.open

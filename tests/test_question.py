@@ -23,6 +23,7 @@ from deniable import (
     Question,
     Tally,
     fingerprint,
+    set_memory_budget,
 )
 from deniable.documents import canonical_json
 
@@ -315,3 +316,50 @@ def test_what_is_no_tally_and_no_candidate_is_refused() -> None:
         for wrong in ([["kiwi"]], [None], "kiwi", iter(["kiwi"]), 5):
             with pytest.raises(DeniableError, match="expected"):
                 question.estimate(tally, wrong)
+
+
+def test_a_question_and_a_tally_are_opened_by_the_name_of_their_file(tmp_path) -> None:
+    """What was written under a name is read from it again."""
+    question = fruit()
+    tally = question.tally(question.privatize(["kiwi"] * 5))
+    assert question.to_json(tmp_path / "fruit.json") is None
+    assert tally.to_bytes(str(tmp_path / "tally.bin")) is None
+    assert Question.open(tmp_path / "fruit.json") == question
+    assert Tally.open(str(tmp_path / "tally.bin")) == tally
+
+
+def test_a_file_that_cannot_be_opened_is_named(tmp_path) -> None:
+    """The error of a damaged or foreign file begins with its name; a missing one is missing."""
+    path = tmp_path / "other.json"
+    with pytest.raises(FileNotFoundError):
+        Question.open(path)
+    path.write_bytes(b"{}")
+    for kind in (Question, Tally):
+        with pytest.raises(InvalidDocument, match=r"other\.json: expected"):
+            kind.open(path)
+    with pytest.raises(InvalidParameter, match="expected the name of a file"):
+        Question.open(7)
+
+
+def test_a_file_beyond_the_memory_budget_is_refused(tmp_path) -> None:
+    """A tally larger than an estimate may be is not read into memory."""
+    path = tmp_path / "tally.bin"
+    with path.open("wb") as stream:
+        stream.truncate(5000)
+    set_memory_budget(4000)
+    try:
+        with pytest.raises(InvalidDocument, match="at most 4,000 bytes"):
+            Tally.open(path)
+    finally:
+        set_memory_budget(None)
+
+
+@pytest.mark.parametrize("count", [2, 8, 9, 30_000])
+def test_a_question_is_shown_in_one_short_line(count) -> None:
+    """However many labels there are and however long, repr fits into a few lines of a terminal."""
+    question = Question("?" * 999, tuple(f"{i:0200}" for i in range(count)), OUE(1.0, count))
+    assert len(repr(question)) < 500
+    assert f"{count:,} labels" in repr(question)
+    assert repr(fruit(labels=("a", "b"), protocol=DE(1.0, 2))) == (
+        "Question('fruit', ('a', 'b'), DE(epsilon=1.0, domain_size=2))"
+    )

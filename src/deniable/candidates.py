@@ -18,6 +18,7 @@ from deniable.validation import check_values
 
 FINGERPRINTS = 1 << 64
 """How many fingerprints there are."""
+_FEW, _SHORT = 8, 120
 
 Candidates: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[np.integer]
 
@@ -37,6 +38,19 @@ class Chosen:
             # As if only these had been asked for: the threshold is theirs.
             return replace(estimates.take(self.rows), tested=None)
         return estimates if self.labels is None else replace(estimates, labels=self.labels)
+
+
+def few_labels(labels: tuple[str, ...] | None) -> str:
+    """Return labels as Python writes them, of many only the first two.
+
+    >>> few_labels(("kiwi", "fig"))
+    "('kiwi', 'fig')"
+    >>> few_labels(tuple(map(str, range(30_000))))
+    "('0', '1', … 30,000 labels)"
+    """
+    if labels is None or (len(labels) <= _FEW and len(repr(labels)) <= _SHORT):
+        return repr(labels)
+    return f"({', '.join(map(brief, labels[:2]))}, … {len(labels):,} labels)"
 
 
 def choose_all() -> Chosen:

@@ -1,18 +1,60 @@
-"""JSON in and out: one canonical form, and one careful reader for what others wrote."""
+"""Documents in and out: one canonical form of JSON, and one careful reader for what others wrote.
+
+Files are touched here alone, and only where a caller names one.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from decimal import Decimal
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
-from deniable.errors import InvalidDocument
+from deniable.errors import InvalidDocument, InvalidParameter, brief
 
 _DEEPEST = 32
 """How deep lists and objects may nest: far more than any document of ours does."""
 MOST_BYTES = 1 << 26
 """How large a document may be, unless its reader says otherwise: a question of a million answers
 has a quarter of this."""
+PathName = str | os.PathLike[str]
+"""The name of a file."""
+Content = TypeVar("Content", str, bytes)
+
+
+def read_file(path: PathName, most: int = MOST_BYTES) -> bytes:
+    """Return what a file holds, unless that is more than ``most`` bytes."""
+    with check_path(path).open("rb") as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise InvalidDocument(
+            f"{path}: expected at most {most:,} bytes, got more; check what the file is",
+            value=str(path),
+        )
+    return data
+
+
+def returned(content: Content, path: PathName | None) -> Content | None:
+    """Return content, or write it to a file if one is named, in place of what is there.
+
+    Text is written as UTF-8, with the line ends it has.
+    """
+    if path is None:
+        return content
+    check_path(path).write_bytes(content.encode() if isinstance(content, str) else content)
+    return None
+
+
+def check_path(path: object) -> Path:
+    """Return the path that a caller names, or say that it is none."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise InvalidParameter(
+            f"expected the name of a file, got {brief(path)}; pass it as text or as a path, and "
+            "everything else by name",
+            value=path,
+        )
+    return Path(path)
 
 
 def canonical_json(document: object) -> bytes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable import presentation
+from deniable.documents import PathName
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
 from deniable.presentation import Answer, Columns, Presentable, View
@@ -260,18 +261,40 @@ class Estimates(Presentable):
         """Return the name of the question, if there is one."""
         return (self.provenance and self.provenance.question) or "Estimates"
 
+    @overload
     def plot(
         self,
-        top: int | None = 25,
+        path: None = None,
         *,
+        top: int | None = ...,
+        level: float = ...,
+        alpha: float = ...,
+        truth: npt.ArrayLike | None = ...,
+    ) -> Figure: ...
+    @overload
+    def plot(
+        self,
+        path: PathName,
+        *,
+        top: int | None = ...,
+        level: float = ...,
+        alpha: float = ...,
+        truth: npt.ArrayLike | None = ...,
+    ) -> None: ...
+    def plot(
+        self,
+        path: PathName | None = None,
+        *,
+        top: int | None = 25,
         level: float = 0.95,
         alpha: float = 0.05,
         truth: npt.ArrayLike | None = None,
-    ) -> Figure:
-        """Return a matplotlib figure of the largest counts; needs the extra ``plot``.
+    ) -> Figure | None:
+        """Return or write a matplotlib figure of the largest counts; needs the extra ``plot``.
 
-        Few answers are drawn as bars, more than sixty as a curve over their rank. ``truth``, the
-        true counts of a simulation, one for each answer, is drawn beside them.
+        A notebook shows the figure; a file is PNG, SVG or PDF by its name. Few answers are drawn
+        as bars, more than sixty as a curve over their rank. ``truth``, the true counts of a
+        simulation, one for each answer, is drawn beside them.
         """
         true = None if truth is None else np.asarray(truth, dtype=np.float64)
         if true is not None and true.shape != self.counts.shape:
@@ -282,7 +305,8 @@ class Estimates(Presentable):
             )
         order = np.argsort(-self.counts, kind="stable")[:top]
         shown = None if true is None else true[order]
-        return presentation.figure(self.take(order).view(level=level, alpha=alpha, truth=shown))
+        view = self.take(order).view(level=level, alpha=alpha, truth=shown)
+        return presentation.draw(view, path)
 
 
 def _same(mine: object, theirs: object) -> bool:

@@ -12,13 +12,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
 
 import deniable.protocols  # noqa: F401 - a question may be of any of them
-from deniable.candidates import check_labels, fingerprints
-from deniable.documents import MOST_BYTES, canonical_json, encodes, extent, read_document
+from deniable.candidates import check_labels, few_labels, fingerprints
+from deniable.documents import (
+    MOST_BYTES,
+    PathName,
+    canonical_json,
+    encodes,
+    extent,
+    read_document,
+    read_file,
+    returned,
+)
 from deniable.errors import (
     IncompatibleTally,
     InvalidDocument,
@@ -43,7 +53,7 @@ _MISSING = ("NoneType", "NAType", "NaTType")
 """The types of what stands for a missing answer in Python and in frames."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Question:
     """A name, the labels of the answers, and a protocol.
 
@@ -114,6 +124,11 @@ class Question:
                 value=self.other,
             )
 
+    def __repr__(self) -> str:
+        """Return a short line, however many labels there are."""
+        other = "" if self.other is None else f", other={brief(self.other)}"
+        return f"Question({brief(self.name)}, {few_labels(self.labels)}, {self.protocol!r}{other})"
+
     @cached_property
     def _index(self) -> dict[str, int]:
         return {label: i for i, label in enumerate(self.labels or ())}
@@ -133,10 +148,22 @@ class Question:
             "protocol": self.protocol.specification(),
         }
 
-    def to_json(self) -> str:
-        """Return the question as JSON for people to read, its digest included."""
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: PathName) -> None: ...
+    def to_json(self, path: PathName | None = None) -> str | None:
+        """Return or write the question as JSON for people to read, its digest included."""
         document = {**self._document(), "digest": self.digest}
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return returned(json.dumps(document, indent=2, ensure_ascii=False) + "\n", path)
+
+    @classmethod
+    def open(cls, path: PathName) -> Question:
+        """Read the question in a file, as ``from_json`` does; errors name the file."""
+        try:
+            return cls.from_json(read_file(path))
+        except InvalidDocument as error:
+            raise InvalidDocument(f"{path}: {error}", value=error.value) from error
 
     @classmethod
     def load(

@@ -10,11 +10,19 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from deniable.documents import as_bytes, canonical_json, parse_json
+from deniable.budget import memory_budget
+from deniable.documents import (
+    PathName,
+    as_bytes,
+    canonical_json,
+    parse_json,
+    read_file,
+    returned,
+)
 from deniable.errors import IncompatibleTally, InvalidDocument, brief
 from deniable.mechanism import Reports
 from deniable.statistic import Statistic
@@ -72,12 +80,27 @@ class Tally:
     def _header(self) -> bytes:
         return _START % self.n + _rest_of_header(self.protocol, self.question, self.statistic.form)
 
-    def to_bytes(self) -> bytes:
-        """Return the tally as bytes: magic, version, header, statistic, SHA-256."""
+    @overload
+    def to_bytes(self, path: None = None) -> bytes: ...
+    @overload
+    def to_bytes(self, path: PathName) -> None: ...
+    def to_bytes(self, path: PathName | None = None) -> bytes | None:
+        """Return or write the tally: magic, version, header, statistic, SHA-256."""
         header = self._header()
         start = MAGIC + _VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little")
         body = start + header + self.statistic.encode()
-        return body + sha256(body).digest()
+        return returned(body + sha256(body).digest(), path)
+
+    @staticmethod
+    def open(path: PathName) -> Tally:
+        """Read the tally in a file; errors name the file.
+
+        Whether it is of the question at hand is checked when it is estimated or added.
+        """
+        try:
+            return Tally.from_bytes(read_file(path, memory_budget()))
+        except InvalidDocument as error:
+            raise InvalidDocument(f"{path}: {error}", value=error.value) from error
 
     @staticmethod
     def from_bytes(data: bytes) -> Tally:

@@ -95,4 +95,4 @@ def test_few_answers_stay_in_their_order(estimates: Estimates) -> None:
 def test_the_title_is_the_question(estimates: Estimates) -> None:
     """A page is named after its question, escaped, unless a title is given."""
     assert "<title>pages</title>" in estimates.to_html()
-    assert "<title>&lt;b&gt;</title>" in estimates.to_html("<b>")
+    assert "<title>&lt;b&gt;</title>" in estimates.to_html(title="<b>")

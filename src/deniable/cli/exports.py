@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from io import BytesIO
 from pathlib import Path
 
 import click
 
 from deniable.cli.display import open_console, print_view
 from deniable.cli.outputs import PLOTS, STDIO, refuse_terminal, write_atomically
-from deniable.extras import load
 from deniable.presentation import MOST_ROWS, Presentable
 
 FORMATS = ("table", "csv", "tsv", "json", "parquet", "html")
@@ -46,10 +44,7 @@ def _encoded(
 ) -> bytes:
     match form:
         case "parquet":
-            sink = BytesIO()
-            table = shown.to_arrow(level=level, alpha=alpha)
-            load("pyarrow.parquet", "arrow").write_table(table, sink)
-            return sink.getvalue()
+            return shown.to_parquet(level=level, alpha=alpha)
         case "html":
             most = MOST_ROWS if top is None else None
             return shown.to_html(level=level, alpha=alpha, top=most).encode()

@@ -17,7 +17,7 @@ def write_figure(
     """Draw the largest rows; what could not be drawn is said on stderr."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        figure = shown.plot(top, level=level, alpha=alpha)
+        figure = shown.plot(top=top, level=level, alpha=alpha)
     for text in dict.fromkeys(str(each.message) for each in caught):
         warn(text)
     view = shown.top(top).view(level=level, alpha=alpha)

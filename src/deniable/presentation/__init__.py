@@ -1,7 +1,7 @@
 """Estimates made presentable: pure functions to text, data, web pages and figures.
 
-``view`` decides what is shown; the other modules render views. Nothing here touches the disk; what
-is made is returned.
+``view`` decides what is shown; the other modules render views. What is made is returned, or written
+to the one file that the caller names.
 """
 
 from deniable.presentation.data import (
@@ -13,7 +13,7 @@ from deniable.presentation.data import (
     unguarded,
 )
 from deniable.presentation.drawing import figure
-from deniable.presentation.exports import MOST_ROWS, Presentable
+from deniable.presentation.exports import MOST_ROWS, Presentable, draw
 from deniable.presentation.page import SHEET, html_fragment, html_notebook, html_page
 from deniable.presentation.rows import Answer, Columns, Row, Scale, View, view
 from deniable.presentation.text import text_table
@@ -33,6 +33,7 @@ __all__ = [
     "View",
     "columns",
     "csv_text",
+    "draw",
     "figure",
     "html_fragment",
     "html_notebook",

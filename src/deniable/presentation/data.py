@@ -12,6 +12,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,6 +152,13 @@ def arrow_table(table: Mapping[str, Column], said: Mapping[str, object]) -> pyar
     """Return an Arrow table, with what is said once in the metadata of its schema."""
     metadata = {f"deniable.{name}": json.dumps(value) for name, value in said.items()}
     return load("pyarrow", "arrow").table(_owned(table), metadata=metadata)
+
+
+def parquet_bytes(table: Mapping[str, Column], said: Mapping[str, object]) -> bytes:
+    """Return a Parquet file of the Arrow table."""
+    sink = BytesIO()
+    load("pyarrow.parquet", "arrow").write_table(arrow_table(table, said), sink)
+    return sink.getvalue()
 
 
 def _plain(column: Column) -> list[object]:

@@ -1,6 +1,6 @@
 """A view as a matplotlib figure: bars for few rows, a curve over ranks for many.
 
-Figures are made as objects, without pyplot: no display, no global state.
+Figures are made as objects, without pyplot: no display, no global state. A notebook shows them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from deniable.documents import PathName, check_path
+from deniable.errors import InvalidParameter
 from deniable.extras import load
 from deniable.presentation.fonts import choose_fonts
 from deniable.presentation.labels import fit_labels, one_line, printable
@@ -22,16 +24,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_BARS = 60
+_KINDS = ("png", "svg", "pdf")
 _LABEL_WIDTH, _TITLE_WIDTH = 40, 90
 _BLUE, _ORANGE, _GREY = "#2f6db3", "#cc6600", "#9db4cf"
 
 
 def figure(view: View) -> Figure:
     """Draw the rows with their intervals and the threshold of significance."""
-    figures = load("matplotlib.figure", "plot")
+    load("matplotlib", "plot")
+    from deniable.presentation.picture import Picture  # noqa: PLC0415 - needs the extra
+
     few = len(view.rows) <= MOST_BARS
     height = 2.6 + 0.26 * len(view.rows) if few else 5.6
-    result: Figure = figures.Figure(figsize=(8.0, max(height, 3.2)), layout="constrained")
+    result = Picture(figsize=(8.0, max(height, 3.2)), layout="constrained")
     axes = result.add_subplot()
     (_draw_bars if few else _draw_ranks)(axes, view)
     said = [view.heading] if view.source is None else [view.heading, view.source]
@@ -42,6 +47,18 @@ def figure(view: View) -> Figure:
     if view.rows:
         result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     return result
+
+
+def save(drawn: Figure, view: View, path: PathName) -> None:
+    """Write a figure of a view to a file, in the format that its name says, with its origin."""
+    kind = check_path(path).suffix.lower().removeprefix(".")
+    if kind not in _KINDS:
+        raise InvalidParameter(
+            f"expected a name that ends with .{', .'.join(_KINDS)}, got {str(path)!r}; other "
+            "formats are for the figure itself: plot().savefig(path)",
+            value=str(path),
+        )
+    drawn.savefig(path, format=kind, dpi=150, metadata=metadata(view, kind))
 
 
 def metadata(view: View, kind: str) -> dict[str, str]:
