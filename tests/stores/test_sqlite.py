@@ -110,13 +110,14 @@ def test_a_migration_keeps_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_released_migrations_never_change() -> None:
-    """A store in the field was made by exactly these bytes."""
+    """A store in the field was made by exactly these bytes; at most one step is not released."""
     found = {
         f"{dialect}/{step.name}": sha256(step.script.encode()).hexdigest()
         for dialect in ("sqlite", "postgres")
         for step in migrations(dialect)
     }
-    assert found == RELEASED
+    assert {name: found.get(name) for name in RELEASED} == RELEASED
+    assert len(found) <= len(RELEASED) + 2
 
 
 def test_a_backup_is_a_store(tmp_path: Path) -> None:

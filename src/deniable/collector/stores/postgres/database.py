@@ -136,7 +136,8 @@ class PostgresDatabase:
                 connection.execute("DELETE FROM schema")
                 connection.execute("INSERT INTO schema VALUES (%s)", (step.version,))
             connection.execute(
-                "INSERT INTO horizon SELECT 1, today() - %s - 1, today() ON CONFLICT DO NOTHING",
+                "INSERT INTO horizon (one, sealed_through, last_run)"
+                " SELECT 1, today() - %s - 1, today() ON CONFLICT DO NOTHING",
                 (self._window,),
             )
 

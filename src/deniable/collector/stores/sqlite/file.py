@@ -110,7 +110,7 @@ class SqliteFile:
             with self._writing() as connection:
                 today = self._today()
                 connection.execute(
-                    "INSERT OR IGNORE INTO horizon VALUES (1, ?, ?)",
+                    "INSERT OR IGNORE INTO horizon (one, sealed_through, last_run) VALUES (1, ?, ?)",
                     (today - self._window - 1, today),
                 )
 

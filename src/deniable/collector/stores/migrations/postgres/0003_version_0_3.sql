@@ -1,0 +1,26 @@
+-- Everything that version 0.3 adds to the schema of 0.2.0. It changes until 0.3.0 is released.
+
+-- Days up to forgotten_through may have lost ids, so that none of them can be opened again. Of an
+-- earlier version it is only known which sealed days have tallies, unless those are gone as well.
+ALTER TABLE horizon ADD COLUMN forgotten_through integer NOT NULL DEFAULT 0;
+
+UPDATE horizon SET forgotten_through = coalesce(
+    (SELECT max(day) FROM tallies WHERE day <= sealed_through AND source NOT LIKE 'upload:%'),
+    (SELECT horizon.sealed_through FROM waiting_no_seq WHERE is_called),
+    0
+);
+
+-- Reports that are not folded yet have a checksum of the whole row; those of 0.2.0 have none.
+ALTER TABLE waiting ADD COLUMN checksum bigint;
+
+-- Rows that could not be read, and why; what could not be told of them is NULL.
+CREATE TABLE set_aside (
+    no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    origin text NOT NULL,
+    question integer,
+    day integer,
+    source text,
+    n bigint,
+    reason text NOT NULL,
+    content bytea NOT NULL
+);

@@ -1,0 +1,42 @@
+-- Everything that version 0.3 adds to the schema of 0.2.0. It changes until 0.3.0 is released.
+
+-- Days up to forgotten_through may have lost ids, so that none of them can be opened again. Of an
+-- earlier version it is only known which sealed days have tallies, unless those are gone as well.
+ALTER TABLE horizon ADD COLUMN forgotten_through INTEGER NOT NULL DEFAULT 0;
+
+UPDATE horizon SET forgotten_through = coalesce(
+    (SELECT max(day) FROM tallies WHERE day <= sealed_through AND source NOT LIKE 'upload:%'),
+    (SELECT horizon.sealed_through FROM sqlite_sequence WHERE name = 'waiting' AND seq > 0),
+    0
+);
+
+-- Reports that are not folded yet have a checksum of the whole row; those of 0.2.0 have none. There
+-- is no index: the table is short, and a damaged index would hide rows.
+CREATE TABLE waiting_with_checksum (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    question INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    checksum INTEGER,
+    reports BLOB NOT NULL
+) STRICT;
+
+INSERT INTO waiting_with_checksum (no, question, day, source, n, reports)
+    SELECT no, question, day, source, n, reports FROM waiting;
+
+DROP TABLE waiting;
+
+ALTER TABLE waiting_with_checksum RENAME TO waiting;
+
+-- Rows that could not be read, and why; what could not be told of them is NULL.
+CREATE TABLE set_aside (
+    no INTEGER PRIMARY KEY AUTOINCREMENT,
+    origin TEXT NOT NULL,
+    question INTEGER,
+    day INTEGER,
+    source TEXT,
+    n INTEGER,
+    reason TEXT NOT NULL,
+    content BLOB NOT NULL
+) STRICT;
