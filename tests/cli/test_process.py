@@ -25,7 +25,8 @@ from deniable.cli import main
 main()
 """
 # tests/collector/test_commands.py runs the examples that need a collector or its store.
-COLLECTOR = ("deniable serve", "deniable send", "deniable pull", "deniable token", "deniable store")
+COLLECTOR = ("deniable serve", "deniable send", "deniable pull", "deniable token", "deniable store",
+             "deniable question publish")  # fmt: skip
 EXAMPLES = [
     (path, example)
     for path, command in walk(cli, "deniable")

@@ -1,4 +1,4 @@
-"""The commands around a collector: serve, send, pull, token, store."""
+"""The commands around a collector: serve, send, pull, question publish, token, store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -21,7 +22,8 @@ from click.testing import CliRunner
 from deniable import DE
 from deniable.cli import cli
 from deniable.cli.reference import walk
-from deniable.client import Outbox, Outcome
+from deniable.client import Outbox, Outcome, Refused, Transport, publish, pull
+from deniable.client.remote import find
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
@@ -31,13 +33,14 @@ from deniable.tally import Tally
 from tests.collector.conftest import Collector, start
 
 QUESTION = Question("fruit", ("kiwi", "fig"), DE(1.0, 2))
-OWN = ("send", "pull", "token", "store")
+OWN = ("send", "pull", "token", "store", "question publish")
+NEW = Question("vegetables", ("leek", "kale"), DE(1.0, 2))
 EXAMPLES = sorted(
     {
         example
         for path, command in walk(cli, "deniable")
         for example in command.examples
-        if path.split(" ")[1:2] and path.split(" ")[1] in OWN
+        if path.split(" ")[1:2] and path.removeprefix("deniable ").startswith(OWN)
     }
 )
 
@@ -95,7 +98,9 @@ def test_examples_run(workshop: Workshop, example: str) -> None:
         collector.submit(QUESTION, b"\1")
     line = re.sub(r"https?://[a-z0-9.:]+", collector.address, example)
     line = line.replace("50d049cc…", QUESTION.digest).replace("DENIABLE_TOKEN=dn_…", "")
-    role = "viewer" if "pull" in line else "relay"
+    role = "viewer" if "pull" in line else "admin" if "publish" in line else "relay"
+    if "publish" in line:
+        NEW.to_json("fruit.json")
     if "revoke" in line:
         workshop.run("deniable token create dashboard --role viewer")
     environment = {} if "--column" in line else {"DENIABLE_TOKEN": collector.tokens[role]}
@@ -163,6 +168,84 @@ def test_a_tally_is_pulled(workshop: Workshop) -> None:
     refused = workshop.run(f"deniable pull {address} {QUESTION.digest} -o u.bin")
     assert refused.returncode == 2
     assert not (workshop.directory / "u.bin").exists()
+
+
+@pytest.mark.parametrize("named", ["fruit", QUESTION.digest[:8], QUESTION.digest[:5].upper() + "…"])
+def test_a_question_is_named_in_short(workshop: Workshop, named: str) -> None:
+    """Its name and the first digits of its digest do for the digest."""
+    address, token = workshop.collector.address, workshop.collector.tokens["viewer"]
+    workshop.run(f"deniable send {address} answers.txt")
+    found = workshop.run(f"deniable pull {address} {named} --token {token} -o t.bin")
+    assert found.returncode == 0, found.stderr
+    assert Tally.open("t.bin").question == QUESTION.digest
+    assert pull(address, named, token=token) == pull(address, QUESTION, token=token)
+
+
+def test_a_name_that_is_none_or_several_lists_what_there_is(workshop: Workshop) -> None:
+    """The candidates are listed with digest, name and state, and the remedy."""
+    collector = workshop.collector
+    again = Question("fruit", ("kiwi", "fig"), DE(2.0, 2))
+    assert publish(collector.address, again, token=collector.tokens["admin"])
+    for named, said in (("fruit", "names 2 questions"), ("plum", "names no question"),
+                        ("abc", "names no question"), ("", "names no question")):  # fmt: skip
+        found = workshop.run(f"deniable pull {collector.address} '{named}' -o t.bin")
+        assert found.returncode == 2
+        assert f"{named!r} {said}" in found.stderr
+        assert f"{QUESTION.digest[:16]} (fruit, open), {again.digest[:16]}" in found.stderr
+
+
+def test_a_question_is_published(workshop: Workshop) -> None:
+    """A running collector asks it from then on; a second time is an error that changes nothing."""
+    address, tokens = workshop.collector.address, workshop.collector.tokens
+    NEW.to_json("new.json")
+    line = f"deniable question publish {address} new.json --token {tokens['admin']}"
+    found = workshop.run(line)
+    assert (found.returncode, found.stdout) == (0, f"{NEW.digest}\n")
+    assert workshop.collector.n(NEW) == 0
+    again = workshop.run(line)
+    assert again.returncode == 2
+    assert "is asked there already; nothing was changed" in again.stderr
+    assert publish(address, NEW, token=tokens["admin"]) is False
+
+
+@pytest.mark.parametrize(
+    ("command", "role", "wrong"),
+    [
+        ("pull {} fruit -o t.bin", "viewer", "relay"),
+        ("question publish {} fruit.json", "admin", "viewer"),
+    ],
+)
+def test_a_missing_token_names_the_remedy(
+    workshop: Workshop, command: str, role: str, wrong: str
+) -> None:
+    """Without a token, with one that is none, and with one of another role."""
+    line = f"deniable {command.format(workshop.collector.address)}"
+    remedy = f"deniable token create NAME --role {role}"
+    for given in ("", " --token dn_none", f" --token {workshop.collector.tokens[wrong]}"):
+        found = workshop.run(line + given)
+        assert found.returncode == 2
+        assert remedy in found.stderr
+        assert "--token or DENIABLE_TOKEN" in found.stderr
+        assert not (workshop.directory / "t.bin").exists()
+
+
+def test_days_are_pulled_in_python(workshop: Workshop) -> None:
+    """Days are dates or text, and a day without enough reports is refused in the server's words."""
+    address, token = workshop.collector.address, workshop.collector.tokens["viewer"]
+    workshop.run(f"deniable send {address} answers.txt")
+    tally = pull(address, "fruit", first=date(2020, 1, 1), last="2099-12-31", token=token)
+    assert tally.n == 200
+    with pytest.raises(Refused, match="at least 10 reports"):
+        pull(address, "fruit", last=date(2020, 1, 1), token=token)
+
+
+def test_what_is_no_collector_is_refused(workshop: Workshop) -> None:
+    """Another server at the address is told from a collector."""
+    transport = Transport(workshop.collector.address + "/nowhere")
+    with pytest.raises(Refused, match="expected"):
+        find(transport, "fruit")
+    with pytest.raises(OSError, match="cannot be reached"):
+        pull("http://127.0.0.1:1", "fruit")
 
 
 def test_tokens_come_and_go(workshop: Workshop) -> None:

@@ -20,7 +20,7 @@ COMMANDS = {
     "plan": Lazy("plan", "Solve for people, epsilon or error, given the other two."),
     "recommend": Lazy("recommend", "Rank the protocols for an epsilon and a domain size."),
     "simulate": Lazy("simulate", "Try protocols on your own data before collecting."),
-    "question": Lazy("question", "Create a question, or show one."),
+    "question": Lazy("question", "Create a question, show or publish one."),
     "privatize": Lazy("privatize", "Turn answers into deniable reports."),
     "tally": Lazy("tally", "Sum up report files and tally files."),
     "estimate": Lazy("estimate", "Estimate how many people gave each answer."),

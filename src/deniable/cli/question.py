@@ -30,11 +30,12 @@ _SAID = {"name", "epsilon", "domain_size"}
     lazy={
         "create": Lazy("question", "Create a question."),
         "show": Lazy("question", "Show a question and what its reports cost."),
+        "publish": Lazy("publish", "Let a running collector ask a question."),
     },
     examples=["deniable question create --help", "deniable question show fruit.json"],
 )
 def question() -> None:
-    """Create a question, or show one.
+    """Create a question, show one, or let a collector ask it.
 
     A question file is what people and the server have in common. Its digest goes into every report
     file and tally, so that answers to different questions are never mixed.

@@ -16,6 +16,7 @@ from deniable.client.courier import Courier, Delivery, Outcome, Parcel
 from deniable.client.ledger import Ledger
 from deniable.client.outbox import Outbox
 from deniable.client.person import Client, Overspent
+from deniable.client.remote import Refused, publish, pull
 from deniable.client.transport import Transport
 
 __all__ = [
@@ -27,5 +28,8 @@ __all__ = [
     "Outcome",
     "Overspent",
     "Parcel",
+    "Refused",
     "Transport",
+    "publish",
+    "pull",
 ]
