@@ -28,7 +28,7 @@ from deniable.estimates import Estimates, Provenance
 from deniable.law import KnownLaw
 from deniable.mechanism import Mechanism, Reports, Values
 from deniable.randomness import Source
-from deniable.statistic import Counts, Statistic
+from deniable.statistic import Counts, Footprint, Statistic
 from deniable.sums import CountsSum, Sum
 from deniable.tally import Accumulator, Tally
 
@@ -218,12 +218,12 @@ class Counted(Protocol, abstract=True):
 
     @property
     @abstractmethod
-    def _length(self) -> int:
-        """How many integers a tally has."""
+    def _footprint(self) -> Footprint:
+        """How many integers a tally has, and what one report can add to them."""
 
     def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
         """Return what a batch of reports, which have been checked, adds to the integers."""
-        total = np.zeros(self._length, dtype=np.int64)
+        total = np.zeros(self._footprint.length, dtype=np.int64)
         self._add_counts(reports, total)
         return total
 
@@ -232,10 +232,10 @@ class Counted(Protocol, abstract=True):
         total += self._count(reports)
 
     def _new_sum(self) -> Sum:
-        return CountsSum(self._length, self._add_counts)
+        return CountsSum(self._footprint.length, self._add_counts)
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:
-        return Counts.decode(data, self._length, 0, n)
+        return Counts.decode(data, n, self._footprint)
 
 
 def batches_of(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:

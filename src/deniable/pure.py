@@ -31,7 +31,7 @@ from deniable.estimates import Estimates
 from deniable.law import SupportLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Counted, Protocol
-from deniable.statistic import Counts, Statistic, of_form
+from deniable.statistic import Counts, Footprint, Statistic, of_form
 from deniable.tally import Tally
 from deniable.validation import check_domain_size, check_epsilon, check_shares, check_values
 
@@ -193,8 +193,9 @@ class CountedPure(Pure, Closed, Counted, abstract=True):
     """A pure protocol over a closed domain whose tally is the support count of each value."""
 
     @property
-    def _length(self) -> int:
-        return self.domain_size
+    def _footprint(self) -> Footprint:
+        """A report supports a value or not; how many it supports may be known besides."""
+        return Footprint(self.domain_size)
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         del chosen  # all are there

@@ -5,13 +5,14 @@ Table      how often each cell of a table was hit, dense or sparse   (linear loc
 Collected  the reports themselves, in an order that tells nothing   (local hashing, multiply-shift)
 
 Each has one canonical form for the same content, so that equal tallies have equal bytes whatever
-the order in which they were added.
+the order in which they were added. Integers that are read are held against the ``Footprint`` of a
+report: what n reports cannot have left is refused.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
@@ -25,6 +26,11 @@ DENSE_LIMIT = 1 << 26
 """Tables with more cells than this (half a GiB) are only ever kept sparse."""
 
 _WIDTHS = {1, 2, 4, 8}
+_BLOCK = 1 << 16
+"""How many cells of a dense table are looked at together."""
+_LOWER = 0xFFFF_FFFF
+
+Integers = npt.NDArray[np.int64]
 
 
 class Statistic(ABC):
@@ -39,6 +45,58 @@ class Statistic(ABC):
     @abstractmethod
     def encode(self) -> bytes:
         """Return the canonical bytes."""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What one report adds to the integers of a tally: a protocol's bounds, all of them.
+
+    It adds from ``low`` to ``high`` to each of ``length`` integers, and from ``total[0]`` to
+    ``total[1]`` to all together. With ``row`` they stand in rows of so many, and a report adds to a
+    single row: always 1 to its first integer if rows are ``numbered``, else always the same
+    ``total`` to the row, so that each row tells how many reports it has.
+    """
+
+    length: int
+    low: int = 0
+    high: int = 1
+    total: tuple[int, int] | None = None
+    row: int | None = None
+    numbered: bool = False
+
+    def check(self, values: Integers, n: int) -> None:
+        """Refuse integers, of which any number of zeros may be left out, that n cannot leave."""
+        low, high = self.low * n, self.high * n
+        least, most = int(values.min(initial=0)), int(values.max(initial=0))
+        if least < low or most > high:
+            raise _payload(f"numbers from {low} to {high}, of {n} reports,", f"{least} to {most}")
+        if self.total is not None:
+            first, last, came = *(n * total for total in self.total), exact_sum(values)
+            if not first <= came <= last:
+                ends = f"of {first}" if first == last else f"from {first} to {last}"
+                raise _payload(f"numbers with a sum {ends}, of {n} reports,", f"one of {came}")
+
+    def check_rows(self, rows: Iterator[tuple[Integers, Integers]], n: int) -> None:
+        """Refuse rows of which one has an integer above the number of its reports."""
+        came = 0
+        for reports, most in rows:
+            came += exact_sum(reports)
+            if np.any(most > reports):
+                raise _payload("rows with no number above that of their reports", "others")
+        if came != n:
+            raise _payload(f"rows with {n} reports in all", f"{came}")
+
+    def reports(self, upper: Integers, lower: Integers) -> Integers:
+        """Return how many reports rows have, from the sums of the halves of their integers.
+
+        The halves are the upper and the lower 32 bits, since 64 bits may not hold the whole sum.
+        """
+        share, half = np.uint64((self.total or (1, 1))[0]), np.uint64(32)
+        whole, left = np.divmod(upper.astype(np.uint64), share)
+        rest = (left << half) + lower.astype(np.uint64)
+        if np.any(rest % share):
+            raise _payload(f"rows whose sums are multiples of {share}", "others")
+        return ((whole << half) + rest // share).astype(np.int64)
 
 
 Kind = TypeVar("Kind", bound=Statistic)
@@ -74,18 +132,15 @@ class Counts(Statistic):
         return self.values.astype("<i8").tobytes()
 
     @classmethod
-    def decode(
-        cls, data: memoryview, length: int, low: int, high: int, total: int | None = None
-    ) -> Counts:
-        """Read ``length`` integers, each from ``low`` to ``high``, that add up to ``total``."""
-        if len(data) != 8 * length:
-            raise _payload(f"{8 * length} bytes of counts", f"{len(data)}")
+    def decode(cls, data: memoryview, n: int, footprint: Footprint) -> Counts:
+        """Read the integers of ``n`` reports, refusing those that they cannot have left."""
+        if len(data) != 8 * footprint.length:
+            raise _payload(f"{8 * footprint.length} bytes of counts", f"{len(data)}")
         values = np.frombuffer(data, dtype="<i8").astype(np.int64)
-        least, most = int(values.min()), int(values.max())
-        if least < low or most > high:
-            raise _payload(f"counts from {low} to {high}", f"{least} to {most}")
-        if total is not None and exact_sum(values) != total:
-            raise _payload(f"counts that add up to {total}", f"{exact_sum(values)}")
+        footprint.check(values, n)
+        if footprint.numbered:
+            rows = values.reshape(-1, footprint.row or 1)
+            footprint.check_rows(iter([(rows[:, 0], rows.max(axis=1))]), n)
         return cls(values)
 
 
@@ -155,15 +210,18 @@ class Table(Statistic):
         np.add.at(counts, where, np.concatenate([ours, more]))
         return type(self)(self.size, cells, counts)
 
+    @property
+    def last(self) -> int:
+        """The last cell that was hit, or 0 if none was."""
+        if self._all is None:
+            return int(self._hit[0].max(initial=0))
+        back = int(np.argmax(self._all[::-1] != 0))
+        return self.size - 1 - back if self._all[self.size - 1 - back] else 0
+
     def _widths(self) -> tuple[int, int, bool]:
         """Return the bytes of a cell and of a count, and whether all counts are the shorter."""
-        if self._all is None:
-            cells, counts = self._hit
-            last, most = int(cells.max(initial=0)), int(counts.max(initial=0))
-        else:
-            most = int(self._all.max(initial=0))
-            last = self.size - 1 - int(np.argmax(self._all[::-1] != 0)) if most else 0
-        cell, count = smallest_unsigned(last).itemsize, smallest_unsigned(most).itemsize
+        most = int((self._hit[1] if self._all is None else self._all).max(initial=0))
+        cell, count = smallest_unsigned(self.last).itemsize, smallest_unsigned(most).itemsize
         return cell, count, self.size * count <= self.used * (cell + count)
 
     def encode(self) -> bytes:
@@ -179,9 +237,31 @@ class Table(Statistic):
         pairs = cells.astype(f"<u{cell}").tobytes() + counts.astype(f"<u{count}").tobytes()
         return b"s" + bytes([cell, count]) + pairs
 
+    def rows(self, footprint: Footprint) -> Iterator[tuple[Integers, Integers]]:
+        """Yield of blocks of rows how many reports each has, and its largest count."""
+        width = footprint.row or 1
+        if self._all is not None:
+            step = width * max(1, _BLOCK // width)
+            for start in range(0, footprint.length, step):
+                block = self._all[start : min(start + step, footprint.length)].reshape(-1, width)
+                upper, lower = (block >> 32).sum(axis=1), (block & _LOWER).sum(axis=1)
+                yield footprint.reports(upper, lower), block.max(axis=1)
+        elif len(self._hit[0]):
+            cells, counts = self._hit
+            rows = cells // np.uint64(width)
+            starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+            upper, lower = (np.add.reduceat(h, starts) for h in (counts >> 32, counts & _LOWER))
+            yield footprint.reports(upper, lower), np.maximum.reduceat(counts, starts)
+
     @classmethod
-    def decode(cls, data: memoryview, size: int, n: int) -> Self:
-        """Read a table of ``n`` hits, refusing any but the canonical form of it."""
+    def decode(
+        cls, data: memoryview, n: int, footprint: Footprint, size: int | None = None
+    ) -> Self:
+        """Read the table of ``n`` reports in its one form, refusing what they cannot have left.
+
+        The table has ``size`` cells, by default those that reports fall into.
+        """
+        size = footprint.length if size is None else size
         if len(data) < 3:
             raise _payload("a dense or sparse table", f"{len(data)} bytes")
         kind, cell, count = bytes(data[:1]), data[1], data[2]
@@ -199,9 +279,11 @@ class Table(Statistic):
             table = cls(size, cells, counts)
         else:
             raise _payload("a dense or sparse table", f"{len(data)} bytes of neither")
-        held = table._hit[1] if table._all is None else table._all
-        if least < 0 or exact_sum(held) != n:
-            raise _payload(f"positive counts that add up to {n}", "others")
+        if least < 0 or table.last >= footprint.length:
+            raise _payload("positive counts in cells that reports fall into", "others")
+        footprint.check(table._hit[1] if table._all is None else table._all, n)
+        if footprint.row is not None:
+            footprint.check_rows(table.rows(footprint), n)
         narrow_cell, narrow_count, whole = table._widths()
         if (kind == b"d", cell, count) != (whole, 0 if whole else narrow_cell, narrow_count):
             raise _payload("a table in canonical form", "another form")

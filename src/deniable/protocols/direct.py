@@ -24,7 +24,7 @@ from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import Direct
-from deniable.statistic import Counts
+from deniable.statistic import Footprint
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
 
@@ -87,9 +87,10 @@ class DE(CountedPure):
         """Tell which reports are ``value``."""
         return np.asarray(self._check_reports(reports) == self._check_values([value])[0])
 
-    def _read_statistic(self, data: memoryview, n: int) -> Counts:
-        """Read counts that add up to n: a report supports one value."""
-        return Counts.decode(data, self.domain_size, 0, n, total=n)
+    @property
+    def _footprint(self) -> Footprint:
+        """A report supports one value."""
+        return Footprint(self.domain_size, total=(1, 1))
 
 
 GRR = DE

@@ -44,7 +44,7 @@ from deniable.protocol import Counted
 from deniable.protocols.unary import _Unary
 from deniable.pure import Closed
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
-from deniable.statistic import Counts, checked_sum, of_form
+from deniable.statistic import Counts, Footprint, checked_sum, of_form
 from deniable.tally import Tally
 from deniable.validation import check_number, check_shares
 
@@ -161,10 +161,6 @@ class SHE(Closed, Counted):
         """One word for each value."""
         return Words(self.domain_size)
 
-    @property
-    def _length(self) -> int:
-        return self.domain_size
-
     def _details(self) -> dict[str, object]:
         """Give the constants from which integers alone rebuild the table of weights."""
         one = 1 << _SCALE
@@ -252,8 +248,10 @@ class SHE(Closed, Counted):
         """Return small instances; the noise table of a small epsilon is long."""
         return [cls(2.0, 3), cls(4.0, 4)]
 
-    def _read_statistic(self, data: memoryview, n: int) -> Counts:
-        return Counts.decode(data, self.domain_size, -self._reach * n, (self._reach + UNIT) * n)
+    @property
+    def _footprint(self) -> Footprint:
+        """A report adds to each number from -J to J + 16 grid steps."""
+        return Footprint(self.domain_size, -self._reach, self._reach + UNIT)
 
     @cached_property
     def _report_variance(self) -> float:

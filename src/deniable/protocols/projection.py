@@ -38,7 +38,7 @@ from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Direct, Uniform, Words
-from deniable.statistic import Statistic, Table, of_form
+from deniable.statistic import Footprint, Statistic, Table, of_form
 from deniable.sums import TableSum
 from deniable.tally import Tally
 from deniable.validation import check_below, check_whole
@@ -139,7 +139,7 @@ class RandomMatrixProjection(Pure, Closed):
         return TableSum(2 * self.rows, lambda reports: reports.astype(np.uint64))
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
-        return Table.decode(data, 2 * self.rows, n)
+        return Table.decode(data, n, Footprint(2 * self.rows, total=(1, 1)))
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         """Count for each value the reports that hold its bit."""

@@ -38,7 +38,7 @@ from deniable.kernels import subsets
 from deniable.protocols.selection import Places, best_kept, places, selection_variance
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import WORD, Uniform, Words
-from deniable.statistic import Counts
+from deniable.statistic import Footprint
 from deniable.validation import check_below, check_whole
 from deniable.wire import smallest_unsigned
 
@@ -143,9 +143,10 @@ class SubsetSelection(CountedPure):
         """Estimate the nanoseconds that ``n`` reports take: a few steps for each value."""
         return 5.0 * n * min(self.domain_size, self._k * self.domain_size.bit_length())
 
-    def _read_statistic(self, data: memoryview, n: int) -> Counts:
-        """Read counts that add up to n k: a report supports k values."""
-        return Counts.decode(data, self.domain_size, 0, n, total=n * self._k)
+    @property
+    def _footprint(self) -> Footprint:
+        """A report supports k values."""
+        return Footprint(self.domain_size, total=(self._k, self._k))
 
 
 def best_size(epsilon: float, domain_size: int) -> int:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidDocument
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
 from deniable.kernels.costs import choose, folded_size, folding_bytes
-from deniable.statistic import DENSE_LIMIT, Statistic, Table, of_form
+from deniable.statistic import DENSE_LIMIT, Footprint, Statistic, Table, of_form
 from deniable.sums import TableSum
 
 if TYPE_CHECKING:
@@ -58,18 +57,15 @@ class Lines:
         return linear.fold_each(codes, self.field, self.settings.digits)
 
     def read(self, data: memoryview, n: int) -> Table:
-        """Read the table of n reports: m lines of each, no two of them the same."""
-        table = Table.decode(data, self.cells, n * self.settings.window)
-        cells, counts = table.hits()
-        # The last two cells are for the function zero, which is no report's.
-        if int(counts.max(initial=0)) > n or int(cells.max(initial=0)) >= self.cells - 2:
-            raise InvalidDocument.expected(
-                f"lines of {n} reports in the tally",
-                n,
-                "the file was not written by deniable",
-                came="others",
-            )
-        return table
+        """Read the table of n reports: m lines of each, all parallel and no two the same.
+
+        The g cells that follow each other from a multiple of g on are all lines parallel to each
+        other. The last two cells are for the function zero, which is no report's.
+        """
+        g, _, m = self.settings
+        # A single line is always as many lines as reports, row by row.
+        footprint = Footprint(self.cells - 2, total=(m, m), row=g if m > 1 else None)
+        return Table.decode(data, n, footprint, self.cells)
 
     def support(self, statistic: Statistic) -> npt.NDArray[np.int64]:
         """Count for every value the lines that it is on."""

@@ -43,7 +43,7 @@ from deniable.protocols.affine.settings import Settings, complete
 from deniable.protocols.selection import Places, places
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Source, Uniform, Words
-from deniable.statistic import Counts, Statistic, of_form
+from deniable.statistic import Counts, Footprint, Statistic, of_form
 from deniable.sums import CountsSum, Sum
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
@@ -208,7 +208,7 @@ class AffineSelection(Pure, Closed):
         """Read counts of supports, or a table of m lines for each report."""
         if self._settings.digits > 1:
             return self._lines.read(data, n)
-        # Where all points are values, a report supports exactly m of them.
-        g, _, m = self._settings
-        whole = n * m if self.domain_size == g else None
-        return Counts.decode(data, self.domain_size, 0, n, total=whole)
+        # A report supports m of the g points, of which g - d are no values.
+        g, d, m = self._settings.g, self.domain_size, self._settings.window
+        footprint = Footprint(d, total=(max(0, m - (g - d)), min(m, d)))
+        return Counts.decode(data, n, footprint)

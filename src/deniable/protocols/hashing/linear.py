@@ -31,7 +31,7 @@ from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.ranges import digits
 from deniable.randomness import Direct, Source, Uniform, Words
-from deniable.statistic import DENSE_LIMIT, Statistic, Table, of_form
+from deniable.statistic import DENSE_LIMIT, Footprint, Statistic, Table, of_form
 from deniable.sums import TableSum
 from deniable.validation import check_below
 from deniable.wire import smallest_unsigned
@@ -154,8 +154,8 @@ class LinearFamily(Family):
         return LinearSum(self)
 
     def read(self, data: memoryview, n: int) -> Statistic:
-        """Read a tally's table."""
-        return Table.decode(data, self.cells, n)
+        """Read a tally's table, in which a report falls into one cell."""
+        return Table.decode(data, n, Footprint(self.cells, total=(1, 1)))
 
     def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
         """Count for every value the reports (u, y) with <u, v> = y."""

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.candidates import Chosen
-from deniable.errors import InvalidDocument, InvalidParameter
+from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels.bits import count_bits
 from deniable.kernels.patterns import perturb_bits
@@ -50,7 +50,7 @@ from deniable.protocols.rappor.permanent import (
 from deniable.protocols.rappor.regression import System, solve, solving_bytes, sparse_design
 from deniable.pure import Open, Parameters
 from deniable.randomness import Source, Uniform, Weights, Words
-from deniable.statistic import Counts, of_form
+from deniable.statistic import Counts, Footprint, of_form
 from deniable.tally import Tally
 from deniable.validation import (
     check_below,
@@ -211,8 +211,10 @@ class RAPPOR(Open, Counted):
         return np.asarray(np.all(rows & filters == filters, axis=1))
 
     @property
-    def _length(self) -> int:
-        return self.cohorts * (1 + self.bits)
+    def _footprint(self) -> Footprint:
+        """A report adds 1 to the number of its cohort, and 0 or 1 to that of each bit there."""
+        row = 1 + self.bits
+        return Footprint(self.cohorts * row, row=row, numbered=True)
 
     def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
         """Add to the row of each cohort its reports, then the ones of each bit."""
@@ -233,17 +235,6 @@ class RAPPOR(Open, Counted):
                 bits = np.unpackbits(rows[places], axis=1, count=self.bits, bitorder="little")
                 sums = np.add.reduceat(bits, starts[some] - starts[start], axis=0, dtype=np.int64)
                 table[here[some], 1:] += sums
-
-    def _read_statistic(self, data: memoryview, n: int) -> Counts:
-        counts = Counts.decode(data, self._length, 0, n)
-        table = counts.values.reshape(self.cohorts, -1)
-        if sum(table[:, 0].tolist()) != n or np.any(table[:, 1:] > table[:, :1]):
-            raise InvalidDocument(
-                f"expected cohorts that add up to n = {n}, none with more ones than reports, got "
-                "others; the file was not written by deniable",
-                value=n,
-            )
-        return counts
 
     def variance(
         self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
