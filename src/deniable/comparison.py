@@ -10,9 +10,10 @@ Significance   of pure protocols by Fisher's exact test of the supports of each 
                the share are two binomials of one chance; of others by the reach of their laws
 Correction     each answer is tested at alpha / d, both directions together: with d answers that
                have not changed, one is called changed with probability of at most alpha
-Intervals      each estimate's own limits, squared and added (Newcombe 1998, Zou and Donner 2008),
-               those of pure protocols being Wilson's with a correction for continuity; of fewer
-               than 50 people who sent several reports each, added as they are (Bonferroni)
+Intervals      of pure protocols by melding the exact limits of both supports, which agrees with
+               Fisher's test (``deniable.law.melding``); of others each estimate's own limits,
+               squared and added (Newcombe 1998, Zou and Donner 2008), and where fewer than 50
+               people sent several reports each, added as they are (Bonferroni)
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, br
 from deniable.estimates import Estimates
 from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
 from deniable.law.contrast import upper_tail
+from deniable.law.melding import upper_limits
 from deniable.presentation import Presentable, View
 from deniable.presentation.changes import Change, constants, view_changes
 from deniable.presentation.rows import Column, keys
@@ -102,14 +104,32 @@ class Comparison(Presentable):
         little more where reports are few.
         """
         check_probability("level", level, "0.95 is usual")
-        add, tail = self._joint((1 - level) / 2)
-        (below_a, above_a), (below_b, above_b) = (
-            _reach(each, tail) for each in (self.first, self.second)
-        )
-        return (
-            self.differences - add(below_b, above_a),
-            self.differences + add(above_b, below_a),
-        )
+        tail = (1 - level) / 2
+        if self._supports is not None:
+            below, above = self._melded(*self._supports, tail)
+        else:
+            add, tail = self._joint(tail)
+            (below_a, above_a), (below_b, above_b) = (
+                _reach(each, tail) for each in (self.first, self.second)
+            )
+            below, above = add(below_b, above_a), add(above_b, below_a)
+        return self.differences - below, self.differences + above
+
+    @cached_property
+    def _supports(self) -> tuple[Floats, Floats] | None:
+        """How many reports of either support each answer, where both are counted by that."""
+        first, second = _supports(self.first), _supports(self.second)
+        return None if first is None or second is None else (first, second)
+
+    def _melded(self, x: Floats, y: Floats, tail: float) -> tuple[Floats, Floats]:
+        """Return how far below and above each difference the true one may be, by the supports."""
+        both, n, m = (self.first, self.second), self.first.n, self.second.n
+        chances = y / m - x / n
+        extra = sum(each.law.extra / each.n**2 for each in both if isinstance(each.law, WidenedLaw))
+        on_top = upper_normal(tail) * math.sqrt(extra)
+        below = (chances + upper_limits(y, m, x, n, tail)) / _gap(self.first)
+        above = (upper_limits(x, n, y, m, tail) - chances) / _gap(self.first)
+        return np.hypot(below, on_top), np.hypot(above, on_top)
 
     def _joint(self, tail: float) -> tuple[Callable[[Floats, Floats], Floats], float]:
         """Return how limits of both estimates are added, and at what tail they are taken.
@@ -126,10 +146,9 @@ class Comparison(Presentable):
         """Tell which answers changed: if none did, any is called so with at most ``alpha``."""
         check_probability("alpha", alpha, "0.05 is usual")
         tail = alpha / max(self.total, 1) / 2
-        first, second = _supports(self.first), _supports(self.second)
         different = np.ones(len(self), dtype=np.bool_)
-        if first is not None and second is not None:
-            n, m = self.first.n, self.second.n
+        if self._supports is not None:
+            (first, second), n, m = self._supports, self.first.n, self.second.n
             rose, fell = upper_tail(second, m, first, n), upper_tail(first, n, second, m)
             different = np.minimum(rose, fell) <= tail
             if isinstance(self.first.law, SupportLaw) and isinstance(self.second.law, SupportLaw):
@@ -203,32 +222,29 @@ class Comparison(Presentable):
 def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     """Return how far below and above each share the share in the population may be.
 
-    Of a pure protocol the supports are one binomial, and Wilson's limits of its chance are those
-    of the share. Of others the limits of the count, and of who was drawn, are added in squares.
+    The limits of the count, and of who was drawn, are added in squares.
     """
-    supports, law = _supports(estimates), _support_law(estimates)
-    if supports is not None and law is not None:
-        n, gap = estimates.n, float(law.p - law.q)
-        extra = estimates.law.extra if isinstance(estimates.law, WidenedLaw) else 0.0
-        on_top = upper_normal(tail) * math.sqrt(extra) / n
-        # What is below the share of supports is above the share of those who do not support.
-        limits = _wilson(n - supports, n, tail) / gap, _wilson(supports, n, tail) / gap
-        return np.hypot(limits[0], on_top), np.hypot(limits[1], on_top)
+    if isinstance(estimates.law, RepeatedLaw):
+        return estimates.law.population(estimates.counts, tail)
     below, above = _noise(estimates, tail)
-    root = math.sqrt(estimates.n)
-    return (
-        np.hypot(below, _drawn(estimates.frequencies - below, tail) / root),
-        np.hypot(above, _drawn(estimates.frequencies + above, tail) / root),
+    k = upper_normal(tail) ** 2 / estimates.n
+    return _with_drawn(1 - estimates.frequencies, below, k), _with_drawn(
+        estimates.frequencies, above, k
     )
 
 
-def _wilson(successes: Floats, n: int, tail: float) -> Floats:
-    """Return how far Wilson's upper limit, corrected for continuity, is above successes / n."""
-    z2 = upper_normal(tail) ** 2
-    share = successes / n
-    root = np.sqrt(z2 * (z2 + 2 - 1 / n + 4 * share * (n * (1 - share) - 1)))
-    limit = (2 * successes + z2 + 1 + root) / (2 * (n + z2))
-    return np.where(successes < n, np.minimum(limit, 1.0), 1.0) - share
+def _with_drawn(shares: Floats, noise: Floats, k: float) -> Floats:
+    """Return how far above each share the share in the population may be.
+
+    Wilson's limit e of who was drawn, with the noise beside it: (e - share)^2 is the square of the
+    noise and k e (1 - e). Nobody is drawn beyond 0 and 1, and near 1 the share itself has more
+    variance than the limit.
+    """
+    inside = shares.clip(0, 1)
+    root = np.sqrt(noise**2 * (1 + k) + k * inside * (1 - inside) + k**2 / 4)
+    limit = ((inside + k / 2 + root) / (1 + k)).clip(0, 1)
+    spread = np.maximum(limit * (1 - limit), inside * (1 - inside))
+    return np.asarray(np.sqrt(noise**2 + k * spread))
 
 
 def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
@@ -259,6 +275,12 @@ def _support_law(estimates: Estimates) -> SupportLaw | None:
     """Return the law of the supports, with or without an error on top of it."""
     law = estimates.law.law if isinstance(estimates.law, WidenedLaw) else estimates.law
     return law if isinstance(law, SupportLaw) else None
+
+
+def _gap(estimates: Estimates) -> float:
+    """Return p* - q*."""
+    law = _support_law(estimates)
+    return 1.0 if law is None else law.gap
 
 
 def _check(estimates: object) -> None:

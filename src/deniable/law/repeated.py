@@ -105,6 +105,30 @@ class RepeatedLaw:
         upper = self.people - self._mirrored._lower(self.reports - supports, tail)[where]
         return np.minimum(lower, counts), np.maximum(upper, counts)
 
+    def population(self, counts: Floats, tail: float) -> Ends:
+        """Return how far below and above each share that of a population may be.
+
+        Who was drawn from it varies too: each person's bit is 1 with one chance h, the same for
+        all, and the limits are those of h. They are Wilson's, half a bit on the safe side.
+        """
+        shares = counts / self.people
+        above = self._population(shares, tail)
+        return self._mirrored._population(1 - shares, tail), above
+
+    def _population(self, shares: Floats, tail: float) -> Floats:
+        """Return how far above each share that of a population may be."""
+        p, q = self._chances
+        flip, gap = float(self.flip), p.yes - q.yes
+        bits = (flip + shares * (1 - 2 * flip)).clip(0, 1)
+        # Solved for h: (h - bits - step)^2 gap^2 = k (V0 + (V1 - V0) h + each gap^2 h (1 - h)).
+        k = upper_normal(tail) ** 2 / self.reports
+        step = max(1.0, self._each * gap) / 2 / (self.reports * gap)
+        square = gap**2 * (1 + k * self._each)
+        linear = 2 * gap**2 * (bits + step) + k * (p.variance - q.variance + self._each * gap**2)
+        rest = gap**2 * (bits + step) ** 2 - k * q.variance
+        limit = (linear + np.sqrt(np.maximum(linear**2 - 4 * square * rest, 0.0))) / (2 * square)
+        return np.asarray((limit - bits) / (1 - 2 * flip))
+
     def _lower(self, supports: Floats, tail: float) -> Floats:
         """Return the smallest count that each support is not too large for."""
         ends = np.empty(len(supports))
