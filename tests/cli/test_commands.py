@@ -6,6 +6,7 @@ import itertools
 import json
 from importlib.metadata import version
 
+import click
 import numpy as np
 import pytest
 
@@ -134,12 +135,35 @@ def test_errors_are_one_line_with_a_remedy(fruit, args, words):
 def test_question_show(fruit):
     """A question is shown for people, as JSON, or as its labels."""
     text = fruit("question", "show", "fruit.json").text
-    digest = json.loads(fruit.read("fruit.json"))["digest"]
-    assert digest in text.replace("\n", "")
     assert "kiwi, fig, plum" in text
     assert fruit("question", "show", "fruit.json", "--json").out == fruit.read("fruit.json")
     labels = fruit("question", "show", "fruit.json", "--labels").text.splitlines()
     assert [json.loads(line) for line in labels] == ["kiwi", "fig", "plum"]
+
+
+def test_what_question_show_pipes_is_never_broken(shell):
+    """Off a terminal every fact is one line, however long: the digest, and the labels shown."""
+    labels = [f"a label of some length, the {i}th" for i in range(9)]
+    options = [word for label in labels for word in ("--label", label)]
+    shell("question", "create", "long " * 30, *options, "--epsilon", 1, "-o", "q.json")
+    shell("question", "create", "open", "--open", "--epsilon", 1, "-o", "open.json")
+    for name in ("q.json", "open.json"):
+        lines = shell("question", "show", name).text.splitlines()
+        digest = json.loads(shell.read(name))["digest"]
+        assert [line.split() for line in lines if line.startswith("digest")] == [["digest", digest]]
+        assert not [line for line in lines if line.startswith(" ")]
+    assert ", ".join(labels[:8]) in shell("question", "show", "q.json").text
+
+
+def test_a_terminal_wraps_all_but_the_digest(shell, monkeypatch):
+    """On a narrow terminal facts are folded, and the digest can be copied in one piece."""
+    shell("question", "create", "fruit", "--label", "kiwi " * 30, "--label", "fig", "--epsilon", 1,
+          "-o", "q.json")  # fmt: skip
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    lines = click.unstyle(shell("question", "show", "q.json").text).splitlines()
+    assert json.loads(shell.read("q.json"))["digest"] in lines[-1]
+    assert max(map(len, lines[:-1])) <= 60
 
 
 def test_estimates_in_every_format(fruit):

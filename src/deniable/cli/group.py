@@ -174,17 +174,16 @@ class CommandLine(LazyGroup):
             return result
         sys.exit(result if isinstance(result, int) else 0)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; that its reader goes away, as ``head`` does, is no failure.
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the words of the command line, which may print the help and end here."""
+        with _quiet_end():
+            return super().make_context(*args, **kwargs)
 
-        Whether a reader left before or after the last byte is chance, so both end with 0.
-        """
-        try:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _quiet_end():
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:
-            _discard_output()
-            raise click.exceptions.Exit(0) from None
         return result
 
 
@@ -227,6 +226,19 @@ def _termination() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _quiet_end() -> Iterator[None]:
+    """End with 0 when the reader of the output goes away, as ``head`` does: it is no failure.
+
+    Whether a reader left before or after the last byte is chance, so both end alike.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        _discard_output()
+        raise click.exceptions.Exit(0) from None
 
 
 def _discard_output() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -143,10 +143,7 @@ def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
     listed = "any text" if labels is None else ", ".join(one_line(x) for x in labels[:_SHOWN])
     more = "" if labels is None or len(labels) <= _SHOWN else ", …"
-    console, table = open_console(), new_table("", "", left=2)
-    table.show_header = False
-    table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"
-    for name, value in (
+    facts = (
         ("name", one_line(shown.name, 200)),
         ("answers", "open" if labels is None else f"{len(labels):,}: {listed}{more}"),
         ("other", "none: answers that are not labels are refused" if shown.other is None
@@ -158,10 +155,27 @@ def _print(shown: Question) -> None:
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
         _error(protocol),
         ("digest", shown.digest),
-    ):  # fmt: skip
-        if value and (labels is not None or name != "other"):
-            table.add_row(Text(name, style="bold"), fit(console, Text(value)))
-    console.print(table)
+    )  # fmt: skip
+    rows = [(name, text) for name, text in facts if text and (labels or name != "other")]
+    _print_facts(rows)
+
+
+def _print_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Print one fact on a line, wrapped on a terminal; a digest, to be copied, never is."""
+    console, table = open_console(), new_table("", "", left=2)
+    width = max(len(name) for name, _ in facts) + 2
+    table.show_header = False
+    table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"
+    whole = []
+    for name, text in facts:
+        if console.is_terminal and name != "digest":
+            table.add_row(Text(name.ljust(width - 2), style="bold"), fit(console, Text(text)))
+        else:
+            whole.append(Text.assemble((name.ljust(width), "bold"), text))
+    if table.rows:
+        console.print(table)
+    for line in whole:
+        console.print(fit(console, line), soft_wrap=True)
 
 
 def _error(protocol: Protocol) -> tuple[str, str]:

@@ -22,8 +22,9 @@ standard input or output. A file that exists is replaced only with `--force`, an
 command reads, or that nobody may write, not even then. Inputs may be compressed with gzip.
 
 An error is one line on stderr that names the file, the line and the remedy; the exit code is 0 when
-all went well, 2 after an error, 130 when interrupted and 143 when terminated. It is 1 when the
-reader of the output goes away, and when an audit finds that a protocol spends more than it claims.
+all went well, 1 when an audit finds that a protocol spends more than it claims, 2 after an error,
+130 when interrupted and 143 when terminated. A reader of the output that goes away, as `head`
+does, is no error: the command ends quietly with 0.
 
 `DENIABLE_THREADS` limits the threads, every core by default, and never changes a result.
 `DENIABLE_MEMORY`, such as `8G`, is what one estimate may take; beyond 2 GiB it is refused without.
