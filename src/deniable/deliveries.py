@@ -293,8 +293,8 @@ def _sequences() -> Iterator[Row]:
     yield _sequence(
         "lost, and the day is sealed before the next attempt",
         ("2026-03-01", "cut", _kept("2026-03-01", True), 1),
-        ("2026-06-03", window, "maybe", None),
-    )  # fmt: skip
+        ("2026-03-20", _window("2026-03-13", "2026-03-21"), "maybe", None),
+    )
     yield _sequence(
         "lost, and nobody answers for a month",
         ("2026-03-01", _reply(502), _kept("2026-03-01", True), 1),

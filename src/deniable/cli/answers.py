@@ -45,7 +45,8 @@ def read_answers(
         "parquet": read_parquet,
     }
     with open_raw(source.path) as raw:
-        stream = decompressed(raw, name=source.name)
+        watched = raw if source.digest is None else source.digest.watch(raw)
+        stream = decompressed(watched, name=source.name)
         if kind in readers:
             batches = readers[kind](source, stream)
         else:

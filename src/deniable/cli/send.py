@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import local
 
@@ -21,8 +21,11 @@ from deniable.cli.matching import Form, Matcher
 from deniable.cli.options import FILE, answers_argument, column_option, input_format_option
 from deniable.cli.outputs import STDIO
 from deniable.cli.source import Source
-from deniable.client import Courier, Delivery, Outbox, Outcome, Parcel, Transport
-from deniable.client.person import CEILING, load_question
+from deniable.cli.streams import Digest, name_of
+from deniable.client import Courier, Delivery, Outbox, Outcome, Parcel, Transport, fetch_question
+from deniable.client.courier import utc_today
+from deniable.client.delivery import begin
+from deniable.policy import CEILING
 from deniable.question import Question
 
 _RELAYED = 1000
@@ -43,21 +46,20 @@ class Couriers:
     def __post_init__(self) -> None:
         self._mine = local()
 
-    def today(self) -> str:
-        """Return the day of new submissions."""
-        return datetime.now(UTC).date().isoformat()
-
-    def deliver(self, box: Outbox, no: int, parcel: Parcel) -> Delivery:
-        """Deliver one parcel; only a change of its day needs to be noted meanwhile."""
+    def deliver(self, box: Outbox, day: str, no: int, parcel: Parcel) -> Delivery:
+        """Deliver one parcel that is noted as sent on ``day``; only what differs is noted again."""
         if not hasattr(self._mine, "courier"):
             transport = Transport(self.address, token=self.token)
             self._mine.courier = Courier(transport, self.digest, self.attempts)
         courier: Courier = self._mine.courier
-        day = parcel.day
+        noted = begin(parcel.state, day)
 
-        def save(now: Parcel) -> None:
-            if now.day != day or not now.doubt:
+        def save(now: Parcel) -> bool:
+            nonlocal noted
+            if now.state != noted:
                 box.save(no, now)
+                noted = now.state
+            return True
 
         return courier.deliver(parcel, save)
 
@@ -77,8 +79,13 @@ class Couriers:
 @click.option("--question", metavar="DIGEST", help="The question. [default: the only one asked]")
 @click.option("--token", envvar="DENIABLE_TOKEN", help="A token of the role relay: sends in bulk.")
 @click.option("--ceiling", type=float, default=CEILING, show_default=True,
-              help="The largest epsilon to accept.")  # fmt: skip
+              help="The most epsilon that the question may ask each person for.")  # fmt: skip
 @click.option("--outbox", type=FILE, help="Where reports wait. [default: INPUT.outbox]")
+@click.option(
+    "--new-people",
+    is_flag=True,
+    help="Send a changed INPUT: all its lines are people who have not answered.",
+)
 @click.option("--attempts", type=click.IntRange(1), default=8, show_default=True,
               help="How often to try each submission.")  # fmt: skip
 @click.option("--parallel", type=click.IntRange(1, 64), default=8, show_default=True,
@@ -93,35 +100,102 @@ def send(
     token: str | None,
     ceiling: float,
     outbox: Path | None,
+    new_people: bool,
     attempts: int,
     parallel: int,
 ) -> None:
     """Turn the answers in INPUT into reports, and send them to the collector at ADDRESS.
 
     All reports are drawn and written to an outbox before the first is sent; the same command goes
-    on from there after an interruption, and sends nothing twice. Without a token each report is a
-    submission of its own.
+    on from there after an interruption, and sends nothing twice. The outbox remembers which bytes
+    it was made from: when INPUT has changed it is refused, unless --new-people says that all of its
+    lines are new. An outbox can be INPUT itself: what waits in it is sent. Without a token each
+    report is a submission of its own.
     """
-    path = outbox or Path(f"{answers}.outbox")
     if str(answers) == STDIO and outbox is None:
         raise click.UsageError("answers from standard input need --outbox to be resumed from")
     transport = Transport(address, token=token)
-    if path.exists():
-        box = Outbox(path)
-        if box.address != transport.address or question not in (None, box.question):
-            raise InputError(
-                f"{path}: expected an outbox for {address}, got one for {box.address}; finish that "
-                "first, or name another with --outbox"
-            )
+    if _is_outbox(answers):
+        if new_people or outbox is not None:
+            raise click.UsageError("INPUT is an outbox, which needs no other and has no new people")
+        box = _open(answers, transport, question)
     else:
-        asked = load_question(transport, question or _only(transport), ceiling)
-        source = Source(answers, column, input_format)
-        parcels = _parcels(asked, source, _RELAYED if token else 1)
-        box = Outbox.create(path, address=transport.address, question=asked.digest, parcels=parcels)
+        path, digest = outbox or Path(f"{answers}.outbox"), Digest(answers)
+        earlier = _open(path, transport, question) if path.exists() else None
+        if earlier is not None and _goes_on(earlier, digest, new_people=new_people):
+            box = earlier
+        else:
+            asked = fetch_question(transport, question or _only(transport), ceiling)
+            source = Source(answers, column, input_format, digest=digest)
+            parcels = _parcels(asked, source, _RELAYED if token else 1)
+            box = Outbox.create(path, address=transport.address, question=asked.digest,
+                                parcels=parcels, input=lambda: _new(digest, earlier))  # fmt: skip
     transport.close()
     couriers = Couriers(transport.address, token, box.question, attempts, parallel)
     reasons = _deliver(box, couriers)
     _conclude(box, reasons)
+
+
+def _is_outbox(path: Path) -> bool:
+    """Tell whether a file of answers is none, but the outbox of one."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(16) == b"SQLite format 3\0"
+
+
+def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
+    """Open an outbox, and refuse that of another collector or question."""
+    box = Outbox(path)
+    if box.address != transport.address or question not in (None, box.question):
+        raise InputError(
+            f"{path} is the outbox of the question {box.question} at {box.address}; name another "
+            "with --outbox"
+        )
+    return box
+
+
+def _goes_on(box: Outbox, digest: Digest, *, new_people: bool) -> bool:
+    """Tell whether an outbox is to be taken up; false makes a new one of all lines of the input."""
+    waiting, name = box.count(Outcome.WAITING), name_of(digest.path)
+    if waiting or not new_people:
+        digest.read()
+    if box.input == digest():
+        if not waiting:
+            click.echo(f"{name}: these bytes were sent before, and nothing is sent now", err=True)
+        return True
+    if waiting and box.input is None and not new_people:
+        click.echo(f"{box.path} is of an earlier version, and does not say what it was made from: "
+                   f"sending what waits in it, whatever {name} has now", err=True)  # fmt: skip
+        return True
+    if waiting:
+        raise InputError(
+            f"{box.path}: {counted(waiting, 'report')} of other bytes than {name} has now still "
+            f"wait, and nothing was sent; send them with: deniable send {box.address} {box.path}, "
+            f"or name another outbox for {name} with --outbox"
+        )
+    if new_people:
+        return False
+    came = (
+        f"{name} has other bytes than those that were sent by way of {box.path}"
+        if box.input is not None
+        else f"{box.path} is of an earlier version, and does not say which bytes of {name} it sent"
+    )
+    raise InputError(
+        f"{came} ({_standing(box)}), and nothing was sent; if all its lines are answers of people "
+        "who have not answered yet, pass --new-people; if only some are, put these into a file of "
+        "their own: who answers twice reveals twice as much"
+    )
+
+
+def _new(digest: Digest, earlier: Outbox | None) -> str:
+    """Return the digest of the input of a new outbox, or refuse bytes that were sent before."""
+    if earlier is not None and earlier.input == digest():
+        raise InputError(
+            f"{name_of(digest.path)}: these bytes were sent before, and nothing is sent now; for "
+            "other people whose answers are the same name another --outbox"
+        )
+    return digest()
 
 
 def _only(transport: Transport) -> str:
@@ -162,32 +236,42 @@ def _deliver(box: Outbox, couriers: Couriers) -> set[str]:
     """Send what is pending, and return why some of it still is."""
     reasons: set[str] = set()
     total = box.count()
-    done = total - box.count(Outcome.PENDING)
+    done = total - box.count(Outcome.WAITING)
     with show_progress("Sending", total) as advance, ThreadPoolExecutor(couriers.parallel) as pool:
-        while not reasons and (held := box.hold(_BATCH, couriers.today())):
-            deliveries = list(
-                pool.map(lambda entry: couriers.deliver(box, entry[0], entry[2]), held)
-            )
+        while not reasons:
+            day = utc_today().isoformat()
+            held = box.hold(_BATCH, day)
+            if not held:
+                break
+            numbers, counts, parcels = zip(*held, strict=True)
+            send = partial(couriers.deliver, box, day)
+            deliveries = list(pool.map(send, numbers, parcels))
             ends = []
-            for (no, count, _), delivery in zip(held, deliveries, strict=True):
-                if delivery.outcome.final:
+            for no, count, delivery in zip(numbers, counts, deliveries, strict=True):
+                if delivery.outcome is Outcome.WAITING:
+                    reasons.add(delivery.reason)
+                else:
                     ends.append((no, delivery.outcome))
                     done += count
-                else:
-                    reasons.add(delivery.reason)
             box.settle(ends)
             advance(done)
     return reasons
 
 
+def _standing(box: Outbox) -> str:
+    """Say how many reports ended in which way."""
+    ends = ((box.count(outcome), outcome.value) for outcome in Outcome)
+    said = ", ".join(f"{n:,} {end}" for n, end in ends if n)
+    return f"{counted(box.count(), 'report')}: {said or 'nothing to send'}"
+
+
 def _conclude(box: Outbox, reasons: set[str]) -> None:
-    """Say how it ended; what is pending is an error, to be taken up by the same command."""
-    ends = {outcome: box.count(outcome) for outcome in Outcome}
-    said = ", ".join(f"{n} {outcome.value}" for outcome, n in ends.items() if n)
-    click.echo(f"{counted(box.count(), 'report')}: {said or 'nothing to send'}", err=True)
+    """Say how it ended; what waits is an error, to be taken up by the same command."""
+    click.echo(_standing(box), err=True)
+    waiting = box.count(Outcome.WAITING)
     box.close()
-    if ends[Outcome.PENDING]:
+    if waiting:
         raise InputError(
-            f"{box.path}: {ends[Outcome.PENDING]} reports wait ({', '.join(sorted(reasons))}); run "
+            f"{box.path}: {counted(waiting, 'report')} wait ({', '.join(sorted(reasons))}); run "
             "the same command again"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.cli.group import InputError
-from deniable.cli.streams import name_of, shorten
+from deniable.cli.streams import Digest, name_of, shorten
 from deniable.files import Readable
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class Source:
     delimiter: str | None = None
     option: str = "--column"
     """The option that names the column."""
+    digest: Digest | None = None
+    """Where the bytes that are read are noted."""
 
     @property
     def name(self) -> str:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
 from deniable.cli.outputs import STDIO
 from deniable.files import decompressed
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_PIECE = 1 << 20
 
 
 @contextmanager
@@ -26,6 +33,58 @@ def open_raw(path: Path) -> Iterator[BinaryIO]:
         return
     with path.open("rb") as stream:
         yield stream
+
+
+class Digest:
+    """The SHA-256 of an input's bytes: of a file at once, of a pipe when it has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._hash, self._known = path, hashlib.sha256(), False
+        self._again = sys.stdin.buffer.seekable() if str(path) == STDIO else path.is_file()
+        if self._again:
+            self.read()
+
+    def read(self) -> None:
+        """Read all of the input, unless that was done; a file is left as it was."""
+        if self._known:
+            return
+        with open_raw(self.path) as stream:
+            start = stream.tell() if self._again else 0
+            while data := stream.read(_PIECE):
+                self._hash.update(data)
+            if self._again:
+                stream.seek(start)
+        self._known = True
+
+    def watch(self, stream: BinaryIO) -> BinaryIO:
+        """Return the stream, hashed as it is read unless the digest is known."""
+        if self._known:
+            return stream
+        return cast("BinaryIO", io.BufferedReader(_Watched(stream, self._hash)))
+
+    def __call__(self) -> str:
+        """Return the digest, in hexadecimal."""
+        return self._hash.hexdigest()
+
+
+class _Watched(io.RawIOBase):
+    """A stream whose bytes are hashed as they are read."""
+
+    def __init__(self, stream: BinaryIO, hash: hashlib._Hash) -> None:
+        super().__init__()
+        self._stream, self._hash = stream, hash
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill the buffer as far as there is something."""
+        view = memoryview(buffer)
+        data = self._stream.read(len(view))
+        self._hash.update(data)
+        view[: len(data)] = data
+        return len(data)
 
 
 @contextmanager

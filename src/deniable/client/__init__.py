@@ -1,22 +1,25 @@
-"""The client of a collector: load a question by its digest, answer it once.
+"""The client of a collector: answers a question once, on behalf of one person.
 
 ::
 
+    question = Question.load(Path("fruit.json").read_bytes())
     client = Client("https://counts.example.org", "ledger.db")
-    client.answer(digest, "kiwi")  # Outcome.ANSWERED
+    client.answer(question, "kiwi")  # Outcome.ANSWERED, or Outcome.WAITING without a network
+    client.flush()  # later: sends what waits
 
-Only the standard library and NumPy are needed. No answer of a server ever makes a client draw
-again: the report is in the ledger, with its id and day, before it is sent, and every retry sends
-the same bytes. Once it is delivered only the mark that the question was answered remains.
+Only the standard library and NumPy are needed. No reply of a server ever makes a client draw
+again: the report is in the ledger, with its id, before it is sent, and every retry sends the same
+bytes. Once it is delivered only the mark that the question was answered remains. docs/client.md
+has the whole story.
 """
 
 from __future__ import annotations
 
-from deniable.client.courier import Courier, Delivery, Outcome, Parcel
-from deniable.client.ledger import Ledger
-from deniable.client.outbox import Outbox
-from deniable.client.person import Client, Overspent
+from deniable.client.client import Client, NoQuestion, fetch_question
+from deniable.client.courier import Courier, Delivery, Parcel
+from deniable.client.delivery import Outcome, State
 from deniable.client.remote import Refused, publish, pull
+from deniable.client.state import Ledger, NoLedger, Outbox
 from deniable.client.transport import Transport
 
 __all__ = [
@@ -24,12 +27,15 @@ __all__ = [
     "Courier",
     "Delivery",
     "Ledger",
+    "NoLedger",
+    "NoQuestion",
     "Outbox",
     "Outcome",
-    "Overspent",
     "Parcel",
     "Refused",
+    "State",
     "Transport",
+    "fetch_question",
     "publish",
     "pull",
 ]

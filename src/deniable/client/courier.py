@@ -1,133 +1,103 @@
-"""The courier: brings a parcel to a collector, with the same bytes however often it takes.
-
-The day of a parcel is fixed at the first attempt. It may change only as long as every earlier
-attempt was definitely refused; after an attempt with an unknown outcome a new day would be a new
-key, and the report might count twice.
-"""
+"""The courier: brings a parcel to a collector, with the same bytes however often it takes."""
 
 from __future__ import annotations
 
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from enum import Enum
 
+from deniable.client.delivery import Event, Outcome, State, begin, conclude, mendable
 from deniable.client.transport import Lost, Reply, Transport, Unsent
 
-_NOT_STORED = ("queue-full", "stopping")
-"""Problems with status 503 that say that the submission never reached the store."""
-_ENDED = (409, 410)
-"""Statuses after which a parcel is done with: the id is taken, or the question is closed."""
-_SLOWER = 429
-_MOST_DAYS = 2
-"""How often a parcel may change its day in one delivery."""
 
-
-class Outcome(Enum):
-    """How a delivery ended."""
-
-    ANSWERED = "answered"
-    REFUSED = "refused"
-    MAYBE_COUNTED = "maybe counted"
-    PENDING = "pending"
-
-    @property
-    def final(self) -> bool:
-        """Whether the parcel is done with; a pending one is sent again later."""
-        return self is not Outcome.PENDING
+def utc_today() -> date:
+    """Return the day in UTC, by this machine's clock."""
+    return datetime.now(UTC).date()
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """Reports under one id; ``doubt`` says that an earlier attempt may have been counted."""
+    """Reports under one id, and how far their delivery has come."""
 
     id: bytes
     reports: bytes
-    day: str | None = None
-    doubt: bool = False
+    state: State = field(default_factory=State)
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """How a delivery ended, the parcel as it is now, and what the collector said."""
+    """How a delivery ended, the parcel as it is now, and the last event, if anything was tried."""
 
     outcome: Outcome
     parcel: Parcel
-    reason: str = ""
+    event: Event | None = None
+
+    @property
+    def reason(self) -> str:
+        """What the collector, or the lack of one, said."""
+        if isinstance(self.event, Reply):
+            return self.event.kind or f"status {self.event.status}"
+        return {"lost": "no answer", "offline": "not reached", None: ""}[self.event]
 
 
 @dataclass(frozen=True)
 class Courier:
-    """Delivers parcels to one question of one collector."""
+    """Delivers parcels to one question of one collector.
+
+    A delivery makes up to ``attempts`` attempts and waits between them: twice as long each time,
+    less by chance, at least as long as it is told. Where that is more than ``longest`` seconds, or
+    where something refuses the parcel that a few seconds will not mend, it ends before.
+    """
 
     transport: Transport
     digest: str
     attempts: int = 5
-    base: float = 0.5
     longest: float = 30.0
-    today: Callable[[], date] = lambda: datetime.now(UTC).date()
     sleep: Callable[[float], None] = time.sleep
 
     def deliver(
-        self, parcel: Parcel, save: Callable[[Parcel], None] = lambda parcel: None
+        self, parcel: Parcel, save: Callable[[Parcel], bool] = lambda parcel: True
     ) -> Delivery:
         """Send a parcel until its fate is known or the attempts are used up.
 
-        ``save`` makes a parcel durable; it is called before each attempt.
+        ``save`` makes a parcel durable, before each attempt and at the end; it returns False where
+        the parcel must not be sent any more.
         """
-        attempt = days = 0
-        reply: Reply | None = None
+        attempt = moves = 0
+        event: Event | None = None
         while attempt < self.attempts:
-            trying = replace(parcel, day=parcel.day or self.today().isoformat(), doubt=True)
-            save(trying)
-            reply = self._post(trying)
-            if reply is not None and reply.kind == "outside-window":
-                if parcel.doubt or days == _MOST_DAYS:
-                    return Delivery(_end(parcel.doubt), trying, reply.kind)
-                parcel, days = replace(parcel, day=_open_day(reply, trying.day)), days + 1
+            today = utc_today().isoformat()
+            trying = begin(parcel.state, today)
+            if trying is None:
+                return Delivery(Outcome.MAYBE, parcel, event)
+            if not save(replace(parcel, state=trying)):
+                return Delivery(Outcome.OPTED_OUT, parcel, event)
+            event = self._post(parcel, trying.day or today)
+            step = conclude(parcel.state, event, today=today, moves=moves)
+            if step.state is None or step.wait is None:
+                return Delivery(step.outcome, parcel, event)
+            parcel = replace(parcel, state=step.state)
+            if step.wait == 0:
+                moves += 1
                 continue
-            if reply is not None and 200 <= reply.status < 300:
-                return Delivery(Outcome.ANSWERED, trying)
-            if reply is not None and reply.status in _ENDED:
-                return Delivery(_end(parcel.doubt), trying, reply.kind)
-            known = reply is not None and (reply.status < 500 or reply.kind in _NOT_STORED)
-            parcel = replace(trying, doubt=parcel.doubt or not known)
-            if reply is not None and reply.status < 500 and reply.status != _SLOWER:
-                break  # refused for a reason that somebody may mend: the same bytes can go later
             attempt += 1
+            if mendable(event) or step.wait > self.longest:
+                break
             if attempt < self.attempts:
-                self._wait(attempt, reply)
-        save(parcel)
-        return Delivery(Outcome.PENDING, parcel, "no answer" if reply is None else reply.kind)
+                spread = random.uniform(0, min(self.longest, 0.5 * 2**attempt))
+                self.sleep(min(self.longest, step.wait + spread))
+        if not save(parcel):
+            return Delivery(Outcome.OPTED_OUT, parcel, event)
+        return Delivery(Outcome.WAITING, parcel, event)
 
-    def _post(self, parcel: Parcel) -> Reply | None:
-        """Send once; None where the outcome is unknown."""
-        path = f"/v1/questions/{self.digest}/reports?day={parcel.day}"
+    def _post(self, parcel: Parcel, day: str) -> Event:
+        """Send once, and tell what is known about it."""
+        path = f"/v1/questions/{self.digest}/reports?day={day}"
         try:
             return self.transport.request("POST", path, parcel.id + parcel.reports)
         except Unsent:
-            return Reply(503, problem={"type": "urn:deniable:stopping", "title": "Not reached"})
+            return "offline"
         except Lost:
-            return None
-
-    def _wait(self, attempt: int, reply: Reply | None) -> None:
-        """Wait before the next attempt: twice as long each time, and by chance less."""
-        most = min(self.longest, self.base * 2**attempt)
-        least = reply.retry_after or 0.0 if reply is not None else 0.0
-        self.sleep(min(self.longest, least + random.uniform(0, most)))
-
-
-def _end(doubt: bool) -> Outcome:
-    return Outcome.MAYBE_COUNTED if doubt else Outcome.REFUSED
-
-
-def _open_day(reply: Reply, day: str | None) -> str | None:
-    """Return the open day nearest to the one that was refused, as every client chooses it."""
-    try:
-        last = date.fromisoformat(str(reply.problem.get("last")))
-        first = date.fromisoformat(str(reply.problem.get("first", last)))
-        return max(first, min(last, date.fromisoformat(str(day)))).isoformat()
-    except ValueError:
-        return day
+            return "lost"

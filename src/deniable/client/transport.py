@@ -22,6 +22,11 @@ class Reply:
     retry_after: float | None = None
     problem: dict[str, object] = field(default_factory=dict)
 
+    @staticmethod
+    def read(status: int, body: bytes, media_type: str, retry_after: str | None) -> Reply:
+        """Return a reply as its headers and its body say."""
+        return Reply(status, body, _seconds(retry_after), _problem(media_type, body))
+
     @property
     def kind(self) -> str:
         """The type of the problem, without its prefix."""
@@ -65,13 +70,11 @@ class Transport:
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Lost(f"{self.address} did not answer: {error!r}") from error
-        if answer.will_close:
-            self.close()
-        return Reply(
-            answer.status,
-            data,
-            _seconds(answer.headers.get("Retry-After")),
-            _problem(answer.headers.get_content_type(), data),
+        if answer.will_close or not answer.isclosed():
+            self.close()  # as the server asks, or because there is more than anybody wants
+        headers = answer.headers
+        return Reply.read(
+            answer.status, data, headers.get_content_type(), headers.get("Retry-After")
         )
 
     def _open(self) -> http.client.HTTPConnection:
@@ -101,7 +104,8 @@ class Transport:
 
 
 def _seconds(text: str | None) -> float | None:
-    return float(text) if text is not None and text.isdigit() and len(text) < 6 else None
+    """Read the seconds of Retry-After; a date would take a clock that is right."""
+    return float(text) if text is not None and text.isascii() and text.isdecimal() else None
 
 
 def _problem(kind: str, data: bytes) -> dict[str, object]:

@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from threading import Thread
 
-from deniable.client.courier import Courier, Outcome, Parcel
-from deniable.client.transport import Transport
+from deniable.client import Courier, Outcome, Parcel, Transport
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.stores.store import Asked, State
 from deniable.protocols.subset import SubsetSelection

@@ -1,0 +1,299 @@
+"""What a client keeps on the disk: the ledger of a person, and the outbox of a bulk sender.
+
+Both are small SQLite files. A report is in one of them, with its id, before it is sent for the
+first time, and every change is on the disk when its method returns. Once a delivery has ended only
+the mark remains how it did, since bytes that are kept any longer would be a pseudonym. Files of
+version 0.2.0 are read on: columns that they lack are added.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock
+
+from deniable.client.courier import Parcel
+from deniable.client.delivery import Outcome, State
+from deniable.errors import DeniableError, InvalidDocument
+from deniable.policy import DUST
+
+_LEDGER = """
+CREATE TABLE IF NOT EXISTS answers (
+    question TEXT PRIMARY KEY,
+    epsilon REAL NOT NULL,
+    outcome TEXT,
+    id BLOB,
+    day TEXT,
+    report BLOB,
+    doubt INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS opted_out (only_row INTEGER PRIMARY KEY CHECK (only_row = 1));
+"""
+_FORMAT = "deniable-outbox-1"
+_OUTBOX = """
+CREATE TABLE outbox (
+    format TEXT NOT NULL, address TEXT NOT NULL, question TEXT NOT NULL, input TEXT
+);
+CREATE TABLE parcels (
+    no INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    outcome TEXT,
+    id BLOB,
+    day TEXT,
+    reports BLOB,
+    doubt INTEGER NOT NULL DEFAULT 0,
+    since TEXT
+);
+"""
+_SYNCHRONISED = "PRAGMA synchronous = FULL"
+_FORGET = "id = NULL, day = NULL, doubt = 0, since = NULL"
+
+
+class NoLedger(DeniableError):
+    """The ledger cannot be written, so nothing may be sent."""
+
+
+class Ledger:
+    """Which questions a person answered, what was spent on them, and whether they opted out."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        with self._open() as connection:
+            connection.executescript(_LEDGER)
+            _complete(connection, "answers", "since")
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one change, which is synchronised to the disk and deletes for good."""
+        try:
+            with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as opened:
+                opened.execute(_SYNCHRONISED)
+                opened.execute("PRAGMA secure_delete = ON")
+                yield opened
+        except sqlite3.Error as error:
+            raise NoLedger(
+                f"the ledger at {self.path} cannot be written ({error}); without lasting storage "
+                "nothing is sent: name a file in a folder that this program may write to",
+                value=str(self.path),
+            ) from error
+
+    def find(self, question: str) -> Outcome | Parcel | None:
+        """Return how an answer ended, or what is still to be delivered; None without an answer."""
+        with self._open() as connection:
+            row = connection.execute(
+                "SELECT outcome, id, report, day, doubt, since FROM answers WHERE question = ?",
+                (question,),
+            ).fetchone()
+        if row is None:
+            return None
+        return Outcome.read(row[0]) if row[1] is None else _parcel(row[1:])
+
+    def spent(self) -> float:
+        """Return the sum of epsilon over all questions answered."""
+        with self._open() as connection:
+            (found,) = connection.execute("SELECT total(epsilon) FROM answers").fetchone()
+        return float(found)
+
+    def begin(self, question: str, parcel: Parcel, *, epsilon: float, budget: float) -> Outcome:
+        """Enter a new answer, which then waits; or return why it is not entered.
+
+        One transaction, so that two processes with one ledger cannot both answer.
+        """
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            (spent,) = connection.execute("SELECT total(epsilon) FROM answers").fetchone()
+            if connection.execute("SELECT 1 FROM opted_out").fetchone():
+                return Outcome.OPTED_OUT
+            if connection.execute(
+                "SELECT 1 FROM answers WHERE question = ?", (question,)
+            ).fetchone():
+                return Outcome.ALREADY
+            if not spent + epsilon <= budget + DUST:
+                return Outcome.OVER_BUDGET
+            connection.execute(
+                "INSERT INTO answers (question, epsilon, id, report) VALUES (?, ?, ?, ?)",
+                (question, epsilon, parcel.id, parcel.reports),
+            )
+            connection.execute("COMMIT")
+        return Outcome.WAITING
+
+    def save(self, question: str, parcel: Parcel) -> bool:
+        """Note how far a delivery has come; false where the person opted out in the meantime."""
+        state = parcel.state
+        with self._open() as connection:
+            return connection.execute(
+                "UPDATE answers SET day = ?, doubt = ?, since = ?"
+                " WHERE question = ? AND id IS NOT NULL",
+                (state.day, state.doubt, state.since, question),
+            ).rowcount == 1  # fmt: skip
+
+    def settle(self, question: str, outcome: Outcome) -> None:
+        """Forget id, day and report of what is still there; what remains is how it ended."""
+        with self._open() as connection:
+            connection.execute(
+                f"UPDATE answers SET outcome = ?, report = NULL, {_FORGET}"
+                " WHERE question = ? AND id IS NOT NULL",
+                (outcome.value, question),
+            )
+
+    def waiting(self) -> list[str]:
+        """Return the questions whose answers are not delivered."""
+        with self._open() as connection:
+            rows = connection.execute("SELECT question FROM answers WHERE id IS NOT NULL")
+            return [row[0] for row in rows]
+
+    def opted_out(self) -> bool:
+        """Tell whether the person opted out."""
+        with self._open() as connection:
+            return connection.execute("SELECT 1 FROM opted_out").fetchone() is not None
+
+    def opt_out(self, out: bool) -> None:
+        """Note whether the person opted out; what waits is forgotten when they do."""
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("DELETE FROM opted_out")
+            if out:
+                connection.execute("INSERT INTO opted_out VALUES (1)")
+                connection.execute(
+                    f"UPDATE answers SET outcome = ?, report = NULL, {_FORGET}"
+                    " WHERE id IS NOT NULL",
+                    (Outcome.OPTED_OUT.value,),
+                )
+            connection.execute("COMMIT")
+
+
+class Outbox:
+    """A file of parcels for one question of one collector.
+
+    ``input`` is the SHA-256 of the bytes that the parcels were made from, or None: version 0.2.0
+    did not note it. A sender that is interrupted goes on with the same ids, days and bytes, and
+    never draws again.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            self._connection.execute(_SYNCHRONISED)
+            self._connection.execute("PRAGMA secure_delete = ON")
+            found = self._connection.execute("SELECT * FROM outbox").fetchone()
+        except sqlite3.Error:
+            found = None
+        if found is None or found[0] != _FORMAT:
+            self.close()
+            raise InvalidDocument(f"{path} is no outbox; name another file", value=str(path))
+        _complete(self._connection, "outbox", "input")
+        _complete(self._connection, "parcels", "since")
+        self.address, self.question = str(found[1]), str(found[2])
+        self.input: str | None = None if len(found) < 4 else found[3]
+
+    @staticmethod
+    def create(
+        path: Path,
+        *,
+        address: str,
+        question: str,
+        input: Callable[[], str],
+        parcels: Iterable[tuple[int, Parcel]],
+    ) -> Outbox:
+        """Write a new outbox, which takes its name only when all of it is on the disk.
+
+        ``input`` is asked for the digest when the last parcel is made: a pipe has it only then.
+        """
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        try:
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                connection.execute(_SYNCHRONISED)
+                connection.executescript(_OUTBOX)
+                connection.execute("BEGIN")
+                connection.executemany(
+                    "INSERT INTO parcels (count, id, reports) VALUES (?, ?, ?)",
+                    ((count, parcel.id, parcel.reports) for count, parcel in parcels),
+                )
+                connection.execute(
+                    "INSERT INTO outbox VALUES (?, ?, ?, ?)", (_FORMAT, address, question, input())
+                )
+                connection.execute("COMMIT")
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+        return Outbox(path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def count(self, outcome: Outcome | None = None) -> int:
+        """Return the number of reports, of all parcels or of those that stand in one way."""
+        rows = self._connection.execute("SELECT outcome, sum(count) FROM parcels GROUP BY outcome")
+        found = [(Outcome.read(row[0] or "waiting"), int(row[1])) for row in rows]
+        return sum(count for end, count in found if outcome in (None, end))
+
+    def hold(self, most: int, day: str) -> list[tuple[int, int, Parcel]]:
+        """Take some parcels that are not delivered, each with number and count, to send them now.
+
+        Before this returns they are noted as doubtful, with ``day`` where they had none: a sender
+        that ends here does not know what became of them.
+        """
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT no, count, id, reports, day, doubt, since FROM parcels"
+                " WHERE outcome IS NULL ORDER BY no LIMIT ?",
+                (most,),
+            ).fetchall()
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                "UPDATE parcels SET day = ?, doubt = 1 WHERE no = ?",
+                [(row[4] or day, row[0]) for row in rows],
+            )
+            self._connection.execute("COMMIT")
+        return [(row[0], row[1], _parcel(row[2:])) for row in rows]
+
+    def save(self, no: int, parcel: Parcel) -> None:
+        """Note how far the delivery of a parcel has come."""
+        state = parcel.state
+        with self._lock:
+            self._connection.execute(
+                "UPDATE parcels SET day = ?, doubt = ?, since = ? WHERE no = ?",
+                (state.day, state.doubt, state.since, no),
+            )
+
+    def settle(self, ends: Iterable[tuple[int, Outcome]]) -> None:
+        """Forget everything about some parcels but how they ended."""
+        with self._lock:
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                f"UPDATE parcels SET outcome = ?, reports = NULL, {_FORGET} WHERE no = ?",
+                [(outcome.value, no) for no, outcome in ends],
+            )
+            self._connection.execute("COMMIT")
+
+
+def _parcel(row: tuple[bytes, bytes, str | None, int, str | None]) -> Parcel:
+    """Return a parcel from the columns id, reports, day, doubt and since."""
+    id, reports, day, doubt, since = row
+    return Parcel(id, reports, State(day, bool(doubt), since))
+
+
+def _complete(connection: sqlite3.Connection, table: str, column: str) -> None:
+    """Add a column of texts to a table that an earlier version made."""
+
+    def lacks() -> bool:
+        rows = connection.execute(f"PRAGMA table_info({table})")
+        return column not in [row[1] for row in rows]
+
+    if lacks():
+        connection.execute("BEGIN IMMEDIATE")
+        if lacks():  # no other process was faster
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+        connection.execute("COMMIT")
