@@ -7,11 +7,14 @@ import json
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -129,6 +132,74 @@ def test_an_interrupted_sender_goes_on_with_the_same_bytes(workshop: Workshop) -
     box = Outbox(workshop.directory / "answers.txt.outbox")
     assert box.count(Outcome.ANSWERED) == 200
     box.close()
+
+
+def test_a_changed_file_is_sent_as_new_people_or_not_at_all(workshop: Workshop) -> None:
+    """Other bytes are refused until told that all lines are new; the same bytes send nothing."""
+    line, file = f"deniable send {workshop.collector.address} answers.txt", Path("answers.txt")
+    assert workshop.run(line).returncode == 0
+    file.write_text("fig\n" * 77)
+    refused = workshop.run(line)
+    assert refused.returncode == 2
+    for said in ("other bytes than those that were sent", "200 reports: 200 answered",
+                 "nothing was sent", "pass --new-people"):  # fmt: skip
+        assert said in refused.stderr
+    assert workshop.collector.n(QUESTION) == 200
+    found = workshop.run(f"{line} --new-people")
+    assert found.returncode == 0, found.stderr
+    assert "77 reports: 77 answered" in found.stderr
+    assert workshop.collector.n(QUESTION) == 277
+    for options in ("", " --new-people"):
+        found = workshop.run(line + options)
+        assert found.returncode == 0, found.stderr
+        assert "these bytes were sent before, and nothing is sent now" in found.stderr
+    assert workshop.collector.n(QUESTION) == 277
+
+
+def test_an_unfinished_outbox_is_kept_when_its_file_changes(workshop: Workshop) -> None:
+    """What waits is not mixed with other answers, and can be sent without the file it came from."""
+    address, file, box = workshop.collector.address, Path("answers.txt"), "answers.txt.outbox"
+    line = f"deniable send {address} answers.txt"
+    refused = workshop.run(f"{line} --token wrong --question {QUESTION.digest}")
+    assert refused.returncode == 2
+    assert "200 waiting" in refused.stderr
+    file.write_text("fig\n" * 3)
+    for options in ("", " --new-people"):
+        refused = workshop.run(line + options)
+        assert refused.returncode == 2
+        assert "200 reports of other bytes than answers.txt has now still wait" in refused.stderr
+        assert f"deniable send {address} {box}" in refused.stderr
+    assert workshop.run(f"{line} --outbox other.outbox").returncode == 0
+    assert workshop.collector.n(QUESTION) == 3
+    file.unlink()
+    token = workshop.collector.tokens["relay"]
+    found = workshop.run(f"deniable send {address} {box} --token {token}")
+    assert found.returncode == 0, found.stderr
+    assert "200 reports: 200 answered" in found.stderr
+    assert workshop.collector.n(QUESTION) == 203
+
+
+def test_a_pipe_is_known_by_its_bytes(workshop: Workshop, tmp_path: Path) -> None:
+    """Answers from standard input are hashed as they are read, and compared as a file is."""
+    command = [sys.executable, "-m", "deniable", "send", workshop.collector.address, "-"]
+    command += ["--outbox", "piped.outbox"]
+
+    def pipe(text: str, *options: str) -> Done:
+        found = subprocess.run([*command, *options], input=text, capture_output=True, text=True,
+                               timeout=60, check=False, cwd=tmp_path)  # fmt: skip
+        return Done(found.returncode, found.stdout, found.stderr)
+
+    assert pipe("kiwi\n" * 20).returncode == 0
+    with closing(sqlite3.connect(tmp_path / "piped.outbox")) as connection:
+        (noted,) = connection.execute("SELECT input FROM outbox").fetchone()
+    assert noted == sha256(b"kiwi\n" * 20).hexdigest()
+    assert "nothing is sent now" in pipe("kiwi\n" * 20).stderr
+    assert pipe("fig\n" * 5).returncode == 2
+    same = pipe("kiwi\n" * 20, "--new-people")
+    assert (same.returncode, "nothing is sent now" in same.stderr) == (2, True)
+    assert workshop.collector.n(QUESTION) == 20
+    assert pipe("fig\n" * 5, "--new-people").returncode == 0
+    assert workshop.collector.n(QUESTION) == 25
 
 
 def test_a_relay_sends_in_bulk(workshop: Workshop) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from deniable.cli.streams import Digest, name_of
 from deniable.client import Courier, Delivery, Outbox, Outcome, Parcel, Transport, fetch_question
 from deniable.client.courier import utc_today
 from deniable.client.delivery import begin
+from deniable.client.remote import find, listed
 from deniable.policy import CEILING
 from deniable.question import Question
 
@@ -76,7 +76,11 @@ class Couriers:
 @answers_argument
 @column_option
 @input_format_option
-@click.option("--question", metavar="DIGEST", help="The question. [default: the only one asked]")
+@click.option(
+    "--question",
+    metavar="QUESTION",
+    help="Its digest, the start of it, or its name. [default: the only one asked]",
+)
 @click.option("--token", envvar="DENIABLE_TOKEN", help="A token of the role relay: sends in bulk.")
 @click.option("--ceiling", type=float, default=CEILING, show_default=True,
               help="The most epsilon that the question may ask each person for.")  # fmt: skip
@@ -115,21 +119,27 @@ def send(
     if str(answers) == STDIO and outbox is None:
         raise click.UsageError("answers from standard input need --outbox to be resumed from")
     transport = Transport(address, token=token)
+    digest = None if question is None else find(transport, question)
     if _is_outbox(answers):
         if new_people or outbox is not None:
             raise click.UsageError("INPUT is an outbox, which needs no other and has no new people")
-        box = _open(answers, transport, question)
+        box = _open(answers, transport, digest)
     else:
-        path, digest = outbox or Path(f"{answers}.outbox"), Digest(answers)
-        earlier = _open(path, transport, question) if path.exists() else None
-        if earlier is not None and _goes_on(earlier, digest, new_people=new_people):
+        path, made_from = outbox or Path(f"{answers}.outbox"), Digest(answers)
+        earlier = _open(path, transport, digest) if path.exists() else None
+        if earlier is not None and _goes_on(earlier, made_from, new_people=new_people):
             box = earlier
         else:
-            asked = fetch_question(transport, question or _only(transport), ceiling)
-            source = Source(answers, column, input_format, digest=digest)
+            asked = fetch_question(transport, digest or _only(transport), ceiling)
+            source = Source(answers, column, input_format, digest=made_from)
             parcels = _parcels(asked, source, _RELAYED if token else 1)
-            box = Outbox.create(path, address=transport.address, question=asked.digest,
-                                parcels=parcels, input=lambda: _new(digest, earlier))  # fmt: skip
+            box = Outbox.create(
+                path,
+                address=transport.address,
+                question=asked.digest,
+                parcels=parcels,
+                input=partial(_new, made_from, earlier),
+            )
     transport.close()
     couriers = Couriers(transport.address, token, box.question, attempts, parallel)
     reasons = _deliver(box, couriers)
@@ -155,14 +165,14 @@ def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
     return box
 
 
-def _goes_on(box: Outbox, digest: Digest, *, new_people: bool) -> bool:
+def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
     """Tell whether an outbox is to be taken up; false makes a new one of all lines of the input."""
-    waiting, name = box.count(Outcome.WAITING), name_of(digest.path)
+    waiting, name = box.count(Outcome.WAITING), name_of(made_from.path)
     if waiting or not new_people:
-        digest.read()
-    if box.input == digest():
+        made_from.read()
+    if box.input == made_from():
         if not waiting:
-            click.echo(f"{name}: these bytes were sent before, and nothing is sent now", err=True)
+            click.echo(_sent_before(name), err=True)
         return True
     if waiting and box.input is None and not new_people:
         click.echo(f"{box.path} is of an earlier version, and does not say what it was made from: "
@@ -188,30 +198,30 @@ def _goes_on(box: Outbox, digest: Digest, *, new_people: bool) -> bool:
     )
 
 
-def _new(digest: Digest, earlier: Outbox | None) -> str:
+def _new(made_from: Digest, earlier: Outbox | None) -> str:
     """Return the digest of the input of a new outbox, or refuse bytes that were sent before."""
-    if earlier is not None and earlier.input == digest():
-        raise InputError(
-            f"{name_of(digest.path)}: these bytes were sent before, and nothing is sent now; for "
-            "other people whose answers are the same name another --outbox"
-        )
-    return digest()
+    if earlier is not None and earlier.input == made_from():
+        raise InputError(_sent_before(name_of(made_from.path)))
+    return made_from()
+
+
+def _sent_before(name: str) -> str:
+    return (
+        f"{name}: these bytes were sent before, and nothing is sent now; for other people whose "
+        "answers are the same name another --outbox"
+    )
 
 
 def _only(transport: Transport) -> str:
     """Return the digest of the only open question of a collector."""
-    reply = transport.request("GET", "/v1/questions")
-    try:
-        found = [entry for entry in json.loads(reply.body)["questions"] if entry["state"] == "open"]
-    except (ValueError, KeyError, TypeError):
-        found = []
+    found = [entry for entry in listed(transport) if entry.state == "open"]
     if len(found) != 1:
-        names = ", ".join(f"{entry['digest']} ({entry['name']})" for entry in found[:10])
+        names = ", ".join(map(str, found[:10]))
         raise InputError(
             f"{transport.address}: expected one open question, got {names or 'none'}; name one "
             "with --question"
         )
-    return str(found[0]["digest"])
+    return found[0].digest
 
 
 def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[int, Parcel]]:
