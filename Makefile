@@ -10,13 +10,19 @@ PEERS := .venv-peers
 PLAIN := .venv-plain
 SPARK := .venv-spark
 JS := clients/js
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 # The first of these that is recent enough makes the environment; PYTHON=... overrides.
 PYTHON ?=
 CANDIDATES := $(or $(PYTHON),python3 python3.11 python3.12 python3.13)
 
-WITHOUT_NUMBA := $(addprefix --extra ,arrow frames plot postgres rappor server)
+PYTEST := -m pytest -n logical --dist worksteal
+# make test leaves out what needs more than requirements/test.txt, and what is long.
+SHORT := -m "not (browser or frames or long or node or numba or postgres or spark)"
+
+# Modules are compiled when they are first imported: most never are.
+PIP := -m pip --disable-pip-version-check --no-input install --no-compile
+LOCKED := $(PIP) --require-hashes --requirement
+OURSELVES := $(PIP) --quiet --no-deps --no-build-isolation --editable .
 
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--fork-strategy fewest --generate-hashes --custom-compile-command "make lock" $(UPGRADE)
@@ -33,17 +39,22 @@ demo: $(VENV)/.runtime ## show the library at work
 serve: $(VENV)/.runtime ## a collector that simulated people answer, with its dashboard
 	$(BIN)/deniable serve --demo $(ARGS)
 
-.PHONY: check
-check: lint ## lint, and the tests that matter, in about a minute
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
-
 .PHONY: test
-test: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests and doctests
-	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+test: $(VENV)/.test ## run the tests of the whole behaviour, in a few minutes; ARGS="tests/test_audit.py" runs some
+	$(BIN)/python $(PYTEST) $(SHORT) $(ARGS)
+	@echo "make test-all adds what is long (full-size laws, races, faults, audits of leaks) and what needs" \
+		"more: browser, Node, PostgreSQL, data frames, Numba, Spark."
+
+.PHONY: test-all
+test-all: test-full $(if $(ARGS),,test-plain test-spark) ## run all tests, with Numba and without, and those of Spark
+
+.PHONY: test-full
+test-full: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests but those of Spark
+	$(BIN)/python $(PYTEST) $(ARGS)
 
 .PHONY: test-plain
-test-plain: $(PLAIN)/.installed ## run the tests in an environment without Numba
-	$(PLAIN)/bin/python -m pytest -n auto --dist worksteal $(ARGS)
+test-plain: $(PLAIN)/.installed ## run what make test does in an environment without Numba
+	$(PLAIN)/bin/python $(PYTEST) $(SHORT) $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(SPARK)/.installed ## run the tests of Spark; Java comes with them where there is none
@@ -78,10 +89,10 @@ vectors: $(VENV)/.runtime ## write the test vectors again
 lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to newer versions
 	$(COMPILE) pyproject.toml --group build --extra fast --extra server \
 		--output-file requirements/runtime.txt
-	$(COMPILE) pyproject.toml --group build --group dev --extra all \
-		--constraints requirements/runtime.txt --output-file requirements/dev.txt
-	$(COMPILE) pyproject.toml --group build --group dev $(WITHOUT_NUMBA) \
-		--constraints requirements/dev.txt --output-file requirements/plain.txt
+	$(COMPILE) pyproject.toml --group build --group test --extra plot --extra rappor --extra server \
+		--constraints requirements/runtime.txt --output-file requirements/test.txt
+	$(COMPILE) pyproject.toml --group build --group dev --extra all --constraints requirements/runtime.txt \
+		--constraints requirements/test.txt --output-file requirements/dev.txt
 	$(COMPILE) requirements/peers.in --output-file requirements/peers.txt
 	$(COMPILE) requirements/spark-build.in --output-file requirements/spark-build.txt
 	$(COMPILE) requirements/spark.in --constraints requirements/runtime.txt \
@@ -105,25 +116,32 @@ $(VENV)/.created:
 	echo "Install one, or name it: make PYTHON=path/to/python3" >&2; \
 	exit 1
 
+# One environment grows: what make demo needs, what make test needs, everything.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(VENV)/.created
-	$(PIP) install --require-hashes --requirement requirements/runtime.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
+	@echo "Installing deniable and what it needs into $(VENV): about 400 MB, once"
+	$(BIN)/python $(LOCKED) $<
+	$(BIN)/python $(OURSELVES)
 	@touch $@
 
-# The development lock contains the runtime lock, hence both stamps.
-$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.created
-	$(PIP) install --require-hashes --requirement requirements/dev.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
-	@touch $(VENV)/.runtime $@
+$(VENV)/.test: requirements/test.txt pyproject.toml | $(VENV)/.created
+	@echo "Installing what the tests need into $(VENV): about 350 MB, once"
+	$(BIN)/python $(LOCKED) $<
+	$(BIN)/python $(OURSELVES)
+	@touch $@
 
-# Everything but Numba, to show that nothing needs it.
-$(PLAIN)/.installed: requirements/plain.txt pyproject.toml | $(VENV)/.created
+# The development lock contains the two others, hence all stamps.
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/.created
+	@echo "Installing all tools into $(VENV): about 1.7 GB, once"
+	$(BIN)/python $(LOCKED) $<
+	$(BIN)/python $(OURSELVES)
+	@touch $(VENV)/.runtime $(VENV)/.test $@
+
+# What make test needs and nothing else, hence no Numba.
+$(PLAIN)/.installed: requirements/test.txt pyproject.toml | $(VENV)/.created
 	@rm -rf $(PLAIN)
 	$(BIN)/python -m venv $(PLAIN)
-	$(PLAIN)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
-		--requirement requirements/plain.txt
-	$(PLAIN)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
-		--no-build-isolation --editable .
+	$(PLAIN)/bin/python $(LOCKED) $<
+	$(PLAIN)/bin/python $(OURSELVES)
 	@touch $@
 
 # The build tools of the browser client; Node comes with the development lock.
@@ -135,18 +153,14 @@ $(JS)/node_modules/.installed: $(JS)/package-lock.json | $(VENV)/.dev
 $(PEERS)/.installed: requirements/peers.txt | $(VENV)/.created
 	@rm -rf $(PEERS)
 	$(BIN)/python -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
-		--requirement requirements/peers.txt
+	$(PEERS)/bin/python $(LOCKED) $<
 	@touch $@
 
 # pyspark is built from source by tools that are locked too, so they come first.
 $(SPARK)/.installed: requirements/spark.txt requirements/spark-build.txt pyproject.toml | $(VENV)/.created
 	@rm -rf $(SPARK)
 	$(BIN)/python -m venv $(SPARK)
-	$(SPARK)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
-		--requirement requirements/spark-build.txt
-	$(SPARK)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes \
-		--no-build-isolation --requirement requirements/spark.txt
-	$(SPARK)/bin/python -m pip --disable-pip-version-check --quiet install --no-deps \
-		--no-build-isolation --editable .
+	$(SPARK)/bin/python $(LOCKED) requirements/spark-build.txt
+	$(SPARK)/bin/python $(LOCKED) $< --no-build-isolation
+	$(SPARK)/bin/python $(OURSELVES)
 	@touch $@

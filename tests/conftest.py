@@ -1,10 +1,12 @@
-"""What all tests share: the real data, Hypothesis without a clock, and no silent skips in CI."""
+"""What all tests share: the real data, and Hypothesis without a clock."""
 
 import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.components import ABSENT_DATA
 
 # No example fails for being slow: kernels compile at their first call, and machines stall. In
 # continuous integration the examples are the same every time; elsewhere new ones are looked for.
@@ -24,7 +26,6 @@ if os.environ.get("PYTEST_XDIST_WORKER"):
 collect_ignore_glob = ["data/*"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-ABSENT_DATA = "the real data is not beside this checkout"
 
 
 @pytest.fixture(scope="session")
@@ -38,17 +39,3 @@ def shared_data() -> Path:
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Name bytes by their length: gzip writes the time into its own, and workers must agree."""
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Turn a skip into a failure in continuous integration, unless only the real data is absent."""
-    report = yield
-    if (
-        os.environ.get("CI") == "true"
-        and report.skipped
-        and ABSENT_DATA not in str(report.longrepr)
-    ):
-        report.outcome = "failed"
-        report.longrepr = f"skipped in continuous integration: {report.longrepr}"
-    return report

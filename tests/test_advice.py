@@ -12,8 +12,6 @@ from deniable.advice import guideline, meaning, plan, ranking, recommend
 from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS
 from tests.naive.law import estimates_of, support_law
 
-pytestmark = pytest.mark.slow
-
 EPSILONS = st.floats(0.05, 8)
 SIZES = st.integers(2, 100_000)
 

@@ -10,7 +10,7 @@ from benchmarks import billion, client, scaling, table
 from benchmarks.__main__ import main, save
 from benchmarks.page import render
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("benchmarks, on small sizes")
 
 TINY = table.Sizes(
     small_domain=16,

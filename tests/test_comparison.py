@@ -38,8 +38,7 @@ from deniable import (
 from deniable.consistency import norm_sub
 from deniable.law.contrast import upper_tail
 from deniable.statistic import Counts
-
-pytestmark = pytest.mark.slow
+from tests.marks import shortened
 
 FRUIT = ("kiwi", "fig", "plum", "pear")
 QUESTION = Question("fruit", FRUIT, DE(3.0, 4))
@@ -89,7 +88,7 @@ def _simulate(protocol: Protocol, sizes: tuple[int, int]) -> tuple[float, float,
     return alarms / RUNS, covered / RUNS / d, RUNS * d
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("sizes", shortened(SIZES, "more sizes of the same law", keep=2), ids=str)
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_false_alarms_are_rare(protocol: Protocol, sizes: tuple[int, int]) -> None:
     """Where nothing changed, any answer is called changed in at most 5 % of all comparisons."""
@@ -97,7 +96,7 @@ def test_false_alarms_are_rare(protocol: Protocol, sizes: tuple[int, int]) -> No
     assert alarms <= 0.05 + 3 * (0.05 * 0.95 / RUNS) ** 0.5
 
 
-@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("sizes", shortened(SIZES, "more sizes of the same law", keep=2), ids=str)
 @pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 def test_intervals_cover_the_true_change(protocol: Protocol, sizes: tuple[int, int]) -> None:
     """95 % intervals cover in 95 % of all cases, in more where there are few reports."""
@@ -129,7 +128,9 @@ def _projected(n: int, shares: npt.NDArray[np.float64], rng: np.random.Generator
     return _estimate(RandomMatrixProjection(4.0, len(shares), 1 << 12), n, shares, rng)
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (2, 2), (3, 10), (60, 60)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", shortened([(1, 1), (2, 2), (3, 10), (60, 60)], "more sizes of the same law"), ids=str
+)
 @pytest.mark.parametrize(("collect", "answers"), [(_filtered, 12), (_repeated, 4), (_projected, 8)])
 def test_other_laws_are_compared_as_carefully(collect, answers: int, sizes) -> None:
     """Filters, people with several reports, projections: 5 % of alarms, 95 % covered."""
@@ -347,7 +348,7 @@ def test_estimates_of_candidates_are_compared() -> None:
 
 
 def test_every_form_has_the_changes(tmp_path) -> None:
-    """Text, CSV, JSON, HTML, data frames and figures have the same rows and the provenance."""
+    """Text, CSV, JSON, HTML and figures have the same rows and the provenance."""
     changes = compare(*_days())
     text = changes.table()
     assert text.startswith("fruit: changes of 4 answers between 1,000 and 1,500 reports\n")
@@ -360,12 +361,18 @@ def test_every_form_has_the_changes(tmp_path) -> None:
     expected = {"question": "fruit", "digest": QUESTION.digest, "protocol": "DE", "epsilon": 3.0,
                 "first_n": 1000, "second_n": 1500}  # fmt: skip
     assert expected.items() <= document["provenance"].items()
-    assert changes.to_pandas()["difference"].tolist() == changes.differences.tolist()
-    assert changes.to_arrow().num_rows == 4
     figure = changes.plot()
     figure.savefig(io.BytesIO(), format="png")
     assert figure.axes[0].get_xlabel() == "change of the share (percentage points)"
     assert changes._repr_html_().count("<svg") == 4
+
+
+@pytest.mark.frames
+def test_data_frames_have_the_changes() -> None:
+    """Frames of pandas and tables of Arrow have a row for each answer."""
+    changes = compare(*_days())
+    assert changes.to_pandas()["difference"].tolist() == changes.differences.tolist()
+    assert changes.to_arrow().num_rows == 4
 
 
 def test_many_changes_are_drawn_from_rise_to_fall() -> None:

@@ -35,8 +35,6 @@ from deniable.protocols.histogram import UNIT
 from deniable.randomness import Replayed, Seeded
 from deniable.statistic import Counts
 
-pytestmark = pytest.mark.slow
-
 EXAMPLES = [example for kind in discover().values() for example in kind.examples()]
 POOL = np.arange(8, dtype=np.uint64)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("runs the suite in a copy of the project")
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,7 +20,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkout")
     for part in ("src", "tests"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in ("conftest.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     files = re.findall(r"a complete `([^`]+\.py)`.*?```python\n(.*?)```", text, re.DOTALL)
     assert [name.split("/")[0] for name, _ in files] == ["src", "tests"]

@@ -6,9 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 
 from deniable import (
@@ -20,6 +17,10 @@ from deniable import (
     OutOfDomain,
     Question,
 )
+
+pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.frames
 
 VALUES = [0, 1, 2, 3, 3, 0]
 ANSWERS = ["fig", "kiwi", 'Ügly, "one"', "elsewhere", "fig"]

@@ -9,8 +9,6 @@ from deniable.protocols import discover
 from tests.fuzz import fuzz_header, fuzz_parse, fuzz_question, fuzz_tally
 from tests.hostile import BUDGET, CASES, attack
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("name", discover())
 def test_mutated_bytes_raise_nothing_but_our_own_errors(name: str) -> None:

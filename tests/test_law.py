@@ -36,10 +36,9 @@ from deniable.law import (
 )
 from deniable.law.sums import Chance, at_least, saddle_point, tail_of, upper_quantile
 from deniable.protocols.histogram import laplace_weights
+from tests.marks import shortened
 from tests.naive.law import estimates_of
 from tests.test_binomial import naive_tail
-
-pytestmark = pytest.mark.slow
 
 CROWDS = (1, 2, 5, 10, 100, 10**4, 10**6)
 
@@ -208,10 +207,10 @@ def test_summed_histograms_cover_the_truth() -> None:
         assert 0.95 <= law[(lower <= 0) & (upper >= 0)].sum() <= 0.96
 
 
-@pytest.mark.parametrize(("n", "runs"), [(n, 300 if n < 10**6 else 10) for n in CROWDS])
-def test_false_alarms_of_random_matrices(n: int, runs: int) -> None:
+@pytest.mark.parametrize("n", shortened(CROWDS, "larger crowds", keep=4))
+def test_false_alarms_of_random_matrices(n: int) -> None:
     """RandomMatrixProjection with as many rows as people: at most 5 % within three errors."""
-    rng, alarms = np.random.default_rng(5), 0
+    rng, runs, alarms = np.random.default_rng(5), 300 if n < 10**6 else 10, 0
     for seed in range(runs):
         protocol = RandomMatrixProjection(2.0, 32, max(n, 64), seed=seed)
         values = rng.integers(0, 8, n)
@@ -221,7 +220,7 @@ def test_false_alarms_of_random_matrices(n: int, runs: int) -> None:
 
 
 @pytest.mark.parametrize("n", CROWDS)
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("epsilon", shortened([1.0, 4.0], "more epsilons"))
 def test_false_alarms_of_filters(n: int, epsilon: float) -> None:
     """RAPPOR with all held answers as candidates: at most 5 % within three errors."""
     protocol, rng, runs = RAPPOR(epsilon=epsilon), np.random.default_rng(17), 300 if n < 10 else 120

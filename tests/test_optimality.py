@@ -14,8 +14,7 @@ from deniable.paper import Context, load, run
 from deniable.paper.clicks import parse_clicks
 from deniable.paper.optimality import least_variance
 from deniable.protocols.affine.settings import TOLERANCE
-
-pytestmark = pytest.mark.slow
+from tests.marks import shortened
 
 EPSILONS = np.linspace(0.1, 6.0, 8).tolist()
 SIZES = [*range(2, 70), *range(70, 201, 11), 333, 1009, 2335, 5550, 31_348, 41_270, 10**5, 10**6]
@@ -92,7 +91,7 @@ def check_errors(people: np.ndarray, epsilon: float, d: int, runs: int) -> None:
         assert measured[0] / measured[other] == pytest.approx(predicted, rel=0.07)
 
 
-@pytest.mark.parametrize("d", [6, 12, 64, 1000])
+@pytest.mark.parametrize("d", shortened([6, 12, 64, 1000], "more domains"))
 def test_errors_on_surnames_are_the_exact_variance(d: int) -> None:
     """On the d most frequent surnames, 5 % of the mean square being four standard errors."""
     shares = read_counts(None, d)
@@ -100,6 +99,7 @@ def test_errors_on_surnames_are_the_exact_variance(d: int) -> None:
     check_errors(people, 1.0, d, math.ceil(FOUR_ERRORS / (d - 1)))
 
 
+@pytest.mark.long("a large data set")
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_errors_on_kosarak_are_the_exact_variance(epsilon: float, shared_data: Path) -> None:
     """On 801,947 clicks and 41,270 pages, in one run."""
@@ -131,6 +131,7 @@ def test_the_figure_is_data_a_drawing_and_a_claim() -> None:
     assert claim.label == "sec:compare"
 
 
+@pytest.mark.long("a benchmark, on small sizes")
 @pytest.mark.parametrize("section", ["grid", "speed", "client", "plan", "error"])
 def test_the_benchmark_runs(section: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each section prints what it measured, on tiny sizes; no time is asserted."""

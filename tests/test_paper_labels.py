@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.components import ABSENT_DATA
+
 ROOT = Path(__file__).resolve().parents[1]
 LABEL = re.compile(r"\[((?:aln|def|eq|fig|sec|tbl|thm):[A-Za-z0-9_:=.-]+)\]")
 
@@ -37,6 +39,6 @@ def test_every_label_is_the_papers_own(shared_data: Path) -> None:
     """No label is misspelt."""
     paper = shared_data.parent / "paper.tex"
     if not paper.exists():
-        pytest.skip("the real data is not beside this checkout")
+        pytest.skip(ABSENT_DATA)
     theirs = set(re.findall(r"\\label\{([^}]+)\}", paper.read_text(encoding="utf-8")))
     assert cited() <= theirs

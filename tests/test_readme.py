@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import deniable
-
-pytestmark = pytest.mark.slow
+from tests.marks import shortened
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,7 +35,12 @@ def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/quick-start.md", "docs/choosing.md"])
+@pytest.mark.parametrize(
+    "page",
+    shortened(
+        ["README.md", "docs/quick-start.md", "docs/choosing.md"], "a process for each command"
+    ),
+)
 def test_every_command_of_the_page_works(page: str, tmp_path: Path) -> None:
     """The lines after each dollar sign succeed in order, in one folder."""
     lines = [

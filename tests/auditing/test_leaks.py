@@ -6,7 +6,7 @@ import pytest
 from deniable import audit
 from tests.auditing.leaks import RARITIES, broken_protocols
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("audits of every known leak")
 
 RARE = tuple(corner.__name__ for corner in RARITIES)
 LONG = (

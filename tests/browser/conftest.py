@@ -1,18 +1,9 @@
-"""A real browser, found or skipped with a reason; where ``CI=true``, its absence is a failure."""
-
-import os
-import shutil
+"""A real browser, with a new profile for each test."""
 
 import pytest
 
-NAMES = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "msedge",
-)
+from tests import components
+
 ARGUMENTS = [
     "--no-sandbox",  # tests may run as root, where the sandbox does not start
     "--disable-dev-shm-usage",
@@ -20,27 +11,14 @@ ARGUMENTS = [
 ]
 
 
-def miss(reason):
-    """Skip a test for want of a browser; where everything must be there, fail."""
-    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
-
-
 # By module and not by session: while Playwright runs, no other event loop can in this process.
 @pytest.fixture(scope="module")
 def browser():
-    """Start Chromium: that of DENIABLE_BROWSER, or the first that is found."""
-    try:
-        from playwright import sync_api  # noqa: PLC0415 - it may be missing
-    except ImportError:
-        miss("playwright is not installed")
-    path = os.environ.get("DENIABLE_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        miss("no Chromium found; apt-get install chromium, or set DENIABLE_BROWSER")
+    """Start Chromium."""
+    from playwright import sync_api  # noqa: PLC0415 - absent where these tests are not run
+
     with sync_api.sync_playwright() as playwright:
-        try:
-            started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        except sync_api.Error as error:
-            miss(f"{path} does not start: {str(error).splitlines()[0]}")
+        started = playwright.chromium.launch(executable_path=components.browser(), args=ARGUMENTS)
         yield started
         started.close()
 

@@ -16,7 +16,7 @@ from tests.browser.dashboard import Visit, link, until
 from tests.browser.law import ROOT
 from tests.collector.conftest import start, today
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.browser
 
 AXE = ROOT / "clients" / "js" / "node_modules" / "axe-core" / "axe.min.js"
 HOSTILE = (
@@ -84,11 +84,10 @@ def narrow(browser, collector, request):
     context.close()
 
 
+@pytest.mark.node
 @pytest.mark.parametrize("narrow", ["light", "dark"], indirect=True)
 def test_every_page_is_accessible_and_fits(narrow, collector):
     """axe-core finds nothing on any page, and no page is wider than a narrow screen."""
-    if not AXE.exists():
-        pytest.fail("axe-core is missing; `make test` installs it with the browser client")
     narrow.log_in()
     script = AXE.read_text(encoding="utf-8")
     found = {}

@@ -13,7 +13,7 @@ from tests.browser.dashboard import RECORD, until
 from tests.browser.law import ROOT, SPOKEN, follows, specifications
 from tests.browser.standin import Collector, Site
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.browser
 
 STATIC = ROOT / "src" / "deniable" / "collector" / "pages" / "static"
 CLIENT = (STATIC / "deniable.js").read_bytes()

@@ -12,7 +12,7 @@ from deniable.collector.settings import Settings
 from tests.browser.dashboard import Visit, send_people, site_with, until
 from tests.collector.conftest import start, today
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.browser
 
 LABELS = ("apple", "banana", "cherry", "fig", "grape", "kiwi")
 PEOPLE = 5_000

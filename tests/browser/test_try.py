@@ -21,7 +21,7 @@ from tests.browser.dashboard import Visit, until
 from tests.browser.test_accessibility import AXE
 from tests.collector.conftest import start
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.browser
 
 SPECIFICATIONS = law.specifications()
 LABELS = ("tea", "coffee", "water", "milk")
@@ -333,11 +333,10 @@ def test_an_open_question_compares_what_is_written(visit):
     assert not visit.page.is_visible("#odds")
 
 
+@pytest.mark.node
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_life_of_a_report_is_accessible(visit, scheme):
     """axe-core finds nothing once a report was drawn, and nothing is wider than a narrow screen."""
-    if not AXE.exists():
-        pytest.fail("axe-core is missing; `make test` installs it with the browser client")
     terms = {"public_results": True, "collect": True}
     question = visit.ask(Question("Morning drink", LABELS, SubsetSelection(1.0, 4)), **terms)
     for label in LABELS * 3:

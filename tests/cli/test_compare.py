@@ -49,7 +49,7 @@ def test_the_command_says_what_the_library_says(days):
 def test_every_output_is_written(days):
     """The endings of names choose the format, and figures carry where they come from."""
     starts = {"c.csv": b"label,first_frequency,", "c.tsv": b"label\t", "c.json": b"{",
-              "c.html": b"<!DOCTYPE", "c.txt": b"fruit: changes", "c.parquet": b"PAR1"}  # fmt: skip
+              "c.html": b"<!DOCTYPE", "c.txt": b"fruit: changes"}  # fmt: skip
     for name, start in starts.items():
         days("compare", "fruit.json", "monday.bin", "tuesday.bin", "-o", name)
         assert days.read(name).startswith(start)
@@ -58,6 +58,13 @@ def test_every_output_is_written(days):
     digest = Question.from_json(days.read("fruit.json")).digest.encode()
     assert digest in days.read("c.png")
     assert digest in days.read("c.svg")
+
+
+@pytest.mark.frames
+def test_changes_are_written_as_parquet(days):
+    """The ending of a name chooses Parquet as well."""
+    days("compare", "fruit.json", "monday.bin", "tuesday.bin", "-o", "c.parquet")
+    assert days.read("c.parquet").startswith(b"PAR1")
 
 
 def test_rows_are_chosen(days):

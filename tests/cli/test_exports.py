@@ -15,6 +15,7 @@ from deniable import DE, OUE, Question, Tally
 from deniable.presentation.labels import columns_of
 
 URLS = tuple(f"https://example.com/page/{i:03d}/about/us/and/them/index.html" for i in range(12))
+PARQUET = pytest.param("parquet", marks=pytest.mark.frames)
 PYTHON = [sys.executable, "-m", "deniable.cli"]
 
 
@@ -140,7 +141,7 @@ def test_json_names_its_origin(pages):
     assert question.digest.encode() in pages.read("e.png")
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "tsv", "json", "html", "parquet"])
+@pytest.mark.parametrize("form", ["table", "csv", "tsv", "json", "html", PARQUET])
 def test_a_reader_that_leaves_is_no_failure(pages, form):
     """Into a closed pipe every format ends with 0 and says nothing."""
     reader, writer = os.pipe()

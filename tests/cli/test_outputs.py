@@ -56,7 +56,6 @@ def test_an_output_that_is_an_input_is_refused(files, name, link, force):
 
 def test_a_figure_is_no_input_and_no_other_output(files):
     """--plot is an output as well."""
-    pytest.importorskip("matplotlib")
     os.link(files.path("answers.txt"), files.path("answers.png"))
     simulate = ["simulate", "answers.txt", "--epsilon", 1, "--protocol", "DE", "--plot"]
     assert "is also an input" in files.fails(*simulate, "answers.png", "--force")

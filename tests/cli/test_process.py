@@ -13,8 +13,7 @@ import pytest
 
 from deniable.cli import cli
 from deniable.cli.reference import walk
-
-pytestmark = pytest.mark.slow
+from tests.marks import shortened
 
 PYTHON = [sys.executable, "-m", "deniable.cli"]
 # What a shell starts in the background, perhaps these tests, ignores interrupts unless it asks.
@@ -104,6 +103,7 @@ def gallery(tmp_path_factory):
     return directory
 
 
+@pytest.mark.long("a shell for each example of the help")
 @pytest.mark.parametrize("example", sorted({example for _, example in EXAMPLES}))
 def test_examples_run(gallery, tmp_path, example):
     """Every example in the help runs as it stands, in a shell."""
@@ -222,7 +222,7 @@ def named(gallery):
     ],
     ids=" ".join,
 )
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", shortened(["ascii", "latin-1"], "more processes"))
 def test_labels_outside_the_encoding_are_escaped(named, args, encoding):
     """A label that the terminal cannot print is printed as escapes, and never a traceback."""
     environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "COLUMNS": "100"}

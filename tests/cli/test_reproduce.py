@@ -7,8 +7,6 @@ import pytest
 
 from deniable.paper import figure7, kosarak
 
-pytestmark = pytest.mark.slow
-
 FIGURE = ("reproduce", "fig7", "--quick", "--runs", "1")
 
 
@@ -73,6 +71,7 @@ def test_a_report_needs_no_accelerator(small, monkeypatch):
     assert "| software | deniable 1.2.3, numpy 1.2.3, " in small.read("out/report.md").decode()
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_an_interrupted_run_goes_on_where_it_stopped(small, calls):
     """What was finished is not computed again, and the outcome is that of one run."""
     small(*FIGURE, "-o", "whole")
@@ -93,6 +92,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(small, calls):
     assert calls.done == 0
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_other_settings_are_computed_anew(small, calls):
     """A seed, a number of people or a broken file invalidates, and more runs only add."""
     small(*FIGURE, "-o", "out")
@@ -116,6 +116,7 @@ def test_other_settings_are_computed_anew(small, calls):
     assert small.path("out/report.md").exists()
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_a_version_keeps_parts_of_its_own(small, calls, monkeypatch, tmp_path):
     """Other code of deniable, or another NumPy, does not take over what this one computed."""
     small(*FIGURE, "-o", "out")
@@ -132,6 +133,7 @@ def test_a_version_keeps_parts_of_its_own(small, calls, monkeypatch, tmp_path):
     assert calls.done == 3 * every
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_the_report_covers_what_is_in_the_directory(small):
     """Experiments add to the report as long as their settings are the same."""
     small("reproduce", "table2", "-o", "out")
@@ -143,6 +145,7 @@ def test_the_report_covers_what_is_in_the_directory(small):
     assert "(table2.png)" not in small.read("out/report.md").decode()
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_rows_are_printed_without_a_directory(small):
     """As text and as JSON; nothing is written."""
     assert "RAP(16)" in small(*FIGURE).text

@@ -22,8 +22,6 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from tests.collector.conftest import start
 
-pytestmark = pytest.mark.slow
-
 N = 1000
 
 
@@ -64,6 +62,7 @@ def test_a_demonstration_keeps_no_store() -> None:
     assert "expected no --store" in found.stderr
 
 
+@pytest.mark.long("a demonstration for each signal")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     """Numbers move soon; at the end the people are gone and the store too, unless it was killed."""

@@ -6,28 +6,23 @@ import asyncio
 import json
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from deniable.collector import openapi
 from deniable.collector.routes import OPERATIONS
 from tests.collector.conftest import Collector, today
 from tests.faults.mutation import bombard
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("Schemathesis makes requests for every operation")
 
+schemathesis = pytest.importorskip("schemathesis")
+checks = pytest.importorskip("schemathesis.specs.openapi.checks")
 CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
+    schemathesis.checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
 ]
 EXAMPLES = 8
 

@@ -8,9 +8,8 @@ from benchmarks import rows
 from benchmarks.ingest import QUESTION, QUICK, measure, prepare
 from deniable.collector.stores import open_store
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.long("a benchmark, on small sizes")
 def test_ingestion_is_measured_beside_storing_nothing() -> None:
     """Both servers take all submissions, and the ratios are those of the rows."""
     found = measure(QUICK)

@@ -23,8 +23,6 @@ from deniable.collector.stores.sqlite import SqliteStore
 from deniable.collector.stores.store import Outcome, StoreBroken, StoreUnavailable, Submission
 from tests.collector.conftest import Collector, run_server, start, today
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def hurried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
@@ -63,6 +61,7 @@ def cut(connection: socket.socket, data: bytes, pause: float = 0.0) -> bool:
     return False
 
 
+@pytest.mark.long("waits for limits of time")
 @pytest.mark.parametrize(
     "start",
     [
@@ -83,6 +82,7 @@ def test_who_stops_in_the_middle_is_cut(hurried: Collector, start: bytes) -> Non
     assert hurried.request("GET", "/healthz").status == 200
 
 
+@pytest.mark.long("waits for limits of time")
 def test_a_trickle_does_not_help(hurried: Collector) -> None:
     """Sending a byte now and then does not prolong the time for headers."""
     with connect(hurried) as connection:

@@ -6,7 +6,7 @@ _HEAD = """# Reliability
 
 How the promises of the [collector](collector.md) were tested, and with what result. Written by
 `python -m tests.faults` (`make torture`), which takes about an hour; short forms of all these tests
-are part of `make test`.
+are part of `make test-all`.
 
 The method: clients only record what they saw, each submission as acknowledged, refused or unknown.
 Afterwards a judge, which has tests of its own, compares the recording with what the store has:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.failing import KINDS, fail_once
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("a short form of the fault tests")
 
 PLACES = (1, 2, 3, 4, 5, 7, 11, 50, 120)
 

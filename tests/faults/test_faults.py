@@ -14,9 +14,9 @@ import pytest
 from tests.faults.check import check
 from tests.faults.fault import Process, free_port, kept
 from tests.faults.scenario import Scenario, kills, perform
-from tests.stores.server import binaries, running
+from tests.stores.server import running
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("short forms of the fault tests")
 
 SEED = 20_260
 EARLY = """
@@ -62,7 +62,7 @@ def test_a_writer_that_acknowledges_first_is_caught(tmp_path: Path) -> None:
     assert any("acknowledged and is lost" in said for said in wrong)
 
 
-@pytest.mark.skipif(binaries() is None, reason="PostgreSQL's binaries are not installed")
+@pytest.mark.postgres
 def test_kills_and_a_crash_of_postgresql_lose_nothing(tmp_path: Path) -> None:
     """Two collectors on one PostgreSQL, killed by turns, while PostgreSQL itself crashes once."""
     with running() as server:

@@ -12,9 +12,8 @@ from tests.collector.conftest import start, today
 from tests.faults.arrivals import Arrivals, Crowd
 from tests.faults.overload import recovery
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.long("a short form of the fault tests")
 def test_too_many_arrivals_are_stored_or_refused(tmp_path: Path) -> None:
     """What is counted is what was acknowledged, although nobody waits for anybody's answer."""
     for collector in start(Settings(store=str(tmp_path / "store.db"), port=0, queue_limit=50)):

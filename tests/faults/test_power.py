@@ -8,7 +8,7 @@ import pytest
 
 from tests.faults.power import cut_once
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("a short form of the fault tests")
 
 CUTS = 12
 

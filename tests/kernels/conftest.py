@@ -1,16 +1,11 @@
-"""A kernel is tested in NumPy alone and, where Numba is installed, compiled as well."""
+"""A kernel is tested in NumPy alone and, with Numba, compiled as well."""
 
 import pytest
 
 from deniable.kernels import compilation, parallel
 
-WAYS = ["numpy", "compiled"] if compilation.available() else ["numpy"]
 
-# What is particular to compiled code is no test where nothing can be compiled.
-collect_ignore = [] if compilation.available() else ["test_compiled.py"]
-
-
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=["numpy", pytest.param("compiled", marks=pytest.mark.numba)])
 def way(request):
     """Do the work of a module's tests in one way, whatever its size, and then in the other."""
     compilation.set_compiled(request.param == "compiled")

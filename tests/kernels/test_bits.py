@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from deniable.kernels import bits, parallel
 from tests.naive import bits as naive
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("way")]
+pytestmark = pytest.mark.usefixtures("way")
 
 
 @given(st.integers(0, 60), st.integers(1, 90), st.integers(1, 4), st.integers(0, 2**32))

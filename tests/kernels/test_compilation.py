@@ -8,8 +8,6 @@ import pytest
 from deniable.kernels import compilation
 from tests.kernels import survey
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(
     f"deniable.kernels.{path.stem}"

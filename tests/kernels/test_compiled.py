@@ -4,13 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
-from numba.core.caching import IndexDataCacheFile
 
 from deniable.kernels import compilation, fields
 from deniable.kernels.compiled import bits, folding, frozen, shearing
+
+numba = pytest.importorskip("numba")
+caching = pytest.importorskip("numba.core.caching")
+pytestmark = pytest.mark.numba
 
 
 def test_planes_are_flushed_before_they_overflow():
@@ -95,7 +97,7 @@ def test_a_full_disk_costs_only_time(monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     attempts = []
-    monkeypatch.setattr(IndexDataCacheFile, "save", fail)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", fail)
     thrice = compilation.kernel(lambda x: 3 * x)
     assert thrice(14) == 42
     assert attempts
@@ -110,7 +112,7 @@ def test_a_cache_that_cannot_be_read_is_compiled_again(monkeypatch, failure):
         raise failure
 
     attempts = []
-    monkeypatch.setattr(IndexDataCacheFile, "load", fail)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "load", fail)
     increase = compilation.kernel(lambda x: x + 7)
     assert increase(35) == 42
     assert attempts

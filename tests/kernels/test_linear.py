@@ -7,7 +7,7 @@ from deniable.kernels import costs, linear, parallel
 from deniable.kernels.fields import field
 from tests.naive import fields as naive
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("way")]
+pytestmark = pytest.mark.usefixtures("way")
 
 ORDERS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27, 53, 64, 101]
 LARGE = [1031, 2048, 37**2, 65537]

@@ -22,8 +22,6 @@ from deniable.paper import (
 from deniable.paper.report import Outcome, make_report
 from deniable.paper.trials import METHODS, collect, make_protocol, spread, squared_error
 
-pytestmark = pytest.mark.slow
-
 TINY = Context(quick=True, shrink=1000)
 SIMULATIONS = [name for name in EXPERIMENTS if name.startswith("fig") and name != "fig1"]
 
@@ -141,6 +139,7 @@ def test_small_domains_take_more_runs() -> None:
     assert runs == {4: 1024, 64: 64, 1024: 4}
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_measured_and_exact_variance_agree() -> None:
     """At d = 64 and 1024 all protocols are near the exact variance, and not near another one."""
     rows = run("fig2", Context(quick=True, runs=1)).rows

@@ -4,8 +4,6 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,8 +16,12 @@ FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''+1")
 HARMLESS = ("kiwi", "a=b", "'tis", "'", "", " =1", "日本")
 
 
+@pytest.mark.frames
 def test_every_export_says_where_it_comes_from(question: Question, estimates: Estimates) -> None:
     """Name, digest, protocol, epsilon, n and version stand in CSV, JSON, pandas and Parquet."""
+    import pandas as pd  # noqa: PLC0415 - an extra
+    import pyarrow.parquet  # noqa: PLC0415 - the same
+
     expected = {
         "question": "pages",
         "digest": question.digest,
@@ -41,8 +43,11 @@ def test_every_export_says_where_it_comes_from(question: Question, estimates: Es
     assert f'<meta name="deniable.digest" content="{question.digest}">' in page
 
 
+@pytest.mark.frames
 def test_csv_is_read_by_pandas_as_it_is(estimates: Estimates) -> None:
     """The measured columns come first, with nothing before the header."""
+    import pandas as pd  # noqa: PLC0415 - an extra
+
     for delimiter in (",", "\t"):
         text = estimates.to_csv(delimiter=delimiter)
         frame = pd.read_csv(io.StringIO(text), sep=delimiter)

@@ -16,8 +16,6 @@ from deniable.randomness import WORD, Replayed
 from deniable.statistic import Counts, Table
 from tests.naive import selection as naive
 
-pytestmark = pytest.mark.slow
-
 ORDERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 25, 27)
 SHAPES = [(g, t) for g in ORDERS for t in (1, 2, 3) if g**t <= 729]
 

@@ -21,8 +21,6 @@ from deniable.protocols.hashing.ranges import (
 )
 from deniable.randomness import Direct
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("g", [2, 3, 6, 10, 53])
 def test_multiply_shift_collides_as_often_as_it_says(g: int) -> None:
@@ -120,6 +118,7 @@ def kosarak(shared_data) -> np.ndarray:
         return np.array([int(page) - 1 for line in lines for page in line.split()])
 
 
+@pytest.mark.long("a large data set")
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_real_clicks_decode_to_the_definition(shared_data, epsilon: float) -> None:
     """On Kosarak, each checked value's support is its count of reports with <u, v> = y."""

@@ -14,8 +14,6 @@ from deniable import RAPPOR, BasicRAPPOR, DeniableError, InvalidParameter, Inval
 from deniable.progress import listening
 from deniable.statistic import Counts
 
-pytestmark = pytest.mark.slow
-
 WORD = 1 << 64
 
 
@@ -209,6 +207,7 @@ def test_intervals_cover_the_truth(protocol, n, candidates, runs) -> None:
     assert false <= 0.05 * runs + 4 * np.sqrt(0.05 * runs)
 
 
+@pytest.mark.long("simulated surveys")
 @pytest.mark.parametrize(("named", "n"), [(10, 100_000), (0, 100_000), (0, 20_000)])
 def test_frequent_answers_that_are_not_named_make_few_others_significant(named, n) -> None:
     """Collisions with ten or twenty unnamed answers seldom pass for answers that nobody gave."""
@@ -269,6 +268,7 @@ def test_missing_scikit_learn_is_named_with_its_extra(monkeypatch: pytest.Monkey
         protocol.estimate(tally, np.arange(9, dtype=np.uint64))
 
 
+@pytest.mark.long("a large data set")
 def test_kosarak_decodes_in_bounded_time_between_blh_and_olh(shared_data: Path) -> None:
     """41,270 candidates in 16 cohorts: more true positives than BLH's 37, fewer than OLH's 200.
 

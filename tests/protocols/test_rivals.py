@@ -19,8 +19,7 @@ from deniable import (
     fingerprints,
 )
 from deniable.auditing import output_law
-
-pytestmark = pytest.mark.slow
+from tests.marks import shortened
 
 
 def test_permanent_response_is_the_same_ten_thousand_times() -> None:
@@ -98,7 +97,7 @@ def test_bad_clients_and_parameters_are_refused() -> None:
 
 
 @pytest.mark.parametrize("hashes", [1, 2])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", shortened([2.0, 0.5, 4.0], "large enumerations"))
 def test_small_bloom_filter_spends_at_most_epsilon(epsilon: float, hashes: int) -> None:
     """Every report of a small filter is enumerated; the worst ratio is within the stated one."""
     protocol = RAPPOR(epsilon=epsilon, bits=8, hashes=hashes, cohorts=2)

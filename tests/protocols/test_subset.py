@@ -14,8 +14,6 @@ from deniable.protocols.subset import best_size
 from deniable.randomness import WORD, Replayed
 from tests.naive import selection as naive
 
-pytestmark = pytest.mark.slow
-
 SMALL = [(d, k) for d in range(2, 10) for k in range(1, d)]
 
 

@@ -9,6 +9,8 @@ from deniable.errors import DeniableError
 from deniable.spark import workers
 from tests.spark.session import run_script
 
+pytestmark = pytest.mark.spark
+
 ABSENT = "raise ModuleNotFoundError(\"No module named '{0}'\", name={0!r})\n"
 # A tuple with the names that packages ask for, of a version that no driver has.
 OTHER_PYTHON = """

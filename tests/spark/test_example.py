@@ -6,8 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from deniable import Question, Tally
+
+pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,6 +15,8 @@ from deniable.spark import summation
 from tests.spark.conftest import column_of
 from tests.spark.test_partitions import reports_of
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(params=[summation.DRIVER_BYTES, 2_000], ids=["one stage", "two stages"])
 def _stages(request, monkeypatch):

@@ -4,8 +4,6 @@ import pytest
 
 from benchmarks.outage import SCENARIOS, Scenario, on_paper, simulate
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize("scenario", SCENARIOS[:3], ids=lambda scenario: scenario.name)
 def test_all_who_arrive_are_counted_or_waiting(scenario):

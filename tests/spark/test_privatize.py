@@ -8,6 +8,8 @@ from deniable import spark as lakes
 from deniable.errors import OutOfDomain
 from tests.spark.session import cluster, run_script
 
+pytestmark = pytest.mark.spark
+
 SCRIPT = '''
 import os, signal, sys, time
 from pathlib import Path

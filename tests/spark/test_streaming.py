@@ -14,6 +14,8 @@ from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter
 from tests.spark.conftest import column_of
 from tests.spark.session import run_script
 
+pytestmark = pytest.mark.spark
+
 SCRIPT = '''
 import os, signal, sys
 from pathlib import Path

@@ -16,8 +16,6 @@ from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_p
 from tests.stores.model import Rules, drive
 from tests.stores.server import Server
 
-pytestmark = pytest.mark.slow
-
 Q = QUESTION.digest
 IDS = st.integers(0, 12)
 REPORTS = st.sampled_from([b"one", b"two"])
@@ -121,7 +119,7 @@ def test_sqlite_is_a_dictionary() -> None:
         run(lambda: sqlite_place(Path(folder)), RUNS)
 
 
-@pytest.mark.usefixtures("postgres_server")
+@pytest.mark.postgres
 def test_postgresql_is_a_dictionary(postgres_server: Server) -> None:
     """PostgreSQL does what the model does."""
     spare: list[str] = []

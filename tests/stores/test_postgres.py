@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from threading import Thread
 
-import psycopg
 import pytest
 
 from deniable.collector.stores.migration import migrations
-from deniable.collector.stores.postgres import PostgresStore
 from deniable.collector.stores.store import Outcome, State, StoreUnavailable, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place
 from tests.stores.server import Server
+
+psycopg = pytest.importorskip("psycopg")
+postgres = pytest.importorskip("deniable.collector.stores.postgres")
+pytestmark = pytest.mark.postgres
 
 Q = QUESTION.digest
 
@@ -27,7 +29,7 @@ def place(postgres_server: Server) -> Place:
 def test_commits_are_synchronised(place: Place) -> None:
     """The writer's own connection waits for the log to be on the disk."""
     store = place.open()
-    assert isinstance(store, PostgresStore)
+    assert isinstance(store, postgres.PostgresStore)
     found = store.connection().execute("SHOW synchronous_commit").fetchone()
     assert found == ("on",)
     assert any("fsync is off" in said for said in store.check())  # as the tests start it
@@ -38,7 +40,7 @@ def test_a_change_waits_for_submissions_under_way(place: Place, change: str) -> 
     """Closing, deleting and sealing wait for the transaction that stores a submission."""
     store, other = place.open(), place.open()
     store.ask(QUESTION)
-    assert isinstance(store, PostgresStore)
+    assert isinstance(store, postgres.PostgresStore)
     with store.connection().transaction():
         store.connection().execute("SELECT 1 FROM questions FOR SHARE")
         store.connection().execute("SELECT 1 FROM horizon FOR SHARE")
@@ -61,7 +63,7 @@ def test_a_lost_connection_is_opened_again(place: Place) -> None:
     """The group under way fails, and the next one is stored."""
     store = place.open()
     store.ask(QUESTION)
-    assert isinstance(store, PostgresStore)
+    assert isinstance(store, postgres.PostgresStore)
     (pid,) = store.connection().execute("SELECT pg_backend_pid()").fetchone() or (0,)
     with psycopg.connect(store.url, autocommit=True) as connection:
         connection.execute("SELECT pg_terminate_backend(%s)", (pid,))
@@ -75,7 +77,7 @@ def test_a_database_that_takes_no_writes(place: Place) -> None:
     """A write into a read-only database is refused with that kind, and goes on when it is over."""
     store = place.open()
     store.ask(QUESTION)
-    assert isinstance(store, PostgresStore)
+    assert isinstance(store, postgres.PostgresStore)
     store.connection().execute("SET default_transaction_read_only = on")
     group = [Submission(Q, DAY, b"i" * 16, b"r")]
     with pytest.raises(StoreUnavailable) as caught:
@@ -88,10 +90,10 @@ def test_two_migrate_at_once(postgres_server: Server) -> None:
     """Of two collectors that start on an empty database one creates the schema."""
     with psycopg.connect(postgres_server.url(), autocommit=True) as connection:
         connection.execute("CREATE DATABASE empty_one")
-    stores: list[PostgresStore] = []
+    stores: list[postgres.PostgresStore] = []
 
     def start() -> None:
-        stores.append(PostgresStore(postgres_server.url("empty_one")))
+        stores.append(postgres.PostgresStore(postgres_server.url("empty_one")))
 
     threads = [Thread(target=start) for _ in range(3)]
     for thread in threads:
@@ -107,6 +109,6 @@ def test_two_migrate_at_once(postgres_server: Server) -> None:
 def test_a_database_that_is_not_there(postgres_server: Server) -> None:
     """The error says what to check, and shows no password."""
     with pytest.raises(StoreUnavailable, match="check that it runs") as caught:
-        PostgresStore("postgresql://someone:hunter2@/nowhere?host=/nonexistent")
+        postgres.PostgresStore("postgresql://someone:hunter2@/nowhere?host=/nonexistent")
     assert caught.value.kind == "unreachable"
     assert "hunter2" not in str(caught.value)

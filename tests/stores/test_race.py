@@ -6,8 +6,12 @@ import random
 from collections.abc import Callable
 from threading import Event, Lock, Thread
 
+import pytest
+
 from deniable.collector.stores.store import Outcome, State, Store, Submission
 from tests.stores.conftest import DAY, QUESTION, Place
+
+pytestmark = pytest.mark.long("races")
 
 Q = QUESTION.digest
 COUNTED = (Outcome.STORED, Outcome.REPEATED)

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from tests.stores import server
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.postgres
 
 
 def test_a_server_starts_from_a_closed_directory(
@@ -13,8 +15,7 @@ def test_a_server_starts_from_a_closed_directory(
 ) -> None:
     """Root too can use binaries below a directory that others cannot enter, whatever its name."""
     place = server.binaries()
-    if place is None:
-        pytest.skip("PostgreSQL's binaries are not installed")
+    assert place is not None
     closed = tmp_path / "my projéct"
     closed.mkdir(mode=0o700)
     copy = server.copy_installation(place, closed / "lib")

@@ -43,8 +43,6 @@ from tests.stores.conftest import DAY, Place, postgres_place, sqlite_place
 from tests.stores.model import Rules, drive
 from tests.stores.server import Server
 
-pytestmark = pytest.mark.slow
-
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Sent = tuple[int, int, bytes]
@@ -319,7 +317,7 @@ def test_a_collector_on_sqlite_is_a_dictionary(sqlite: Callable[[], Place]) -> N
     run(sqlite, RUNS)
 
 
-@pytest.mark.usefixtures("postgres_server")
+@pytest.mark.postgres
 def test_a_collector_on_postgresql_is_a_dictionary(postgres_server: Server) -> None:
     """The collector on PostgreSQL does what the model does."""
     spare: list[str] = []

@@ -1,0 +1,14 @@
+"""Parameters of which ``make test`` runs the first few, and ``make test-all`` the rest as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+
+def shortened(values: Iterable[object], why: str, *, keep: int = 1) -> list[object]:
+    """Mark all parameters but the first ``keep`` as long, and say why they are."""
+    kept = list(values)
+    mark = pytest.mark.long(why)
+    return kept[:keep] + [pytest.param(value, marks=mark) for value in kept[keep:]]
