@@ -380,7 +380,7 @@ def test_many_changes_are_drawn_from_rise_to_fall() -> None:
     rng = np.random.default_rng(8)
     protocol = OUE(2.0, 3000)
     changes = compare(*(_estimate(protocol, 5000, _zipf(3000), rng) for _ in range(2)))
-    line = changes.plot(None).axes[0].lines[0].get_ydata()
+    line = changes.plot(top=None).axes[0].lines[0].get_ydata()
     assert len(line) == 3000
     assert np.all(np.diff(line) <= 0)
 

@@ -67,8 +67,9 @@ def test_estimates_of_no_question_have_no_columns_about_it(estimates: Estimates)
 def test_json_explains_its_limits(estimates: Estimates) -> None:
     """Whatever is no plain word has a sentence of its own."""
     document = json.loads(estimates.to_json())
-    assert {"threshold", "least_significant", "null_std_error"} == set(document["explanations"])
-    assert set(document["explanations"]) <= set(document)
+    explained = {"threshold", "least_significant", "null_std_error", "significant"}
+    assert set(document["explanations"]) == explained
+    assert explained <= {*document, *document["estimates"][0]}
 
 
 @pytest.mark.parametrize("protocol", [OpenLH(1.0), RAPPOR(1.0)], ids=lambda p: p.name)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deniable import Estimates
+from deniable import DE, Estimates, Question, compare
 from deniable.presentation.labels import columns_of
 from deniable.presentation.rows import Scale
 from deniable.presentation.text import SHADE, SOLID, TICK, ZERO, bar_spans, table_lines
@@ -99,3 +99,52 @@ def test_scales_have_room_for_everything(estimates: Estimates) -> None:
     both = Scale.over(rows, signed=True)
     assert both.left == -both.right
     assert (scale.place(scale.left), scale.place(scale.right), scale.place(1e9)) == (0, 1, 1)
+
+
+def _doubtful(size: int, count: float) -> Estimates:
+    """Return estimates of which the first is ``count`` standard errors large, the others 0."""
+    counts = np.array([count, *[0.0] * (size - 1)])
+    return Estimates(counts, np.ones(size), 100, 1.0, tuple(f"answer {i}" for i in range(size)))
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "said"),
+    [
+        (_doubtful(20, 2.5), 0.95, "an interval that leaves out 0 need not be significant: it is "
+         "about one answer by itself, significance about all 20 at once"),
+        (_doubtful(20, -2.5), 0.95, "an interval that leaves out 0 need not be significant"),
+        (_doubtful(2, 2.5), 0.9999, "a significant answer can have 0 in its interval: the interval "
+         "leaves 0.005 % on either side, significance 5 % over all answers"),
+    ],
+)  # fmt: skip
+def test_an_interval_and_a_verdict_that_seem_to_disagree_are_explained(
+    found: Estimates, level: float, said: str
+) -> None:
+    """The sentence stands in text, page and figure, wherever such a row is shown."""
+    assert said in found.table(level=level)
+    assert said in found.to_html(level=level)
+    title = found.plot(level=level).legends[0].get_title().get_text()
+    assert said in title.replace("\n", " ")
+
+
+@pytest.mark.parametrize("count", [9.0, 1.0])
+def test_where_nothing_seems_to_disagree_nothing_is_explained(count: float) -> None:
+    """A large count and a small one are as one expects."""
+    found = _doubtful(20, count)
+    for text in (found.table(), found.to_html()):
+        assert "leaves out 0" not in text
+        assert "0 in its interval" not in text
+
+
+def test_comparisons_explain_the_same() -> None:
+    """A change whose interval leaves out 0 without being significant has its sentence."""
+    question = Question("fruit", tuple("abcdefghijklmnopqrst"), DE(3.0, 20))
+    rng = np.random.default_rng(5)
+    days = [
+        question.estimate(question.tally(question.privatize(answers, rng)))
+        for answers in (["a"] * 1000 + ["b"] * 9000, ["a"] * 1180 + ["b"] * 8820)
+    ]
+    found = compare(*days)
+    doubtful = [row for row in found if row.lower > 0 and not row.significant]
+    assert ("need not be significant" in found.table(None)) == bool(doubtful)
+    assert doubtful

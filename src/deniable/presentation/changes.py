@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable.presentation.rows import Row, Scale, View, Words, counted, of_all, percent, source
+from deniable.presentation.rows import (
+    Row,
+    Scale,
+    View,
+    Words,
+    counted,
+    disagreements,
+    of_all,
+    percent,
+    source,
+)
 
 if TYPE_CHECKING:
     from deniable.estimates import Estimates
@@ -63,6 +73,7 @@ def view_changes(
         f"{counted(second.n, 'report')}",
         source=None if provenance is None else source(provenance),
         notes=said,
+        doubts=disagreements(rows, level=level, alpha=alpha, total=total),
         n=first.n + second.n,
         provenance=constants(first, second),
         signed=True,

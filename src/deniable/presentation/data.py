@@ -33,6 +33,8 @@ EXPLANATIONS = {
     "comes out above it with probability of at most alpha",
     "least_significant": "the same as threshold, under the name that it had in version 0.1",
     "null_std_error": "the standard error of the count of an answer that nobody gave",
+    "significant": "about all answers at once, while lower and upper are about one answer by "
+    "itself: an interval that leaves out 0 need not be significant",
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +46,9 @@ def figure(view: View) -> Figure:
     result.suptitle(title, fontsize="medium", parse_math=False, fontfamily=fonts)
     axes.spines[["top", "right"]].set_visible(False)
     if view.rows:
-        result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+        doubts = "\n".join(fill(doubt, _TITLE_WIDTH) for doubt in view.doubts)
+        result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small",
+                      title=doubts or None, title_fontsize="small")  # fmt: skip
     return result
 
 

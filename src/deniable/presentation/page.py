@@ -56,7 +56,7 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("answer", *view.headings))
     rows = "".join(_row(row, view.scale) for row in view.rows)
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
-    said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, _meaning(view)))
+    said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, *view.doubts, _meaning(view)))
     title = _text(caption or view.heading)
     # Wide tables scroll sideways, and whoever has no mouse must be able to get there.
     return (

@@ -133,6 +133,8 @@ class View:
     notes: tuple[str, ...]
     n: int
     provenance: dict[str, object] | None
+    doubts: tuple[str, ...] = ()
+    """Why interval and significance of some rows seem to disagree, for who sees both."""
     signed: bool = False
     """Whether bars go both ways from zero and are no counts."""
 
@@ -216,6 +218,7 @@ def view(
         f"{counted(estimates.n, 'report')}",
         source=None if provenance is None else source(provenance),
         notes=_notes(estimates, level, alpha),
+        doubts=disagreements(rows, level=level, alpha=alpha, total=estimates.total),
         n=estimates.n,
         provenance=estimates.constants(),
     )
@@ -253,6 +256,27 @@ def _notes(estimates: Estimates, level: float, alpha: float) -> tuple[str, ...]:
         f"counts adjusted by {estimates.adjusted}; the {percent(level)} intervals and what is "
         "significant are those of the unbiased counts",
     )
+
+
+def disagreements(
+    rows: Sequence[Row], *, level: float, alpha: float, total: int
+) -> tuple[str, ...]:
+    """Return why some interval and significance seem to disagree, where any does."""
+    beyond = [row.lower > 0 or row.upper < 0 for row in rows]
+    told = [row.significant for row in rows]
+    said = []
+    if any(away and not found for away, found in zip(beyond, told, strict=True)):
+        said.append(
+            "an interval that leaves out 0 need not be significant: it is about one answer by "
+            f"itself, significance about all {total:,} at once"
+        )
+    if any(found and not away for away, found in zip(beyond, told, strict=True)):
+        said.append(
+            "a significant answer can have 0 in its interval: the interval leaves "
+            f"{percent((1 - level) / 2)} on either side, significance {percent(alpha)} over all "
+            "answers"
+        )
+    return tuple(said)
 
 
 def counted(number: int, noun: str) -> str:

@@ -127,7 +127,7 @@ def _legend(view: View, bars: bool) -> list[Line]:
                          Span(f" {view.words.interval}"),
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.mark}"))
                            if view.marked else ())))  # fmt: skip
-    return [*lines, *((Span(note),) for note in others)]
+    return [*lines, *((Span(note),) for note in (*others, *view.doubts))]
 
 
 def _runs(text: str) -> list[str]:
