@@ -6,12 +6,20 @@ Locally Differentially Private Protocols" (USENIX Security 2017).
 Names are loaded when they are first used, so that a command line's help waits for nothing.
 """
 
-from importlib import import_module
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 from deniable.version import __version__
 
 if TYPE_CHECKING:
+    from deniable import (  # noqa: F401 - modules that are attributes too
+        client,
+        consistency,
+        files,
+        law,
+        presentation,
+        spark,
+    )
     from deniable.advice import meaning, plan, recommend
     from deniable.auditing import Audit, audit
     from deniable.budget import memory_budget, set_memory_budget
@@ -65,6 +73,10 @@ _HOMES = {
     "deniable.tally": ("Accumulator", "Tally"),
 }
 """Where names live; protocols are found by themselves."""
+_MODULES = ("client", "consistency", "files", "law", "presentation", "spark")
+"""What is used by the name of its module; loaded when it is, as ``deniable.files``."""
+_FOR_AUTHORS = ("Closed", "Mechanism", "Open", "Parameters", "Provenance", "Pure")
+"""Names for who writes a protocol, which completion does not offer."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
@@ -121,11 +133,13 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name.startswith("_"):  # what Python itself looks for, such as __path__
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    if name in _MODULES:
+        return _import_module(f"deniable.{name}")
     home = _HOME_OF.get(name)
     if home is None and not name[0].isupper():  # no protocol; perhaps a module of ours
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
-    protocols = import_module("deniable.protocols")  # a tally or a question may be of any of them
-    value: object = None if home is None else getattr(import_module(home), name)
+    protocols = _import_module("deniable.protocols")  # a tally or a question may be of any of them
+    value: object = None if home is None else getattr(_import_module(home), name)
     value = value or protocols.discover().get(name)
     if value is None:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
@@ -134,4 +148,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return [*(name for name in __all__ if name not in _FOR_AUTHORS), *_MODULES]
