@@ -16,11 +16,10 @@ CASES = json.loads(FILE.read_text(encoding="utf-8"))["vectors"]
 def accepts(case):
     """Tell whether a client in Python may answer the question of a case."""
     try:
-        question = Question.from_json(case["text"])
+        Question.load(case["text"], case["ceiling"], digest=case["named"])
     except InvalidDocument:
         return False
-    named = question.digest == case["named"]
-    return named and question.protocol.realised_epsilon <= case["ceiling"]
+    return True
 
 
 def test_the_file_is_what_the_module_makes():

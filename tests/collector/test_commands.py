@@ -22,10 +22,10 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 
-from deniable import DE
+from deniable import DE, InvalidDocument
 from deniable.cli import cli
 from deniable.cli.reference import walk
-from deniable.client import Outbox, Outcome, Refused, Transport, publish, pull
+from deniable.client import Outbox, Outcome, Parcel, Refused, Transport, publish, pull
 from deniable.client.remote import find
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
@@ -141,8 +141,8 @@ def test_a_changed_file_is_sent_as_new_people_or_not_at_all(workshop: Workshop) 
     file.write_text("fig\n" * 77)
     refused = workshop.run(line)
     assert refused.returncode == 2
-    for said in ("other bytes than those that were sent", "200 reports: 200 answered",
-                 "nothing was sent", "pass --new-people"):  # fmt: skip
+    for said in ("answers.txt has changed since it was sent (200 reports: 200 answered)",
+                 "Nothing was sent now", "pass --new-people"):  # fmt: skip
         assert said in refused.stderr
     assert workshop.collector.n(QUESTION) == 200
     found = workshop.run(f"{line} --new-people")
@@ -152,7 +152,7 @@ def test_a_changed_file_is_sent_as_new_people_or_not_at_all(workshop: Workshop) 
     for options in ("", " --new-people"):
         found = workshop.run(line + options)
         assert found.returncode == 0, found.stderr
-        assert "these bytes were sent before, and nothing is sent now" in found.stderr
+        assert "has not changed since it was sent. Nothing is sent now." in found.stderr
     assert workshop.collector.n(QUESTION) == 277
 
 
@@ -167,7 +167,7 @@ def test_an_unfinished_outbox_is_kept_when_its_file_changes(workshop: Workshop) 
     for options in ("", " --new-people"):
         refused = workshop.run(line + options)
         assert refused.returncode == 2
-        assert "200 reports of other bytes than answers.txt has now still wait" in refused.stderr
+        assert "200 reports not delivered yet. Nothing was sent now." in refused.stderr
         assert f"deniable send {address} {box}" in refused.stderr
     assert workshop.run(f"{line} --outbox other.outbox").returncode == 0
     assert workshop.collector.n(QUESTION) == 3
@@ -193,13 +193,27 @@ def test_a_pipe_is_known_by_its_bytes(workshop: Workshop, tmp_path: Path) -> Non
     with closing(sqlite3.connect(tmp_path / "piped.outbox")) as connection:
         (noted,) = connection.execute("SELECT input FROM outbox").fetchone()
     assert noted == sha256(b"kiwi\n" * 20).hexdigest()
-    assert "nothing is sent now" in pipe("kiwi\n" * 20).stderr
+    assert "Nothing is sent now" in pipe("kiwi\n" * 20).stderr
     assert pipe("fig\n" * 5).returncode == 2
     same = pipe("kiwi\n" * 20, "--new-people")
-    assert (same.returncode, "nothing is sent now" in same.stderr) == (2, True)
+    assert (same.returncode, "Nothing is sent now" in same.stderr) == (2, True)
     assert workshop.collector.n(QUESTION) == 20
     assert pipe("fig\n" * 5, "--new-people").returncode == 0
     assert workshop.collector.n(QUESTION) == 25
+
+
+def test_two_senders_of_one_file_do_not_both_draw(tmp_path: Path) -> None:
+    """An outbox that appears while another is made is kept, and the other sender ends."""
+    path = tmp_path / "answers.txt.outbox"
+
+    def parcels() -> Iterator[tuple[int, Parcel]]:
+        yield 1, Parcel(b"i" * 16, b"\1")
+        path.write_bytes(b"of the other sender")
+
+    with pytest.raises(InvalidDocument, match="another program has made"):
+        Outbox.create(path, address="a", question="q", parcels=parcels(), input=lambda: "digest")
+    assert path.read_bytes() == b"of the other sender"
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_relay_sends_in_bulk(workshop: Workshop) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable import DE, InvalidDocument, Question
 from deniable.client import Client, Courier, Ledger, Outcome, Parcel, State
@@ -196,6 +198,34 @@ def test_the_machine_follows_the_vectors(vector: dict[str, Any]) -> None:
             step["outcome"], after, step["wait"],
         )  # fmt: skip
         moves = moves + 1 if step["wait"] == 0 else 0
+
+
+DAYS = st.dates(date(2025, 1, 1), date(2027, 12, 31)).map(date.isoformat)
+STATES = st.builds(State, DAYS, st.booleans(), st.none() | DAYS) | st.just(State())
+WINDOWS = st.fixed_dictionaries({"first": DAYS | st.text(), "last": DAYS | st.text()})
+EVENTS = st.sampled_from(["lost", "offline"]) | st.builds(
+    Reply,
+    st.integers(100, 999),
+    retry_after=st.none() | st.floats(0, 1e6),
+    problem=WINDOWS | st.sampled_from([{}, {"type": "urn:deniable:queue-full"}, {"type": 7}]),
+)
+
+
+@given(STATES, EVENTS, DAYS, st.integers(0, 2))
+def test_whatever_happens_nothing_can_count_twice(
+    before: State, event: Any, today: str, moves: int
+) -> None:
+    """Doubt is never forgotten, its day never changes, and only a success is called one."""
+    found = conclude(before, event, today=today, moves=moves)
+    stored = isinstance(event, Reply) and 200 <= event.status < 300
+    assert (found.outcome is Outcome.ANSWERED) == stored
+    assert (found.state is None) == (found.outcome is not Outcome.WAITING) == (found.wait is None)
+    if found.state is not None:
+        assert found.state.doubt >= before.doubt
+        assert found.state.day == before.day or not before.doubt
+        assert found.wait != 0 or (moves < machine.MOVES and not before.doubt)
+    elif before.doubt:
+        assert found.outcome in (Outcome.ANSWERED, Outcome.MAYBE)
 
 
 def test_the_rows_are_connected() -> None:

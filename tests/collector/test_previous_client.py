@@ -92,15 +92,15 @@ def test_a_finished_outbox_sends_nothing(tmp_path: Path, sent: list[Sent]) -> No
     command.append(QUESTIONS["fruit"].digest)
     result = CliRunner().invoke(cli, command)
     assert result.exit_code == 2
-    assert "is of an earlier version, and does not say which bytes" in result.stderr
-    assert "nothing was sent" in result.stderr
+    assert "written by version 0.2.0, which did not note which bytes it sent" in result.stderr
+    assert "Nothing was sent" in result.stderr
     assert "--new-people" in result.stderr
     assert sent == []
     assert CliRunner().invoke(cli, [*command, "--new-people"]).exit_code == 0
     assert len(sent) == 40
     again = CliRunner().invoke(cli, command)
     assert again.exit_code == 0
-    assert "these bytes were sent before, and nothing is sent now" in again.stderr
+    assert "has not changed since it was sent. Nothing is sent now." in again.stderr
     assert len(sent) == 40
 
 

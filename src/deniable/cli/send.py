@@ -175,26 +175,27 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
             click.echo(_sent_before(name), err=True)
         return True
     if waiting and box.input is None and not new_people:
-        click.echo(f"{box.path} is of an earlier version, and does not say what it was made from: "
-                   f"sending what waits in it, whatever {name} has now", err=True)  # fmt: skip
+        click.echo(f"{box.path} was written by version 0.2.0, which did not note what it was made "
+                   f"from. What waits in it is sent; {name} is not read.", err=True)  # fmt: skip
         return True
     if waiting:
         raise InputError(
-            f"{box.path}: {counted(waiting, 'report')} of other bytes than {name} has now still "
-            f"wait, and nothing was sent; send them with: deniable send {box.address} {box.path}, "
-            f"or name another outbox for {name} with --outbox"
+            f"{name} has changed since {box.path} was made from it, with "
+            f"{counted(waiting, 'report')} not delivered yet. Nothing was sent now. Send them with "
+            f"`deniable send {box.address} {box.path}`, or name another --outbox for the new "
+            "answers."
         )
     if new_people:
         return False
     came = (
-        f"{name} has other bytes than those that were sent by way of {box.path}"
+        f"{name} has changed since it was sent"
         if box.input is not None
-        else f"{box.path} is of an earlier version, and does not say which bytes of {name} it sent"
+        else f"{box.path} was written by version 0.2.0, which did not note which bytes it sent"
     )
     raise InputError(
-        f"{came} ({_standing(box)}), and nothing was sent; if all its lines are answers of people "
-        "who have not answered yet, pass --new-people; if only some are, put these into a file of "
-        "their own: who answers twice reveals twice as much"
+        f"{came} ({_standing(box)}). Nothing was sent now. If every line is from somebody who has "
+        "not answered yet, pass --new-people. If only some lines are new, put them into a file of "
+        "their own: whoever answers twice reveals twice as much."
     )
 
 
@@ -207,8 +208,8 @@ def _new(made_from: Digest, earlier: Outbox | None) -> str:
 
 def _sent_before(name: str) -> str:
     return (
-        f"{name}: these bytes were sent before, and nothing is sent now; for other people whose "
-        "answers are the same name another --outbox"
+        f"{name} has not changed since it was sent. Nothing is sent now. For other people who gave "
+        "the same answers, name another --outbox."
     )
 
 
@@ -282,6 +283,6 @@ def _conclude(box: Outbox, reasons: set[str]) -> None:
     box.close()
     if waiting:
         raise InputError(
-            f"{box.path}: {counted(waiting, 'report')} wait ({', '.join(sorted(reasons))}); run "
-            "the same command again"
+            f"{box.path}: {counted(waiting, 'report')} not delivered yet "
+            f"({', '.join(sorted(reasons))}); run the same command again"
         )

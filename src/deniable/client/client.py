@@ -79,7 +79,10 @@ class Client:
             for digest in self.ledger.waiting():
                 ends[digest] = Outcome.WAITING
                 if reached:
-                    ends[digest], reached = self._deliver(digest)
+                    try:
+                        ends[digest], reached = self._deliver(digest)
+                    except NoLedger:
+                        ends[digest] = Outcome.NO_STORAGE
         finally:
             self.transport.close()
         return ends

@@ -206,6 +206,7 @@ class Outbox:
         """
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         temporary.unlink(missing_ok=True)
+        replaced = path.exists()
         try:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
                 connection.execute(_SYNCHRONISED)
@@ -219,6 +220,12 @@ class Outbox:
                     "INSERT INTO outbox VALUES (?, ?, ?, ?)", (_FORMAT, address, question, input())
                 )
                 connection.execute("COMMIT")
+            if path.exists() and not replaced:  # two senders of one file would draw for all twice
+                raise InvalidDocument(
+                    f"another program has made {path} in the meantime; nothing was sent by this "
+                    "one: run the same command again",
+                    value=str(path),
+                )
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
