@@ -22,8 +22,11 @@ QUESTION = Asked("a" * 64, "{}", State.OPEN, "{}")
 _names = count()
 _TABLES = ", ".join(
     f"deniable.{name}"
-    for name in ("questions", "arrivals", "waiting", "tallies", "published", "exclusions", "keys")
-)
+    for name in (
+        "questions", "arrivals", "waiting", "set_aside", "tallies", "published", "exclusions",
+        "keys",
+    )
+)  # fmt: skip
 
 
 class Place:
@@ -87,7 +90,10 @@ def postgres_place(server: Server, spare: list[str] | None = None) -> Place:
 
     place = Place(lambda place: PostgresStore(server.url(name)), set_clock, remove)
     set_clock(DAY)
-    owner.execute(f"UPDATE deniable.horizon SET sealed_through = {DAY - 8}, last_run = {DAY}")
+    owner.execute(
+        f"UPDATE deniable.horizon SET sealed_through = {DAY - 8}, last_run = {DAY},"
+        " forgotten_through = 0"
+    )
     return place
 
 

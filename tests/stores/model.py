@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hypothesis import HealthCheck, Phase, seed, settings
@@ -19,6 +19,7 @@ class Rules:
     today: int = DAY
     sealed: int = DAY - 8
     last_run: int = DAY
+    forgotten: int = 0
     state: State = State.OPEN
 
     def outcome(self, found: bytes | None, day: int, reports: bytes) -> Outcome:
@@ -32,12 +33,21 @@ class Rules:
         return Outcome.CLOSED if self.state is State.CLOSED else Outcome.STORED
 
     def seal(self, *, trust: bool = False) -> bool:
-        """Seal old days, unless the clock has jumped; return whether it was done."""
-        if abs(self.today - self.last_run) > 2 and not trust:
-            return False
-        self.sealed = max(self.sealed, self.today - 8)
-        self.last_run = self.today
-        return True
+        """Seal old days, unless the clock has jumped; return whether all is well then."""
+        if abs(self.today - self.last_run) <= 2 or trust:
+            self.sealed = max(self.sealed, self.today - 8)
+            self.last_run = self.today
+        return abs(self.today - self.last_run) <= 2 and self.sealed < self.today - 1
+
+    def swept(self, days: Iterable[int]) -> None:
+        """Note which of the days that have submissions may have lost ids."""
+        self.forgotten = max([self.forgotten, *(day for day in days if day <= self.sealed)])
+
+    def reopen(self, sealed: int) -> None:
+        """Open days again as the store did, which may know better which ids are lost."""
+        assert min(self.sealed, self.today - 8) <= sealed <= self.sealed
+        assert sealed <= max(self.forgotten, self.today - 8)
+        self.sealed, self.last_run = sealed, self.today
 
 
 def drive(

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase
 from hypothesis import strategies as st
-from hypothesis.errors import FlakyFailure
+from hypothesis.errors import Flaky, FlakyFailure
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -246,6 +246,13 @@ class Service(RuleBasedStateMachine):
         self.run(self.app.parts.housekeeping.seal())
         self.run(self.app.parts.housekeeping.sweep())
         assert self.rules.seal() == (self.app.parts.housekeeping.alarm is None)
+        self.rules.swept(day for day, _ in self.possible)
+
+    @rule()
+    def open_days(self) -> None:
+        """Somebody takes back what a wrong clock has sealed, while the collector runs."""
+        window = self.run(self.app.parts.writer.run(lambda store: store.reopen()))
+        self.rules.reopen(window.first - 1)
 
     @rule(state=st.sampled_from([State.OPEN, State.OPEN, State.CLOSED]))
     def change(self, state: State) -> None:
@@ -358,6 +365,6 @@ def test_the_model_finds_what_is_broken(
     """
     with (
         patch(f"deniable.collector.{name}", broken),
-        pytest.raises((AssertionError, FlakyFailure)),
+        pytest.raises((AssertionError, Flaky, FlakyFailure)),
     ):
         run(sqlite, 2000, number=1, phases=[Phase.generate])

@@ -18,7 +18,10 @@ for _name in ("msgspec", "starlette", "uvicorn"):  # before the import of any of
     load(_name, "server")
 
 from deniable.collector.settings import Settings, read_settings, variable  # noqa: E402
-from deniable.collector.stores import open_store  # noqa: E402
+from deniable.collector.stores import file_of, is_postgres, open_store  # noqa: E402
+
+_NAMED = ("store", "url", "host", "port", "window")
+"""The settings that a command on a store needs."""
 
 
 def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -44,18 +47,26 @@ def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..
     return decorate
 
 
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Read the settings, and hand them to the command."""
+
+    @settings_options(*_NAMED)
+    @wraps(command)
+    def set_up(*args: str, config: Path | None, **rest: str | int | None) -> None:
+        options = {name: rest.pop(name) for name in _NAMED}
+        settings = read_settings(options, os.environ, config)
+        command(settings, *args, **rest)
+
+    return set_up
+
+
 def with_store(command: Callable[..., None]) -> Callable[..., None]:
     """Open the store that the settings name, and hand both to the command."""
 
-    @settings_options("store", "url", "host", "port", "window")
+    @with_settings
     @wraps(command)
-    def opened(
-        *args: str, config: Path | None, store: str | None, url: str | None, host: str | None,
-        port: int | None, window: int | None, **rest: str,
-    ) -> None:  # fmt: skip
-        options = {"store": store, "url": url, "host": host, "port": port, "window": window}
-        settings = read_settings(options, os.environ, config)
-        if "://" not in settings.store and not Path(settings.store).exists():
+    def opened(settings: Settings, *args: str, **rest: str) -> None:
+        if not is_postgres(settings.store) and not file_of(settings.store).exists():
             raise InputError(
                 f"{settings.store}: expected a store, got none; name it with --store, or create it "
                 "with deniable serve"

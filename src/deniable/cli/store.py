@@ -1,4 +1,4 @@
-"""``deniable store``: back up, check or fold a collector's store."""
+"""``deniable store``: back up, restore, check and tidy a collector's store."""
 
 from __future__ import annotations
 
@@ -8,46 +8,75 @@ import click
 
 from deniable.cli.display import counted
 from deniable.cli.group import Command, InputError, Lazy, LazyGroup
-from deniable.cli.options import FILE
-from deniable.cli.settings import with_store
-from deniable.collector import mathematics
+from deniable.cli.options import FILE, output_option
+from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
+from deniable.cli.settings import with_settings, with_store
+from deniable.collector import maintenance
 from deniable.collector.days import write_day
-from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores import Store
+from deniable.collector.settings import Settings
+from deniable.collector.stores import Store, file_of, is_postgres
+from deniable.collector.stores import restore as put_back
+from deniable.collector.stores import vacuum as write_anew
+from deniable.collector.stores.store import Window
 
 
 @click.group(
     cls=LazyGroup,
     lazy={
         "backup": Lazy("store", "Write a consistent copy."),
-        "check": Lazy("store", "Look for anything wrong."),
+        "restore": Lazy("store", "Put a copy in the place of the store."),
+        "check": Lazy("store", "Read everything, and say what is wrong."),
         "fold": Lazy("store", "Seal old days and add up what waits."),
+        "reopen": Lazy("store", "Open the days that a wrong clock has sealed."),
+        "vacuum": Lazy("store", "Give back the room that is free in the file."),
+        "export": Lazy("store", "Write everything that a question has to a file."),
     },
     examples=["deniable store backup copy.db", "deniable store check"],
 )
 def store() -> None:
-    """Back up, check or fold a collector's store; the collector may run meanwhile."""
+    """Back up, restore, check or tidy a collector's store.
+
+    The collector may run meanwhile, except for restore and vacuum, which refuse.
+    """
 
 
 @click.command(cls=Command, examples=["deniable store backup copy.db --store deniable.db"])
 @click.argument("target", type=FILE)
 @with_store
 def backup(store: Store, settings: Settings, target: Path) -> None:
-    """Write a consistent copy of a SQLite store to TARGET; of PostgreSQL use pg_dump."""
+    """Write a consistent copy of a SQLite store to TARGET; of PostgreSQL use pg_dump.
+
+    TARGET is there when the whole copy is on the disk and was read back, and not before.
+    """
     del settings
     store.backup(target)
     click.echo(f"{target}: {target.stat().st_size:,} bytes", err=True)
 
 
+@click.command(cls=Command, examples=["deniable store restore copy.db --store deniable.db"])
+@click.argument("copy", type=FILE)
+@with_settings
+def restore(settings: Settings, copy: Path) -> None:
+    """Put COPY, which `store backup` wrote, in the place of the store.
+
+    Refuses while anybody has the store open. What the old store left, its log too, goes; the old
+    file is kept as STORE.replaced.
+    """
+    kept = put_back(settings.store, copy)
+    click.echo(f"{settings.store}: restored from {copy}", err=True)
+    if kept is not None:
+        click.echo(f"{kept}: the store as it was; delete it when it is not needed", err=True)
+
+
 @click.command(cls=Command, examples=["deniable store check --store deniable.db"])
 @with_store
 def check(store: Store, settings: Settings) -> None:
-    """Look for anything wrong with the store, and say what is open."""
-    wrong = list(store.check())
+    """Read every question, tally and report, say what is wrong, and what is open."""
+    wrong = list(maintenance.check(store))
     for said in wrong:
         click.echo(said)
     window = store.window()
-    click.echo(f"days from {write_day(window.first)} to {write_day(window.last)} take reports")
+    click.echo(_shown(window))
     if window.alarm:
         click.echo(window.alarm)
     for asked in store.all_asked():
@@ -57,19 +86,74 @@ def check(store: Store, settings: Settings) -> None:
         raise InputError(f"{settings.store}: {counted(len(wrong), 'thing')} wrong; see above")
 
 
+def _shown(window: Window) -> str:
+    if window.first > window.last:
+        return f"no day takes reports before {write_day(window.first)}"
+    return f"days from {write_day(window.first)} to {write_day(window.last)} take reports"
+
+
 @click.command(cls=Command, examples=["deniable store fold --store deniable.db"])
 @click.option("--trust-clock", is_flag=True, help="Seal days although the clock has jumped.")
 @with_store
 def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
     """Seal old days, add all waiting reports to tallies, and remove what is not needed."""
     window = store.seal(trust_clock=trust_clock)
-    documents = {asked.digest: asked.document for asked in store.all_asked()}
-    folded = 0
-    while pile := store.pile(1, 2 * MIB):
-        tally, n = mathematics.fold(documents[pile.question], pile.tally, pile.reports)
-        folded += pile.n if store.fold(pile, tally, n) else 0
+    folded = maintenance.fold_all(store)
     while store.sweep(2000, settings.retention or None):
         pass
+    store.erase()
     click.echo(f"{counted(folded, 'report')} folded", err=True)
+    if aside := store.aside():
+        click.echo(f"{counted(len(aside), 'row')} set aside: see deniable store check", err=True)
     if window.alarm:
         raise InputError(f"{settings.store}: {window.alarm}")
+
+
+@click.command(cls=Command, examples=["deniable store reopen --store deniable.db"])
+@with_store
+def reopen(store: Store, settings: Settings) -> None:
+    """Open the days again that were sealed because the clock was wrong; correct it first.
+
+    A day stays sealed when ids of it, or of a later day, were removed already: a submission that
+    was counted could not be told from a new one. Nothing is ever counted twice.
+    """
+    window = store.reopen()
+    click.echo(_shown(window))
+    if window.alarm:
+        raise InputError(
+            f"{settings.store}: expected today to be open again, but ids of days through "
+            f"{write_day(window.first - 1)} were removed; reports are taken from "
+            f"{write_day(window.first)} on"
+        )
+
+
+@click.command(cls=Command, examples=["deniable store vacuum --store deniable.db"])
+@with_settings
+def vacuum(settings: Settings) -> None:
+    """Write a SQLite store anew without the room that became free, and give that back.
+
+    Refuses while anybody has the store open. Needs as much free room as the store has content.
+    """
+    path = file_of(settings.store)
+    before = 0 if is_postgres(settings.store) else path.stat().st_size
+    write_anew(settings.store)
+    click.echo(f"{path}: {before:,} bytes before, {path.stat().st_size:,} now", err=True)
+
+
+@click.command(cls=Command, examples=["deniable store export 50d049cc… -o fruit.zip"])
+@click.argument("digest", metavar="DIGEST")
+@output_option
+@with_store
+def export(store: Store, settings: Settings, digest: str, *, output: Path) -> None:
+    """Write everything that the question DIGEST has to a ZIP file.
+
+    It has the question, its settings, excluded sources and a tally for each day and source, which
+    `deniable estimate` takes. Reports that wait are in the tallies.
+    """
+    refuse_terminal(output)
+    asked = store.asked(digest)
+    if asked is None:
+        raise InputError(f"{settings.store}: expected the digest of a question, got {digest!r}")
+    write_atomically(output, maintenance.export(store, asked))
+    if str(output) != STDIO:
+        click.echo(f"{output}: {output.stat().st_size:,} bytes", err=True)

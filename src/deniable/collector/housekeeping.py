@@ -1,4 +1,4 @@
-"""Housekeeping: folding all the time, sealing and sweeping once a minute.
+"""Housekeeping: folding all the time, sweeping four times a minute, sealing once.
 
 Sums are made in the child process; only the exchange of a pile for its tally goes through the
 writer, between two groups of submissions, so that nobody waits long.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 
 from deniable.collector import mathematics
@@ -18,10 +20,12 @@ from deniable.collector.readers import Readers
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.store import Pile, StoreBroken
 from deniable.collector.writer import Writer
+from deniable.errors import DeniableError
 
 _log = logging.getLogger("deniable.collector")
 _PAUSE = 1.0
 _ROUND = 60.0
+_SWEEP_ROUND = 15.0
 _WORTH_IT = 64 * 1024
 """Bytes of waiting reports that are folded at once; less is folded once a round."""
 _SLICE = MIB // 2
@@ -38,38 +42,84 @@ class Housekeeping:
     child: Child
     counters: Counters
     alarm: str | None = None
+    traces: bool = True
+    """Whether removed rows may still be found in the files of the store."""
 
     async def run(self) -> None:
-        """Go on until cancelled; a store that does not answer is tried again."""
-        last_round = -_ROUND
+        """Go on until cancelled; a store that does not answer is tried again.
+
+        Each step stands alone: what keeps one from succeeding does not hold up the others.
+        """
+        last_round, last_sweep = -_ROUND, -_ROUND
         while True:
+            began = monotonic()
+            due, sweeping = began - last_round >= _ROUND, began - last_sweep >= _SWEEP_ROUND
             try:
-                due = monotonic() - last_round >= _ROUND
-                if due:
-                    await self.seal()
-                while await self.fold(1 if due else _WORTH_IT):
-                    pass
-                if due:
-                    await self.sweep()
-                    last_round = monotonic()
+                if due and await self._attempt(self.seal) and await self._attempt(self.inspect):
+                    last_round = began
+                await self._attempt(partial(self.fold_all, 1 if due else _WORTH_IT))
+                if sweeping and await self._attempt(self.sweep):
+                    last_sweep = began
             except StoreBroken:
+                self.writer.on_broken()
                 return
-            except Exception as error:
-                # Whatever it was, the next turn may succeed; submissions do not depend on it.
-                _log.warning("housekeeping tries again: %s", type(error).__name__)
             await asyncio.sleep(_PAUSE)
 
+    async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Do one step; whatever went wrong, the next turn may succeed."""
+        try:
+            await step()
+        except StoreBroken:
+            raise
+        except Exception as error:
+            # Submissions do not depend on it.
+            _log.warning("housekeeping tries again: %s", type(error).__name__)
+            return False
+        return True
+
+    async def inspect(self) -> None:
+        """Set aside the rows that wait and belong nowhere."""
+        if damaged := await self.readers.run(lambda store: store.damaged()):
+            await self._set_aside(damaged)
+
+    async def fold_all(self, least: int) -> None:
+        """Fold pile after pile."""
+        while await self.fold(least):
+            pass
+
     async def fold(self, least: int) -> bool:
-        """Fold one pile; false if there is none."""
+        """Fold one pile, or set aside what keeps it from being folded; false if there is none."""
         pile = await self.readers.run(lambda store: store.pile(least, _SLICE))
         if pile is None:
             return False
+        if pile.damaged:
+            await self._set_aside(pile.damaged)
+            return True
         document = await self._document(pile)
-        if document is not None:
+        if document is None:
+            return True
+        try:
             tally, n = await self.child.run(mathematics.fold, document, pile.tally, pile.reports)
-            if await self.writer.run(lambda store: store.fold(pile, tally, n)):
-                self.counters.folded += pile.n
+        except DeniableError:
+            n = -1
+        if n != pile.counted + pile.n:
+            await self._find_faults(document, pile)
+        elif await self.writer.run(lambda store: store.fold(pile, tally, n)):
+            self.counters.folded += pile.n
         return True
+
+    async def _find_faults(self, document: str, pile: Pile) -> None:
+        before = None if pile.tally is None else (pile.tally, pile.counted)
+        found = await self.child.run(mathematics.find_faults, document, before, pile.parts)
+        await self._set_aside({pile.rows[place]: said for place, said in found.rows.items()})
+        if (said := found.tally) is not None:
+            await self.writer.run(lambda store: store.set_tally_aside(pile, said))
+            _log.error("a tally was set aside: %s", said)
+
+    async def _set_aside(self, rows: Mapping[int, str]) -> None:
+        await self.writer.run(lambda store: store.set_aside(rows))
+        for no, reason in rows.items():
+            _log.error("row %d of those that wait was set aside: %s", no, reason)
 
     async def _document(self, pile: Pile) -> str | None:
         asked = await self.readers.run(lambda store: store.asked(pile.question))
@@ -83,7 +133,9 @@ class Housekeeping:
         self.alarm = window.alarm
 
     async def sweep(self) -> None:
-        """Remove what nobody needs any more, bit by bit."""
+        """Remove what nobody needs any more, bit by bit, and then its traces."""
         retention = self.settings.retention or None
         while await self.writer.run(lambda store: store.sweep(_SWEEP, retention)):
-            pass
+            self.traces = True
+        if self.traces:
+            self.traces = not await self.writer.run(lambda store: store.erase())

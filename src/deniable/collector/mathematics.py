@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from deniable import comparison
 from deniable.errors import DeniableError, InvalidDocument
@@ -46,9 +47,60 @@ def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int
     return total.to_bytes(), total.n
 
 
+class Faults(NamedTuple):
+    """What of a pile cannot be added and why: rows by their places, and the tally."""
+
+    rows: dict[int, str]
+    tally: str | None = None
+
+
+def find_faults(
+    document: str, tally: tuple[bytes, int] | None, parts: Sequence[tuple[int, bytes]]
+) -> Faults:
+    """Find out why a pile does not fold; what nobody else is to blame for is everybody's fault.
+
+    The tally and each part come with the number of reports that they are said to have.
+    """
+    rows: dict[int, str] = {}
+    for place, (n, reports) in enumerate(parts):
+        if (said := find_fault(document, n, [], [reports])) is not None:
+            rows[place] = said
+    unread = find_fault(document, tally[1], [tally[0]], []) if tally else None
+    if not rows and unread is None:
+        rows = dict.fromkeys(range(len(parts)), "it cannot be added to the others")
+    return Faults(rows, unread)
+
+
+def find_fault(
+    document: str, n: int, tallies: Sequence[bytes], waiting: Sequence[bytes]
+) -> str | None:
+    """Say why tallies and reports cannot be added up to ``n`` reports, if so."""
+    try:
+        found = _sum(document, tallies, waiting).n
+    except DeniableError as error:
+        return f"it cannot be read: {error}"
+    return None if found == n else f"it has {found} reports and says {n}"
+
+
 def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bytes:
-    """Add up the tallies and the reports of a range of days."""
-    return _sum(document, tallies, waiting).to_bytes()
+    """Add up the tallies and the reports of a range of days, leaving out what cannot be read."""
+    try:
+        total = _sum(document, tallies, waiting)
+    except DeniableError:  # housekeeping will set it aside; whoever reads need not wait for that
+        total = _sum(
+            document,
+            [tally for tally in tallies if _readable(document, [tally], [])],
+            [reports for reports in waiting if _readable(document, [], [reports])],
+        )
+    return total.to_bytes()
+
+
+def _readable(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bool:
+    try:
+        _sum(document, tallies, waiting)
+    except DeniableError:
+        return False
+    return True
 
 
 def _sum(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:

@@ -13,14 +13,14 @@ def open_store(url: str, *, window: int = 7) -> Store:
 
     The schema is created or brought up to date. One store belongs to one thread.
     """
-    if url.startswith(("postgresql://", "postgres://")):
+    if is_postgres(url):
         load("psycopg", "postgres")
         from deniable.collector.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
 
         return PostgresStore(url, window=window)
     from deniable.collector.stores.sqlite import SqliteStore  # noqa: PLC0415 - only the one in use
 
-    path = Path(url.removeprefix("sqlite://"))
+    path = file_of(url)
     if not path.parent.is_dir():
         raise StoreUnavailable(
             f"expected the directory {path.parent} for the store, got none; create it first",
@@ -30,4 +30,50 @@ def open_store(url: str, *, window: int = 7) -> Store:
     return SqliteStore(path, window=window)
 
 
-__all__ = ["Store", "StoreUnavailable", "open_store"]
+def is_postgres(url: str) -> bool:
+    """Tell whether a store is a PostgreSQL database, and not a file."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
+def file_of(url: str) -> Path:
+    """Return where the file of a SQLite store is."""
+    return Path(url.removeprefix("sqlite://"))
+
+
+def restore(url: str, copy: Path) -> Path | None:
+    """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
+    if is_postgres(url):
+        raise StoreUnavailable(
+            "expected a SQLite store to replace, got PostgreSQL; stop all collectors, then: psql "
+            "-c 'DROP SCHEMA deniable CASCADE' and pg_restore --single-transaction -d DATABASE "
+            f"{copy}",
+            kind="unsuitable",
+        )
+    from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use
+
+    return copies.restore(copy, file_of(url))
+
+
+def vacuum(url: str) -> None:
+    """Give back the room that is free in a store that nobody has open."""
+    if is_postgres(url):
+        raise StoreUnavailable(
+            "expected a SQLite store to write anew, got PostgreSQL, which vacuums by itself; to "
+            "give back all room at once: psql -c 'VACUUM FULL deniable.arrivals, deniable.waiting, "
+            "deniable.tallies, deniable.published, deniable.set_aside, deniable.questions'",
+            kind="unsuitable",
+        )
+    from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use
+
+    copies.vacuum(file_of(url))
+
+
+__all__ = [
+    "Store",
+    "StoreUnavailable",
+    "file_of",
+    "is_postgres",
+    "open_store",
+    "restore",
+    "vacuum",
+]

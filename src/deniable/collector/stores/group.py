@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deniable.collector.stores.store import Outcome, State, Submission
+from deniable.collector.stores.waiting import checksum
 
 Row = tuple[int, int, bytes]
 """The key of a submission: number of the question, day, id."""
@@ -66,16 +67,17 @@ class Group:
         before = [key for key in self._first if key not in inserted]
         return sorted({*before, *self._asked})
 
-    def bundles(self, inserted: set[Row]) -> list[tuple[int, int, str, int, bytes]]:
-        """Join what was inserted: question, day, source, number of reports, their bytes."""
+    def bundles(self, inserted: set[Row]) -> list[tuple[int, int, str, int, int, bytes]]:
+        """Join what was inserted: question, day, source, number of reports, checksum, bytes."""
         parts: dict[tuple[int, int, str], list[Submission]] = {}
         for key in sorted(inserted):
             submission = self._first[key]
             parts.setdefault((key[0], key[1], submission.source), []).append(submission)
-        return [
-            (*place, sum(s.count for s in found), b"".join([s.reports for s in found]))
-            for place, found in parts.items()
-        ]
+        bundles = []
+        for place, found in parts.items():
+            n, reports = sum(s.count for s in found), b"".join([s.reports for s in found])
+            bundles.append((*place, n, checksum(place, n, reports), reports))
+        return bundles
 
     def outcomes(
         self, inserted: set[Row], stored: Iterable[tuple[int, int, bytes, int]]

@@ -6,8 +6,8 @@ Days are whole numbers, counted from 1970-01-01 in UTC. A store is used by one t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path
@@ -162,16 +162,56 @@ class Publication:
 
 @dataclass(frozen=True)
 class Pile:
-    """Some waiting reports of one question, day and source, and the tally they belong to."""
+    """Some waiting reports of one question, day and source, and the tally they belong to.
+
+    ``parts`` has the number and the bytes of the reports of each row, ``counted`` is the tally's
+    number; ``damaged`` says of further rows of that place why they cannot be used.
+    """
 
     question: str
     day: int
     source: str
     rows: tuple[int, ...]
-    n: int
-    reports: bytes
+    parts: tuple[tuple[int, bytes], ...]
     tally: bytes | None
+    counted: int
     version: int
+    damaged: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return sum(n for n, _ in self.parts)
+
+    @property
+    def reports(self) -> bytes:
+        """All reports in one."""
+        return b"".join([reports for _, reports in self.parts])
+
+
+@dataclass(frozen=True)
+class Aside:
+    """A row that could not be read and was set aside; None is what cannot be told of it."""
+
+    origin: str
+    question: str | None
+    day: int | None
+    source: str | None
+    n: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Holding:
+    """A row of a question as it is stored: in ``tallies``, ``published`` or, numbered, ``waiting``.
+
+    ``fault`` says why the row cannot be used, if so.
+    """
+
+    table: str
+    total: Total
+    row: int | None = None
+    fault: str | None = None
 
 
 @dataclass(frozen=True)
@@ -286,19 +326,44 @@ class Folding(Protocol):
         False, and nothing changed, if anybody folded any of it in the meantime.
         """
 
+    def damaged(self) -> dict[int, str]:
+        """Look at all rows that wait, and say of each that belongs nowhere why it does not.
+
+        Only what tells where a row belongs is looked at; reports are when they are folded.
+        """
+
+    def set_aside(self, rows: Mapping[int, str]) -> int:
+        """Move rows that wait to where they hold up nobody, with the reason; return how many."""
+
+    def set_tally_aside(self, pile: Pile, reason: str) -> bool:
+        """Move the tally of a pile there; false if it has changed in the meantime."""
+
+    def aside(self) -> list[Aside]:
+        """Return what was set aside, unless its question was deleted."""
+
     def seal(self, *, trust_clock: bool = False) -> Window:
         """Seal the days that are older than the window, and return what is open then.
 
-        A sealed day never reopens. When the store's clock moved by more than two days since the
-        last call, nothing is sealed and the window carries an alarm, unless ``trust_clock``.
+        When the store's clock moved by more than two days since the last call, nothing is sealed
+        and the window carries an alarm, unless ``trust_clock``.
+        """
+
+    def reopen(self) -> Window:
+        """Open the days again that only a wrong clock has sealed, and return what is open then.
+
+        A day whose ids were forgotten, or a day before it, stays sealed: a submission that was
+        counted on it could not be told from a new one.
         """
 
     def sweep(self, most: int, retention: int | None = None) -> int:
         """Remove up to ``most`` rows that nobody needs any more, and return how many.
 
         Those are the ids of days that are sealed and folded, everything of deleted questions, and
-        tallies of days older than ``retention`` days.
+        tallies of days older than ``retention`` days, unless the clock gives alarm.
         """
+
+    def erase(self) -> bool:
+        """Overwrite what is left of removed rows in the files; false if a reader is in the way."""
 
 
 class Keeping(Protocol):
@@ -316,11 +381,17 @@ class Keeping(Protocol):
     def drop(self, hash: bytes) -> Key | None:
         """Remove a key and return it; of two who drop the same key one gets it."""
 
+    def holdings(self, digest: str) -> Iterator[Holding]:
+        """Yield every row that counts for a question, excluded or not, as it is at one moment."""
+
     def check(self) -> Iterator[str]:
         """Yield a sentence for each thing that is wrong with the store."""
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy to a new file while the collector goes on."""
+        """Write a consistent copy to a new file while the collector goes on.
+
+        The name is there when the whole copy is on the disk, and not before.
+        """
 
     def close(self) -> None:
         """Let go of the database."""

@@ -7,6 +7,7 @@ database's. Everything lives in the schema ``deniable``.
 
 from __future__ import annotations
 
+from deniable.collector.stores.postgres.damage import Damage
 from deniable.collector.stores.postgres.folding import Folding
 from deniable.collector.stores.postgres.publications import Publications
 from deniable.collector.stores.postgres.questions import Questions
@@ -14,5 +15,5 @@ from deniable.collector.stores.postgres.submissions import Submissions
 from deniable.collector.stores.postgres.upkeep import Upkeep
 
 
-class PostgresStore(Submissions, Questions, Publications, Folding, Upkeep):
+class PostgresStore(Submissions, Questions, Publications, Folding, Damage, Upkeep):
     """A PostgreSQL database; see ``Store`` for what it promises."""

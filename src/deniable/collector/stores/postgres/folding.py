@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
-from deniable.collector.stores.sealing import next_horizon, open_window
-from deniable.collector.stores.store import Pile, Window
+from deniable.collector.stores.sealing import jumped, next_sealed, open_window, reopened
+from deniable.collector.stores.store import Pile, StoreCorrupt, Window
+from deniable.collector.stores.waiting import sort
 
 _MOST_ROWS = 2000
 """How many groups of reports one fold takes at most: removing them must not keep others waiting."""
@@ -17,7 +18,7 @@ _PLACE = (
     " ORDER BY w.day LIMIT 1"
 )
 _ROWS = (
-    "SELECT no, n, reports FROM (SELECT no, n, reports,"
+    "SELECT no, question, day, source, n, checksum, reports FROM (SELECT *,"
     " sum(length(reports)) OVER (ORDER BY no) AS size, row_number() OVER (ORDER BY no) AS position"
     " FROM waiting WHERE question = %s AND day = %s AND source = %s ORDER BY no LIMIT %s) AS rows"
     " WHERE size <= %s OR position = 1 ORDER BY no"
@@ -30,6 +31,8 @@ _NEXT_TALLY = (
     "UPDATE tallies SET n = %(n)s, version = version + 1, tally = %(tally)s WHERE question = %(no)s"
     " AND day = %(day)s AND source = %(source)s AND version = %(version)s"
 )
+
+_MOVE = "UPDATE horizon SET sealed_through = %s, last_run = %s"
 
 
 class _Outrun(Exception):
@@ -45,9 +48,17 @@ class Folding(PostgresDatabase):
             place = connection.execute(_PLACE, (least, _MOST_ROWS)).fetchone()
             if not place:
                 return None
-            rows = connection.execute(_ROWS, (*place[:3], _MOST_ROWS, most)).fetchall()
+            rows, damaged = sort(
+                connection.execute(_ROWS, (*place[:3], _MOST_ROWS, most)).fetchall()
+            )
+            if not rows and not damaged:
+                raise StoreCorrupt(
+                    "expected rows that wait where PostgreSQL counts some, got none; check the "
+                    "database with pg_amcheck",
+                    value=place[:3],
+                )
             tally = connection.execute(
-                "SELECT tally, version FROM tallies"
+                "SELECT tally, n, version FROM tallies"
                 " WHERE question = %s AND day = %s AND source = %s",
                 place[:3],
             ).fetchone()
@@ -55,11 +66,12 @@ class Folding(PostgresDatabase):
             question=place[3],
             day=place[1],
             source=place[2],
-            rows=tuple(row[0] for row in rows),
-            n=sum(row[1] for row in rows),
-            reports=b"".join(row[2] for row in rows),
+            rows=tuple(row.no for row in rows),
+            parts=tuple((row.n, row.reports) for row in rows),
             tally=tally[0] if tally else None,
-            version=tally[1] if tally else 0,
+            counted=tally[1] if tally else 0,
+            version=tally[2] if tally else 0,
+            damaged=damaged,
         )
 
     def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
@@ -99,13 +111,25 @@ class Folding(PostgresDatabase):
             ((sealed, last_run, today),) = connection.execute(
                 "SELECT sealed_through, last_run, today() FROM horizon FOR UPDATE"
             )
-            found = next_horizon(sealed, last_run, today, self._window, trust_clock=trust_clock)
-            if found.alarm is None and (found.first - 1, today) != (sealed, last_run):
-                connection.execute(
-                    "UPDATE horizon SET sealed_through = %s, last_run = %s",
-                    (found.first - 1, today),
-                )
-            return found
+            if trust_clock or not jumped(last_run, today):
+                after = next_sealed(sealed, today, self._window)
+                if (after, today) != (sealed, last_run):
+                    connection.execute(_MOVE, (after, today))
+                sealed, last_run = after, today
+            return open_window(sealed, last_run, today, self._window)
+
+        return self._write(work)
+
+    def reopen(self) -> Window:
+        """Open the days again whose ids are all there."""
+
+        def work(connection: Connection) -> Window:
+            ((sealed, forgotten, today),) = connection.execute(
+                "SELECT sealed_through, forgotten_through, today() FROM horizon FOR UPDATE"
+            )
+            sealed = reopened(sealed, forgotten, today, self._window)
+            connection.execute(_MOVE, (sealed, today))
+            return open_window(sealed, today, today, self._window)
 
         return self._write(work)
 
@@ -115,4 +139,4 @@ class Folding(PostgresDatabase):
             (found,) = connection.execute(
                 "SELECT sealed_through, last_run, today() FROM horizon"
             ).fetchall()
-        return open_window(*found)
+        return open_window(found[0], found[1], found[2], self._window)

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
-from deniable.collector.stores.store import Asked, Outcome, Snapshot, Source, State, Total
+from deniable.collector.stores.store import (
+    Asked,
+    Holding,
+    Outcome,
+    Snapshot,
+    Source,
+    State,
+    Total,
+)
+from deniable.collector.stores.waiting import Row, holding, sound
 
 _COUNTED = (
     "question = %(no)s AND day BETWEEN %(first)s AND %(last)s"
     " AND source NOT IN (SELECT source FROM exclusions WHERE question = %(no)s)"
 )
+_HEAD = "no, question, day, source, n, checksum"
 _NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = %s"
 
 
@@ -60,25 +73,26 @@ class Questions(PostgresDatabase):
         """Return the number of reports in a range of days, and the edition."""
         with self._reading() as connection:
             no = self._number(digest)
+            place = {"no": no, "first": first, "last": last}
             n, edition = connection.execute(
-                "SELECT (SELECT coalesce(sum(n), 0) FROM ("
-                f"SELECT n FROM tallies WHERE {_COUNTED} UNION ALL "
-                f"SELECT n FROM waiting WHERE {_COUNTED}) AS counted),"
+                f"SELECT (SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}),"
                 " (SELECT edition FROM questions WHERE no = %(no)s)",
-                {"no": no, "first": first, "last": last},
+                place,
             ).fetchone() or (0, 0)
-        return int(n), edition or 0
+            return int(n) + sum(row.n for row in _waiting(connection, place)), edition or 0
 
     def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
         """Return the number of reports on each day of a range that has any."""
         with self._reading() as connection:
-            found = connection.execute(
-                f"SELECT day, sum(n) FROM (SELECT day, n FROM tallies WHERE {_COUNTED} UNION ALL "
-                f"SELECT day, n FROM waiting WHERE {_COUNTED}) AS counted"
-                " GROUP BY day ORDER BY day",
-                {"no": self._number(digest), "first": first, "last": last},
-            )
-            return [(day, int(n)) for day, n in found]
+            place = {"no": self._number(digest), "first": first, "last": last}
+            counts: Counter[int] = Counter()
+            for day, n in connection.execute(
+                f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day", place
+            ):
+                counts[day] = int(n)
+            for row in _waiting(connection, place):
+                counts[row.day] += row.n
+            return sorted(counts.items())
 
     def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
         """Return tallies and waiting reports of one moment."""
@@ -88,23 +102,44 @@ class Questions(PostgresDatabase):
                 f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
             ).fetchall()
             waiting = connection.execute(
-                f"SELECT day, source, n, reports FROM waiting WHERE {_COUNTED}", place
+                f"SELECT {_HEAD}, reports FROM waiting WHERE {_COUNTED}", place
             ).fetchall()
         return Snapshot(
-            tuple(Total(*row) for row in tallies), tuple(Total(*row) for row in waiting)
+            tuple(Total(*row) for row in tallies),
+            tuple(Total(row.day, row.source, row.n, row.reports) for row in sound(waiting)),
         )
+
+    def holdings(self, digest: str) -> Iterator[Holding]:
+        """Yield all rows of one moment."""
+        with self._reading() as connection:
+            no = self._number(digest)
+            for table, source in (("tallies", "day, source"), ("published", "first, ''")):
+                query = f"SELECT {source}, n, tally FROM {table} WHERE question = %s"
+                for row in connection.execute(query, (no,)):
+                    yield Holding(table, Total(*row))
+            query = f"SELECT {_HEAD}, reports FROM waiting WHERE question = %s ORDER BY no"
+            for row in connection.execute(query, (no,)):
+                yield holding(row)
 
     def sources(self, digest: str) -> list[Source]:
         """Return who contributed."""
         with self._reading() as connection:
-            rows = connection.execute(
-                "SELECT source, sum(n), source IN (SELECT source FROM exclusions WHERE question ="
-                " %(no)s) FROM (SELECT source, n FROM tallies WHERE question = %(no)s UNION ALL"
-                " SELECT source, n FROM waiting WHERE question = %(no)s) AS counted"
-                ' GROUP BY source ORDER BY source COLLATE "C"',
-                {"no": self._number(digest)},
-            ).fetchall()
-        return [Source(row[0], int(row[1]), row[2]) for row in rows]
+            no = self._number(digest)
+            counts: Counter[str] = Counter()
+            for source, n in connection.execute(
+                "SELECT source, sum(n) FROM tallies WHERE question = %s GROUP BY source", (no,)
+            ):
+                counts[source] = int(n)
+            waiting = f"SELECT {_HEAD} FROM waiting WHERE question = %s"
+            for row in sound(connection.execute(waiting, (no,))):
+                counts[row.source] += row.n
+            excluded = {
+                source
+                for (source,) in connection.execute(
+                    "SELECT source FROM exclusions WHERE question = %s", (no,)
+                )
+            }
+        return [Source(name, n, name in excluded) for name, n in sorted(counts.items())]
 
     def exclude(self, digest: str, source: str, excluded: bool) -> bool:
         """Leave a source out, or take it in again."""
@@ -151,3 +186,8 @@ class Questions(PostgresDatabase):
             return Outcome.STORED
 
         return self._write(work)
+
+
+def _waiting(connection: Connection, place: dict[str, int | None]) -> list[Row]:
+    """Return the sound rows that wait in a range of days, without their reports."""
+    return sound(connection.execute(f"SELECT {_HEAD} FROM waiting WHERE {_COUNTED}", place))

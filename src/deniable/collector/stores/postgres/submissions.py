@@ -22,7 +22,10 @@ _FIND = (
     " JOIN unnest(%s::integer[], %s::integer[], %s::bytea[]) AS asked (question, day, id)"
     " USING (question, day, id)"
 )
-_KEEP = "INSERT INTO waiting (question, day, source, n, reports) VALUES (%s, %s, %s, %s, %s)"
+_KEEP = (
+    "INSERT INTO waiting (question, day, source, n, checksum, reports)"
+    " VALUES (%s, %s, %s, %s, %s, %s)"
+)
 
 
 class Submissions(PostgresDatabase):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
+from deniable.collector.stores.sealing import open_window
 from deniable.collector.stores.store import Key
 
 _SOME_IDS = (
@@ -22,7 +23,9 @@ class Upkeep(PostgresDatabase):
         """Remove rows that nobody needs any more."""
 
         def work(connection: Connection) -> int:
-            ((sealed, today),) = connection.execute("SELECT sealed_through, today() FROM horizon")
+            ((sealed, last_run, today),) = connection.execute(
+                "SELECT sealed_through, last_run, today() FROM horizon"
+            )
             for no, state in connection.execute("SELECT no, state FROM questions").fetchall():
                 removed = (
                     _remove_question(connection, no, most)
@@ -31,7 +34,7 @@ class Upkeep(PostgresDatabase):
                 )
                 if removed:
                     return removed
-            if retention is None:
+            if retention is None or open_window(sealed, last_run, today, self._window).alarm:
                 return 0
             removed = connection.execute(
                 "DELETE FROM tallies WHERE (question, day, source) IN (SELECT question, day, source"
@@ -44,6 +47,10 @@ class Upkeep(PostgresDatabase):
             return removed
 
         return self._write(work)
+
+    def erase(self) -> bool:
+        """Do nothing: PostgreSQL overwrites by vacuum and by recycling its log."""
+        return True
 
     def keep(self, key: Key) -> bool:
         """Store an access key."""
@@ -95,11 +102,6 @@ class Upkeep(PostgresDatabase):
                 )
                 if count:
                     yield f"{count} rows of {table} belong to no question"
-            ((count,),) = connection.execute(
-                "SELECT count(*) FROM waiting WHERE n < 1 OR length(reports) < n / 8"
-            )
-            if count:
-                yield f"{count} groups of reports are shorter than their number says"
 
 
 def _remove_ids(connection: Connection, no: int, most: int, sealed: int) -> int:
@@ -110,6 +112,18 @@ def _remove_ids(connection: Connection, no: int, most: int, sealed: int) -> int:
     if connection.execute(
         "SELECT 1 FROM waiting WHERE question = %s AND day = %s LIMIT 1", (no, day)
     ).fetchone():
+        return 0
+    # Once a day is forgotten nobody opens it again; until then it is held against that.
+    if (
+        not connection.execute(
+            "SELECT 1 FROM horizon WHERE forgotten_through >= %s", (day,)
+        ).fetchone()
+        and not connection.execute(
+            "UPDATE horizon SET forgotten_through = %(day)s WHERE sealed_through >= %(day)s"
+            " AND forgotten_through < %(day)s",
+            {"day": day},
+        ).rowcount
+    ):
         return 0
     return connection.execute(_SOME_IDS, {"no": no, "day": day, "most": most}).rowcount
 
@@ -129,4 +143,6 @@ def _remove_question(connection: Connection, no: int, most: int) -> int:
         if removed:
             return removed
     connection.execute("DELETE FROM exclusions WHERE question = %s", (no,))
+    # Of some rows it cannot be told whose they were: they may be this question's.
+    connection.execute("DELETE FROM set_aside WHERE question = %s OR question IS NULL", (no,))
     return connection.execute("DELETE FROM questions WHERE no = %s", (no,)).rowcount

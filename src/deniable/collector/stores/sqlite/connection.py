@@ -8,6 +8,7 @@ from pathlib import Path
 from deniable.collector.stores.store import StoreCorrupt, StoreError, StoreUnavailable
 
 SETTINGS = {
+    "auto_vacuum": 2,  # INCREMENTAL, which only a new file or one that is vacuumed takes
     "journal_mode": "wal",
     "synchronous": 2,  # FULL: every commit is synchronised, not only every checkpoint
     "secure_delete": 1,
@@ -16,6 +17,7 @@ SETTINGS = {
     "cache_size": -32768,
     "wal_autocheckpoint": 1000,
     "journal_size_limit": 1 << 24,
+    "cell_size_check": 1,  # damaged pages are found when they are read
 }
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _KINDS = {

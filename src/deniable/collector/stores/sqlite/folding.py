@@ -4,13 +4,30 @@ from __future__ import annotations
 
 import json
 
-from deniable.collector.stores.sealing import next_horizon, open_window
+from deniable.collector.stores.sealing import jumped, next_sealed, open_window, reopened
 from deniable.collector.stores.sqlite.file import SqliteFile
-from deniable.collector.stores.store import Pile, Window
+from deniable.collector.stores.store import Pile, StoreCorrupt, Window
+from deniable.collector.stores.waiting import sort
 
-_MOST_ROWS = 2000
+MOST_ROWS = 2000
 """How many groups of reports one fold takes at most: removing them must not keep others waiting."""
 
+# Damaged rows may hold anything: IS finds NULL too, and a source may be no text.
+_PLACE = (
+    "SELECT w.question, w.day, CAST(w.source AS BLOB), q.digest FROM waiting w"
+    " JOIN questions q ON q.no = w.question AND q.state != 'deleted'"
+    " GROUP BY w.question, w.day, w.source"
+    " HAVING w.day <= (SELECT sealed_through FROM horizon)"
+    " OR sum(length(w.reports)) >= ? OR count(*) >= ?"
+    " ORDER BY w.day LIMIT 1"
+)
+_ROWS = (
+    "SELECT no, question, day, source, n, checksum, reports FROM (SELECT no, question, day,"
+    " CAST(source AS BLOB) AS source, n, checksum, reports,"
+    " sum(length(reports)) OVER (ORDER BY no) AS size, row_number() OVER (ORDER BY no)"
+    " AS position FROM waiting WHERE question IS ? AND day IS ? AND CAST(source AS BLOB) IS ?"
+    " ORDER BY no LIMIT ?) WHERE size <= ? OR position = 1 ORDER BY no"
+)
 _FIRST_TALLY = (
     "INSERT INTO tallies SELECT ?1, ?2, ?3, ?4, 1, NULL, ?5 WHERE ?6 = 0 ON CONFLICT DO NOTHING"
 )
@@ -30,37 +47,30 @@ class Folding(SqliteFile):
     def pile(self, least: int, most: int) -> Pile | None:
         """Return what to fold next."""
         with self._reading() as connection:
-            place = connection.execute(
-                "SELECT w.question, w.day, w.source, q.digest FROM waiting w"
-                " JOIN questions q ON q.no = w.question AND q.state != 'deleted'"
-                " GROUP BY w.question, w.day, w.source"
-                " HAVING w.day <= (SELECT sealed_through FROM horizon)"
-                " OR sum(length(w.reports)) >= ? OR count(*) >= ?"
-                " ORDER BY w.day LIMIT 1",
-                (least, _MOST_ROWS),
-            ).fetchone()
+            place = connection.execute(_PLACE, (least, MOST_ROWS)).fetchone()
             if not place:
                 return None
-            rows = connection.execute(
-                "SELECT no, n, reports FROM (SELECT no, n, reports,"
-                " sum(length(reports)) OVER (ORDER BY no) AS size, row_number() OVER (ORDER BY no)"
-                " AS position FROM waiting WHERE question = ? AND day = ? AND source = ?"
-                " ORDER BY no LIMIT ?) WHERE size <= ? OR position = 1 ORDER BY no",
-                (*place[:3], _MOST_ROWS, most),
-            ).fetchall()
-            tally = connection.execute(
-                "SELECT tally, version FROM tallies WHERE question = ? AND day = ? AND source = ?",
-                place[:3],
-            ).fetchone()
+            found = connection.execute(_ROWS, (*place[:3], MOST_ROWS, most)).fetchall()
+            rows, damaged = sort(found)
+            if len({row[0] for row in found}) != max(1, len(found)):
+                raise self._corrupt("rows that wait are there twice, or listed and not there")
+            tally, source = None, place[2].decode(errors="replace")
+            if rows:
+                tally = connection.execute(
+                    "SELECT tally, n, version FROM tallies"
+                    " WHERE question = ? AND day = ? AND source = ?",
+                    (*place[:2], source),
+                ).fetchone()
         return Pile(
             question=place[3],
             day=place[1],
-            source=place[2],
-            rows=tuple(row[0] for row in rows),
-            n=sum(row[1] for row in rows),
-            reports=b"".join(row[2] for row in rows),
+            source=source,
+            rows=tuple(row.no for row in rows),
+            parts=tuple((row.n, row.reports) for row in rows),
             tally=tally[0] if tally else None,
-            version=tally[1] if tally else 0,
+            counted=tally[1] if tally else 0,
+            version=tally[2] if tally else 0,
+            damaged=damaged,
         )
 
     def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
@@ -68,21 +78,44 @@ class Folding(SqliteFile):
         try:
             with self._writing() as connection:
                 no = self._number(pile.question)
-                place = (no, pile.day, pile.source)
+                place, rows = (no, pile.day, pile.source), json.dumps(pile.rows)
                 removed = connection.execute(
                     "DELETE FROM waiting WHERE no IN (SELECT value FROM json_each(?))"
                     " AND question = ? AND day = ? AND source = ?",
-                    (json.dumps(pile.rows), *place),
+                    (rows, *place),
                 ).rowcount
+                if removed != len(pile.rows):
+                    if no is not None and self._listed(rows):
+                        raise self._corrupt("rows that wait are listed and cannot be found")
+                    raise _Outrun
                 written = connection.execute(
                     _FIRST_TALLY if pile.tally is None else _NEXT_TALLY,
                     (*place, n, tally, pile.version),
                 ).rowcount
-                if removed != len(pile.rows) or written != 1:
+                if written != 1:
                     raise _Outrun
         except _Outrun:
             return False
         return True
+
+    def _listed(self, rows: str) -> bool:
+        """Tell whether reading the whole table finds any of these rows, within a transaction."""
+        (count,) = (
+            self.connection()
+            .execute(
+                "SELECT count(*) FROM waiting WHERE +no IN (SELECT value FROM json_each(?))",
+                (rows,),
+            )
+            .fetchone()
+        )
+        return bool(count)
+
+    def _corrupt(self, said: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"expected a sound SQLite file at {self.path}, got one in which {said}; stop, keep a "
+            "copy, and restore the last backup",
+            value=said,
+        )
 
     def seal(self, *, trust_clock: bool = False) -> Window:
         """Seal the days that are older than the window."""
@@ -91,15 +124,28 @@ class Folding(SqliteFile):
                 "SELECT sealed_through, last_run FROM horizon"
             ).fetchone()
             today = self._today()
-            found = next_horizon(sealed, last_run, today, self._window, trust_clock=trust_clock)
-            if found.alarm is None:
+            if trust_clock or not jumped(last_run, today):
+                sealed, last_run = next_sealed(sealed, today, self._window), today
                 connection.execute(
-                    "UPDATE horizon SET sealed_through = ?, last_run = ?", (found.first - 1, today)
+                    "UPDATE horizon SET sealed_through = ?, last_run = ?", (sealed, last_run)
                 )
-            return found
+            return open_window(sealed, last_run, today, self._window)
+
+    def reopen(self) -> Window:
+        """Open the days again whose ids are all there."""
+        with self._writing() as connection:
+            sealed, forgotten = connection.execute(
+                "SELECT sealed_through, forgotten_through FROM horizon"
+            ).fetchone()
+            today = self._today()
+            sealed = reopened(sealed, forgotten, today, self._window)
+            connection.execute(
+                "UPDATE horizon SET sealed_through = ?, last_run = ?", (sealed, today)
+            )
+            return open_window(sealed, today, today, self._window)
 
     def window(self) -> Window:
         """Return the open days."""
         with self._reading() as connection:
             found = connection.execute("SELECT sealed_through, last_run FROM horizon").fetchone()
-        return open_window(found[0], found[1], self._today())
+        return open_window(found[0], found[1], self._today(), self._window)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+
 from deniable.collector.stores.sqlite.file import SqliteFile
-from deniable.collector.stores.store import Asked, Outcome, Snapshot, Source, State, Total
+from deniable.collector.stores.store import (
+    Asked,
+    Holding,
+    Outcome,
+    Snapshot,
+    Source,
+    State,
+    Total,
+)
+from deniable.collector.stores.waiting import Row, holding, sound
 
 _COUNTED = (
     "question = ? AND day BETWEEN ? AND ?"
     " AND source NOT IN (SELECT source FROM exclusions WHERE question = ?)"
 )
+
+
+_HEAD = "no, question, day, CAST(source AS BLOB), n, checksum"
 
 
 class Questions(SqliteFile):
@@ -59,24 +74,31 @@ class Questions(SqliteFile):
                 return 0, 0
             place = (found[0], first, last, found[0])
             (n,) = connection.execute(
-                "SELECT coalesce(sum(n), 0) FROM ("
-                f"SELECT n FROM tallies WHERE {_COUNTED} UNION ALL "
-                f"SELECT n FROM waiting WHERE {_COUNTED})",
-                place * 2,
+                f"SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}", place
             ).fetchone()
-            return int(n), found[1]
+            return int(n) + sum(row.n for row in self._waiting(place)), found[1]
+
+    def _waiting(self, place: tuple[int | None, int, int, int | None]) -> list[Row]:
+        """Return the sound rows that wait in a range of days, without their reports."""
+        return sound(
+            self.connection()
+            .execute(f"SELECT {_HEAD} FROM waiting WHERE {_COUNTED}", place)
+            .fetchall()
+        )
 
     def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
         """Return the number of reports on each day of a range that has any."""
         with self._reading() as connection:
             no = self._number(digest)
-            found = connection.execute(
-                "SELECT day, sum(n) FROM ("
-                f"SELECT day, n FROM tallies WHERE {_COUNTED} UNION ALL "
-                f"SELECT day, n FROM waiting WHERE {_COUNTED}) GROUP BY day ORDER BY day",
-                (no, first, last, no) * 2,
-            )
-            return [(day, int(n)) for day, n in found]
+            place = (no, first, last, no)
+            counts: Counter[int] = Counter()
+            for day, n in connection.execute(
+                f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day", place
+            ).fetchall():
+                counts[day] = int(n)
+            for row in self._waiting(place):
+                counts[row.day] += row.n
+            return sorted(counts.items())
 
     def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
         """Return tallies and waiting reports of one moment."""
@@ -87,24 +109,44 @@ class Questions(SqliteFile):
                 f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
             ).fetchall()
             waiting = connection.execute(
-                f"SELECT day, source, n, reports FROM waiting WHERE {_COUNTED}", place
+                f"SELECT {_HEAD}, reports FROM waiting WHERE {_COUNTED}", place
             ).fetchall()
         return Snapshot(
-            tuple(Total(*row) for row in tallies), tuple(Total(*row) for row in waiting)
+            tuple(Total(*row) for row in tallies),
+            tuple(Total(row.day, row.source, row.n, row.reports) for row in sound(waiting)),
         )
+
+    def holdings(self, digest: str) -> Iterator[Holding]:
+        """Yield all rows of one moment."""
+        with self._reading() as connection:
+            no = self._number(digest)
+            for table, source in (("tallies", "day, source"), ("published", "first, ''")):
+                query = f"SELECT {source}, n, tally FROM {table} WHERE question = ?"
+                for row in connection.execute(query, (no,)):
+                    yield Holding(table, Total(*row))
+            query = f"SELECT {_HEAD}, reports FROM waiting WHERE question = ? ORDER BY no"
+            for row in connection.execute(query, (no,)):
+                yield holding(row)
 
     def sources(self, digest: str) -> list[Source]:
         """Return who contributed."""
         with self._reading() as connection:
             no = self._number(digest)
-            rows = connection.execute(
-                "SELECT source, sum(n), source IN (SELECT source FROM exclusions WHERE question ="
-                " ?1) FROM (SELECT source, n FROM tallies WHERE question = ?1 UNION ALL"
-                " SELECT source, n FROM waiting WHERE question = ?1)"
-                " GROUP BY source ORDER BY source",
-                (no,),
-            ).fetchall()
-        return [Source(row[0], row[1], bool(row[2])) for row in rows]
+            counts: Counter[str] = Counter()
+            for source, n in connection.execute(
+                "SELECT source, sum(n) FROM tallies WHERE question = ? GROUP BY source", (no,)
+            ).fetchall():
+                counts[source] = int(n)
+            waiting = f"SELECT {_HEAD} FROM waiting WHERE question = ?"
+            for row in sound(connection.execute(waiting, (no,)).fetchall()):
+                counts[row.source] += row.n
+            excluded = {
+                source
+                for (source,) in connection.execute(
+                    "SELECT source FROM exclusions WHERE question = ?", (no,)
+                ).fetchall()
+            }
+        return [Source(name, n, name in excluded) for name, n in sorted(counts.items())]
 
     def exclude(self, digest: str, source: str, excluded: bool) -> bool:
         """Leave a source out, or take it in again."""

@@ -34,8 +34,8 @@ class Submissions(SqliteFile):
                     stored.append((*key, found[0]))
             for bundle in group.bundles(inserted):
                 connection.execute(
-                    "INSERT INTO waiting (question, day, source, n, reports)"
-                    " VALUES (?, ?, ?, ?, ?)",
+                    "INSERT INTO waiting (question, day, source, n, checksum, reports)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
                     bundle,
                 )
         return group.outcomes(inserted, stored)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from deniable.collector.stores.sealing import open_window
+from deniable.collector.stores.sqlite.connection import SETTINGS, describe
 from deniable.collector.stores.sqlite.file import SqliteFile
 from deniable.collector.stores.store import Key
+
+_FEW_PAGES = 1024
+"""Pages that are given back at once, and that may be free without anybody minding."""
 
 
 class Upkeep(SqliteFile):
@@ -15,7 +20,9 @@ class Upkeep(SqliteFile):
     def sweep(self, most: int, retention: int | None = None) -> int:
         """Remove rows that nobody needs any more."""
         with self._writing() as connection:
-            (sealed,) = connection.execute("SELECT sealed_through FROM horizon").fetchone()
+            sealed, last_run = connection.execute(
+                "SELECT sealed_through, last_run FROM horizon"
+            ).fetchone()
             for no, state in connection.execute("SELECT no, state FROM questions").fetchall():
                 removed = (
                     _remove_question(connection, no, most)
@@ -24,16 +31,30 @@ class Upkeep(SqliteFile):
                 )
                 if removed:
                     return removed
-            if retention is None:
-                return 0
+            today = self._today()
+            if retention is None or open_window(sealed, last_run, today, self._window).alarm:
+                return _shrink(connection)
             removed = connection.execute(
                 "DELETE FROM tallies WHERE rowid IN (SELECT rowid FROM tallies WHERE day < ?"
                 " AND day <= ? AND source NOT LIKE 'upload:%' LIMIT ?)",
-                (self._today() - retention, sealed, most),
+                (today - retention, sealed, most),
             ).rowcount
             if removed:  # the sums hold what must go
                 connection.execute("DELETE FROM published")
-            return removed
+            return removed or _shrink(connection)
+
+    def erase(self) -> bool:
+        """Empty the write-ahead log, where removed rows are still to be found."""
+        self._stay()
+        try:
+            connection = self.connection()
+            connection.execute("PRAGMA busy_timeout = 0").fetchall()
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {SETTINGS['busy_timeout']}").fetchall()
+        except sqlite3.Error as error:
+            self._give_up()
+            raise describe(error, self.path) from error
+        return not busy
 
     def keep(self, key: Key) -> bool:
         """Store an access key."""
@@ -76,11 +97,19 @@ class Upkeep(SqliteFile):
                 ).fetchone()
                 if count:
                     yield f"{count} rows of {table} belong to no question"
-            (count,) = connection.execute(
-                "SELECT count(*) FROM waiting WHERE n < 1 OR length(reports) < n / 8"
-            ).fetchone()
-            if count:
-                yield f"{count} groups of reports are shorter than their number says"
+
+
+def _shrink(connection: sqlite3.Connection) -> int:
+    """Give some free pages back if there are many, and return how many; ids will need the rest."""
+    pages, free = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count")
+    )
+    if free < max(_FEW_PAGES, pages // 4):
+        return 0
+    connection.execute(f"PRAGMA incremental_vacuum({_FEW_PAGES})").fetchall()
+    (left,) = connection.execute("PRAGMA freelist_count").fetchone()
+    return free - int(left)
 
 
 def _remove_ids(connection: sqlite3.Connection, no: int, most: int, sealed: int) -> int:
@@ -94,6 +123,7 @@ def _remove_ids(connection: sqlite3.Connection, no: int, most: int, sealed: int)
         "SELECT 1 FROM waiting WHERE question = ? AND day = ? LIMIT 1", (no, day)
     ).fetchone():
         return 0
+    connection.execute("UPDATE horizon SET forgotten_through = max(forgotten_through, ?)", (day,))
     return connection.execute(
         "DELETE FROM arrivals WHERE question = ?1 AND day = ?2 AND id IN"
         " (SELECT id FROM arrivals WHERE question = ?1 AND day = ?2 LIMIT ?3)",
@@ -121,4 +151,6 @@ def _remove_question(connection: sqlite3.Connection, no: int, most: int) -> int:
         if removed:
             return removed
     connection.execute("DELETE FROM exclusions WHERE question = ?", (no,))
+    # Of some rows it cannot be told whose they were: they may be this question's.
+    connection.execute("DELETE FROM set_aside WHERE question = ? OR question IS NULL", (no,))
     return connection.execute("DELETE FROM questions WHERE no = ?", (no,)).rowcount

@@ -1,0 +1,132 @@
+"""What an operator does to a store by hand: fold all that waits, check everything, export."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from deniable.collector import mathematics
+from deniable.collector.days import write_day
+from deniable.collector.questions import read_terms
+from deniable.collector.settings import MIB
+from deniable.collector.stores.store import Aside, Asked, Holding, Pile, Store
+from deniable.errors import DeniableError
+
+_SLICE = 2 * MIB
+
+
+def fold_all(store: Store) -> int:
+    """Add all waiting reports to tallies, and return how many; what cannot be read is set aside."""
+    documents = {asked.digest: asked.document for asked in store.all_asked()}
+    store.set_aside(store.damaged())
+    folded = 0
+    while pile := store.pile(1, _SLICE):
+        if pile.damaged:
+            store.set_aside(pile.damaged)
+        else:
+            folded += _fold(store, documents[pile.question], pile)
+    return folded
+
+
+def _fold(store: Store, document: str, pile: Pile) -> int:
+    try:
+        tally, n = mathematics.fold(document, pile.tally, pile.reports)
+    except DeniableError:
+        n = -1
+    if n == pile.counted + pile.n:
+        return pile.n if store.fold(pile, tally, n) else 0
+    before = None if pile.tally is None else (pile.tally, pile.counted)
+    found = mathematics.find_faults(document, before, pile.parts)
+    store.set_aside({pile.rows[place]: said for place, said in found.rows.items()})
+    if found.tally is not None:
+        store.set_tally_aside(pile, found.tally)
+    return 0
+
+
+def check(store: Store) -> Iterator[str]:
+    """Read every question, tally and report, and yield a sentence for each thing that is wrong."""
+    yield from store.check()
+    damaged = store.damaged()
+    for no, reason in damaged.items():
+        yield f"row {no} of those that wait: {reason}"
+    for asked in store.all_asked():
+        try:
+            read_terms(asked.terms)
+            if mathematics.question_of(asked.document).digest != asked.digest:
+                yield f"the document of the question {asked.digest} is that of another one"
+                continue
+        except ValueError as error:  # which an error of msgspec is too
+            yield f"the question {asked.digest} cannot be read: {error}"
+            continue
+        for holding in store.holdings(asked.digest):
+            if holding.row not in damaged and (fault := _fault(asked, holding)) is not None:
+                yield f"{_named(holding)} of the question {asked.digest}: {fault}"
+    for aside in store.aside():
+        yield describe(aside)
+
+
+def _fault(asked: Asked, holding: Holding) -> str | None:
+    if holding.fault is not None:
+        return holding.fault
+    n, data = holding.total.n, holding.total.data
+    tallies, waiting = ([], [data]) if holding.table == "waiting" else ([data], [])
+    return mathematics.find_fault(asked.document, n, tallies, waiting)
+
+
+def _named(holding: Holding) -> str:
+    if holding.table == "waiting":
+        return f"row {holding.row} of those that wait"
+    kind = "tally" if holding.table == "tallies" else "published sum"
+    source = f" and the source {holding.total.source!r}" if holding.total.source else ""
+    return f"the {kind} of {write_day(holding.total.day)}{source}"
+
+
+def describe(aside: Aside) -> str:
+    """Return a sentence about a row that was set aside."""
+    day = "a day that is not known" if aside.day is None else write_day(aside.day)
+    return (
+        f"set aside: a row of {aside.origin} for {day}, {aside.n} reports of the source "
+        f"{aside.source!r}, question {aside.question or 'not known'}: {aside.reason}"
+    )
+
+
+def export(store: Store, asked: Asked) -> bytes:
+    """Return everything that a question has as a ZIP file, with a tally for each day and source.
+
+    Reports that wait are in the tallies; rows that cannot be read are only listed. Ids are left
+    out: they are random numbers that say which submissions were counted.
+    """
+    places: dict[tuple[int, str], tuple[list[bytes], list[bytes]]] = {}
+    unreadable = [describe(aside) for aside in store.aside() if aside.question == asked.digest]
+    for holding in store.holdings(asked.digest):
+        if holding.table == "published":
+            continue
+        if (fault := _fault(asked, holding)) is not None:
+            unreadable.append(f"{_named(holding)}: {fault}")
+            continue
+        tallies, waiting = places.setdefault((holding.total.day, holding.total.source), ([], []))
+        (waiting if holding.table == "waiting" else tallies).append(holding.total.data)
+    listed = []
+    stream = io.BytesIO()
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("question.json", asked.document)
+        for number, ((day, source), found) in enumerate(sorted(places.items()), 1):
+            name, (data, n) = f"tallies/{number:06d}.tally", _add_up(asked, *found)
+            archive.writestr(name, data)
+            listed.append({"file": name, "day": write_day(day), "source": source, "n": n})
+        about = {
+            "digest": asked.digest,
+            "state": asked.state.value,
+            "settings": json.loads(asked.terms),
+            "excluded": [found.name for found in store.sources(asked.digest) if found.excluded],
+            "tallies": listed,
+            "unreadable": unreadable,
+        }
+        archive.writestr("contents.json", json.dumps(about, indent=1, ensure_ascii=False))
+    return stream.getvalue()
+
+
+def _add_up(asked: Asked, tallies: list[bytes], waiting: list[bytes]) -> tuple[bytes, int]:
+    return mathematics.fold(asked.document, tallies[0] if tallies else None, b"".join(waiting))

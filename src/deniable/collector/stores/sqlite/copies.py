@@ -1,0 +1,256 @@
+"""Copies of a SQLite store, and what needs the store for itself: restore and vacuum.
+
+A copy is written under a temporary name in the directory where it will be, synchronised, read back
+and only then given its name, so that a name is absent or whole whenever the process ends.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkstemp
+from urllib.parse import quote
+
+from deniable.collector.stores.migration import pending
+from deniable.collector.stores.sqlite.connection import SETTINGS, describe
+from deniable.collector.stores.store import StoreCorrupt, StoreUnavailable
+
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file, by the ends of the names."""
+_LOCK_BYTES = 0x4000_0000, 512
+"""Where SQLite locks a file, and how much; every open connection holds some of it."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A whole copy that has no name yet."""
+
+    part: Path
+    target: Path
+    version: int
+
+    def take_name(self, *, replace: bool = False) -> None:
+        """Give the copy its name, on the disk when this returns."""
+        if replace:
+            os.replace(self.part, self.target)
+        else:
+            _rename_new(self.part, self.target)
+        synchronise(self.target.parent)
+
+
+def write_copy(connection: sqlite3.Connection, target: Path) -> None:
+    """Write a consistent copy of an open store to a new file."""
+    if target.exists():
+        raise FileExistsError(
+            errno.EEXIST, "expected a new file for the copy, got one", str(target)
+        )
+    with copy_of(connection, target) as copy:
+        copy.take_name()
+
+
+@contextmanager
+def copy_of(connection: sqlite3.Connection, target: Path) -> Iterator[Copy]:
+    """Write and verify a copy beside ``target``; it goes unless it takes its name."""
+    part, held = _new_part(target)
+    try:
+        try:
+            connection.execute("VACUUM INTO ?", (str(part),))
+        except sqlite3.Error as error:
+            found = describe(error, target)
+            if isinstance(found, StoreCorrupt):
+                found = StoreCorrupt(f"expected a sound store to copy, got: {error}", value=error)
+            raise found from error
+        synchronise(part)
+        yield Copy(part, target, _verify(part))
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+        os.close(held)
+
+
+def _new_part(target: Path) -> tuple[Path, int]:
+    """Return a temporary file that is locked, after removing those of processes that ended."""
+    for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
+        with suppress(OSError):
+            held = os.open(left, os.O_RDWR)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(held)
+    held, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    return Path(name), held
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _verify(path: Path) -> int:
+    """Read a finished copy as a whole, and return its schema version."""
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+        try:
+            said = [found for (found,) in connection.execute("PRAGMA integrity_check").fetchall()]
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            if version:
+                connection.execute("SELECT sealed_through FROM horizon").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise describe(error, path) from error
+    if said != ["ok"]:
+        raise StoreCorrupt(f"expected a whole copy, got one with errors: {said[0]}", value=said[0])
+    return version
+
+
+def _rename_new(part: Path, target: Path) -> None:
+    """Rename a file unless the name is taken, also where no second name for a file can be made."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.rename(part, target)
+
+
+def synchronise(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or not path.is_dir():
+            raise
+    finally:
+        os.close(opened)
+
+
+def restore(copy: Path, path: Path) -> Path | None:
+    """Put a copy in the place of a store that nobody has open; return where the old one is kept.
+
+    What the old one left beside it, its log above all, goes: it would be applied to the new one.
+    """
+    source = _open_copy(copy)
+    try:
+        with copy_of(source, path) as whole:
+            if whole.version == 0:
+                raise StoreCorrupt(f"expected a backup of a store, got {copy}", value=str(copy))
+            pending("sqlite", whole.version)  # refuses one of a later release
+            with _alone(path):
+                kept = _put_away(path)
+                whole.take_name(replace=True)
+        return kept
+    finally:
+        source.close()
+
+
+def _open_copy(copy: Path) -> sqlite3.Connection:
+    if not copy.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(copy))
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(copy))}?mode=ro", uri=True)
+        connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        raise describe(error, copy) from error
+    return connection
+
+
+def _put_away(path: Path) -> Path | None:
+    """Give the old store a second name, and leave nothing beside the first one."""
+    if not path.exists():
+        _remove(path, _BESIDE)
+        return None
+    kept = path.with_name(f"{path.name}.replaced")
+    _remove(kept, ("", *_BESIDE))
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists():  # only where the old one is damaged: else it is in the file by now
+        os.rename(log, kept.with_name(f"{kept.name}-wal"))
+    _remove(path, _BESIDE)
+    try:
+        os.link(path, kept)
+    except OSError:
+        os.rename(path, kept)
+    synchronise(path.parent)
+    return kept
+
+
+def _remove(path: Path, ends: tuple[str, ...]) -> None:
+    for end in ends:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[sqlite3.Connection | None]:
+    """Hold a store that nobody else has open; its log is in the file, unless it is damaged."""
+    if not path.exists():
+        yield None
+        return
+    connection = sqlite3.connect(path, isolation_level=None, timeout=1)
+    try:
+        try:
+            connection.execute("PRAGMA secure_delete = 1").fetchall()
+            # Leaving the write-ahead log takes every other connection's consent.
+            (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            if mode != "delete":
+                raise _in_use(path)
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            found = describe(error, path)
+            if found.kind == "busy":
+                raise _in_use(path) from error
+            if not isinstance(found, StoreCorrupt):
+                raise found from error
+            connection.close()
+            with _locked(path):
+                yield None
+            return
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a file that SQLite cannot read any more, by the bytes that it locks."""
+    held = os.open(path, os.O_RDWR)
+    start, length = _LOCK_BYTES
+    try:
+        fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+        yield
+    except BlockingIOError:
+        raise _in_use(path) from None
+    finally:
+        os.close(held)
+
+
+def _in_use(path: Path) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"expected nobody to have {path} open, got somebody who does; stop the collector first",
+        value=str(path),
+        kind="busy",
+    )
+
+
+def vacuum(path: Path) -> None:
+    """Write a store that nobody has open anew without the room that became free in it."""
+    with _alone(path) as connection:
+        if connection is None:
+            raise StoreCorrupt(
+                f"expected a sound SQLite file at {path}, got a damaged one; restore a backup",
+                value=str(path),
+            )
+        try:
+            connection.execute(f"PRAGMA auto_vacuum = {SETTINGS['auto_vacuum']}").fetchall()
+            connection.execute("VACUUM")
+        except sqlite3.Error as error:
+            raise describe(error, path) from error

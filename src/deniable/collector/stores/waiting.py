@@ -1,0 +1,124 @@
+"""Rows that wait to be folded: their checksum, and telling sound rows from damaged ones.
+
+The checksum has two halves, so that a row's place can be trusted without reading its reports: the
+CRC-32 of question, day, number and source, and the same continued over the reports. It finds what a
+disk or a memory changes, every single bit and every burst of 32; it is no defence against people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from struct import pack
+from typing import NamedTuple
+from zlib import crc32
+
+from deniable.collector.stores.store import Holding, Total
+
+Stored = tuple[object, ...]
+"""As a database returns it: no, question, day, source, n, checksum, and reports or nothing."""
+_HALF = 0xFFFF_FFFF
+
+
+class Row(NamedTuple):
+    """A row that is as it was written."""
+
+    no: int
+    question: int
+    day: int
+    source: str
+    n: int
+    reports: bytes
+
+
+def checksum(place: tuple[int, int, str], n: int, reports: bytes) -> int:
+    """Return the checksum of a row at (question, day, source), a signed number of 64 bits."""
+    head = _head(place[0], place[1], n, place[2].encode())
+    found = head << 32 | crc32(reports, head)
+    return found - (1 << 64) if found >> 63 else found
+
+
+def _head(question: int, day: int, n: int, source: bytes) -> int:
+    return crc32(pack("<qqq", question, day, n) + source)
+
+
+def read(row: Stored) -> Row | str:
+    """Return a row, or why it cannot be used."""
+    no, question, day, source, n, mark = row[:6]
+    reports = row[6] if len(row) > 6 else b""
+    if isinstance(source, bytes):
+        try:
+            source = source.decode()
+        except UnicodeDecodeError:
+            source = None
+    if not (
+        isinstance(no, int)
+        and isinstance(question, int)
+        and isinstance(day, int)
+        and isinstance(source, str)
+        and isinstance(n, int)
+        and isinstance(mark, int | None)
+        and isinstance(reports, bytes)
+    ):
+        return "a field is not of its type"
+    if n < 1:
+        return f"it says that it has {n} reports"
+    if mark is not None:  # rows of 0.2.0 have none
+        head = _head(question, day, n, source.encode())
+        if head != mark >> 32 & _HALF:
+            return "its checksum is not that of its question, day, source and number of reports"
+        if len(row) > 6 and crc32(reports, head) != mark & _HALF:
+            return "its checksum is not that of its reports"
+    return Row(no, question, day, source, n, reports)
+
+
+def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
+    """Part rows into sound ones and, by their numbers, why others are not."""
+    sound: list[Row] = []
+    damaged: dict[int, str] = {}
+    for row in rows:
+        found = read(row)
+        if isinstance(found, str):
+            damaged[int(str(row[0]))] = found
+        else:
+            sound.append(found)
+    return sound, damaged
+
+
+def sound(rows: Iterable[Stored]) -> list[Row]:
+    """Return the sound rows alone, for those who count."""
+    return sort(rows)[0]
+
+
+def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None, bytes]:
+    """Return what can be told of a damaged row: question, day, source, number, and its bytes.
+
+    Where the place cannot be trusted the question is None, so that it is taken for everybody's.
+    """
+    if isinstance(read(row[:6]), Row):
+        _, question, day, source, n, _ = row[:6]
+    else:
+        question, (_, _, day, source, n, _) = None, row[:6]
+    name = source.decode(errors="replace") if isinstance(source, bytes) else source
+    return (
+        question if isinstance(question, int) else None,
+        day if isinstance(day, int) else None,
+        name if isinstance(name, str) else None,
+        n if isinstance(n, int) else None,
+        row[6] if isinstance(row[6], bytes) else str(row[6]).encode(errors="replace"),
+    )
+
+
+def holding(row: Stored) -> Holding:
+    """Return a row as it is stored, with what is wrong with it."""
+    found = read(row)
+    fault = found if isinstance(found, str) else None
+    _, day, source, n, reports = remains(row)
+    no = row[0] if isinstance(row[0], int) else None
+    return Holding("waiting", Total(day or 0, source or "", n or 0, reports), no, fault)
+
+
+def ascending(rows: Sequence[Stored]) -> bool:
+    """Tell whether the numbers of rows grow, as they do unless a page is damaged."""
+    numbers = [row[0] if isinstance(row[0], int) else 0 for row in rows]
+    return all(one < other for one, other in pairwise(numbers))
