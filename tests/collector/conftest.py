@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,15 +15,20 @@ from threading import Event, Thread
 from urllib.parse import urlsplit
 
 import pytest
+from click.testing import CliRunner
 
 from deniable import DE
+from deniable.cli import cli
 from deniable.collector.access import LOGIN, TOKEN, Role, create
 from deniable.collector.app import Application, create_app
+from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
+from deniable.collector.stores.store import Asked, State
 from deniable.question import Question
 
+QUESTION = Question("fruit", ("kiwi", "fig"), DE(1.0, 2))
 _names = count()
 
 
@@ -159,3 +165,48 @@ def login_link(collector: Collector) -> str:
         store.close()
     assert secret is not None
     return secret
+
+
+@dataclass
+class Workshop:
+    """A directory with a store, answers, and a collector that runs on them."""
+
+    directory: Path
+    collector: Collector
+
+    def run(self, line: str, **environment: str) -> Done:
+        """Run a command of ours, written as in a shell."""
+        words = shlex.split(line)
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            environment[name] = value
+        assert words.pop(0) == "deniable"
+        found = CliRunner(env={"DENIABLE_STORE": "deniable.db", **environment}).invoke(cli, words)
+        if found.exception and not isinstance(found.exception, SystemExit):
+            raise found.exception
+        return Done(found.exit_code, found.stdout, found.stderr)
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workshop]:
+    """A running collector that asks one question, in a directory with answers."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.txt").write_text("kiwi\n" * 120 + "fig\n" * 80)
+    rows = "".join(f"{answer}\n" for answer in ["1,kiwi"] * 30)
+    (tmp_path / "people.csv").write_text("id,fruit\n" + rows)
+    (tmp_path / "fruit.json").write_text(QUESTION.to_json())
+    settings = Settings(store=str(tmp_path / "deniable.db"), port=0, minimum=10)
+    store = open_store(settings.store)
+    store.ask(Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(Terms())))
+    store.close()
+    for collector in start(settings):
+        yield Workshop(tmp_path, collector)
