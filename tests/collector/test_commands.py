@@ -208,6 +208,41 @@ def test_from_nothing_to_estimates(tmp_path: Path, number: signal.Signals) -> No
     assert (tmp_path / "deniable.db").exists()
 
 
+def test_the_page_of_the_collector_begins_with_what_works(tmp_path: Path) -> None:
+    """The commands at the head of docs/collector.md run as they stand, in one folder."""
+    page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ (.*)$", page.partition("## What it promises")[0], re.MULTILINE)
+    first, serve, *rest = lines
+    function = f'deniable() {{ {shlex.quote(sys.executable)} -m deniable.cli "$@"; }}; set -e; '
+    subprocess.run(["bash", "-c", function + first], cwd=tmp_path, check=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "deniable.cli", *serve.split()[1:], "--port", "0"],
+        cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        address = re.search(r"http://[\d.:]+", process.stdout.readline())[0]
+        script = function + "\n".join(rest).replace("http://127.0.0.1:8000", address)
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "kiwi" in done.stdout
+
+
+def test_a_collector_that_is_not_there_is_said_so(workshop: Workshop) -> None:
+    """The remedy is about the address, and not about files."""
+    for line in ("pull {} fruit -o t.bin", "question publish {} fruit.json", "send {} answers.txt"):
+        found = workshop.run(f"deniable {line.format('http://127.0.0.1:1')}")
+        assert found.returncode == 2
+        assert "cannot be reached: Connection refused; check the address, and that" in found.stderr
+        assert "disk" not in found.stderr
+
+
 def test_the_description_is_json(workshop: Workshop) -> None:
     """The document at /openapi.json is OpenAPI 3.1."""
     found = json.loads(workshop.collector.request("GET", "/openapi.json").body)

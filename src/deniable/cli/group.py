@@ -203,11 +203,13 @@ def describe(error: OSError) -> str:
         errno.ENOTDIR: "give a directory there",
         errno.ENOSPC: "free some space",
     }
-    remedy = remedies.get(error.errno or 0, "check the file and the disk")
-    said = [f"{error.strerror or error}", remedy, *getattr(error, "__notes__", ())]
-    # Whatever else is read or written names its file; a message without a code is a whole one.
-    where = error.filename or ("standard output" if error.errno else None)
-    return f"{where}: {'; '.join(said)}" if where else "; ".join(said)
+    notes = getattr(error, "__notes__", ())
+    if not error.errno:  # a message without a code is a whole one, such as that of a network
+        return "; ".join([str(error), *notes])
+    remedy = remedies.get(error.errno, "check the file and the disk")
+    # Whatever else is read or written names its file.
+    where = error.filename or "standard output"
+    return f"{where}: {'; '.join([error.strerror or str(error), remedy, *notes])}"
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Transport:
             data = answer.read(_LARGEST_ANSWER)
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise Lost(f"{self.address} did not answer: {error!r}") from error
+            raise Lost(f"{self.address} did not answer: {error!r}; try again later") from error
         if answer.will_close or not answer.isclosed():
             self.close()  # as the server asks, or because there is more than anybody wants
         headers = answer.headers
@@ -90,7 +90,10 @@ class Transport:
                 self._connection.connect()
             except OSError as error:
                 self.close()
-                raise Unsent(f"{self.address} cannot be reached: {error}") from error
+                raise Unsent(
+                    f"{self.address} cannot be reached: {error.strerror or error}; check the "
+                    "address, and that the collector runs"
+                ) from error
         return self._connection
 
     def close(self) -> None:
