@@ -42,7 +42,11 @@ def test_completion_offers_what_users_need() -> None:
     assert all(hasattr(deniable, name) for name in bases)
 
 
-@pytest.mark.parametrize("name", ["client", "consistency", "files", "law", "presentation", "spark"])
+@pytest.mark.parametrize(
+    "name",
+    ["client", "consistency", "files", "law", "presentation",
+     pytest.param("spark", marks=pytest.mark.frames)],
+)  # fmt: skip
 def test_a_module_is_there_when_it_is_used(name: str) -> None:
     """``import deniable`` loads none of them, and ``deniable.files`` is there all the same."""
     code = (

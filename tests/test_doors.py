@@ -119,7 +119,7 @@ def test_a_device_answers_the_question_that_was_named() -> None:
 
 def test_a_path_is_no_document() -> None:
     """Whoever passes the name of a file is told so."""
-    with pytest.raises(InvalidDocument, match="not its name"):
+    with pytest.raises(InvalidDocument, match="open it by its name"):
         Question.from_json("city.json")
 
 

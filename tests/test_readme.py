@@ -77,8 +77,11 @@ def test_the_python_of_the_quick_start_works(tmp_path: Path) -> None:
     labels = ("Firefox", "Vašek's own")
     question = deniable.Question("browser", labels=labels, protocol=deniable.DE(1.0, 2))
     (tmp_path / "browser.json").write_text(question.to_json(), encoding="utf-8")
-    device, server = blocks("docs/quick-start.md", "python")
-    checked = f"{device}\nassert len(report) == 1\n{server}\nassert tally.n == 1\n"
+    device, server, analyst = blocks("docs/quick-start.md", "python")
+    checked = (
+        f"{device}\nassert len(report) == 1\n{server}\nassert tally.n == 1\n"
+        f"tally.to_bytes('tally.bin')\n{analyst}\nassert estimates.n == 1\n"
+    )
     done = subprocess.run(
         [sys.executable, "-X", "utf8=0", "-c", checked],
         cwd=tmp_path,

@@ -124,7 +124,9 @@ def parse_json(data: object, most: int = MOST_BYTES) -> object:
         if isinstance(error, InvalidDocument):
             raise
         path = len(text) < 1024 and text.strip().endswith(b".json")
-        remedy = "pass what the file holds, not its name" if path else "check the file"
+        remedy = "check the file"
+        if path:
+            remedy = "pass what the file holds, or open it by its name with Question.open"
         raise InvalidDocument(
             f"expected JSON, got {fault(error)}; {remedy}", value=len(text)
         ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys

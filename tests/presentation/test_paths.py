@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from deniable import Estimates, InvalidParameter, Question, compare
 
 PNG = b"\x89PNG\r\n\x1a\n"
-EXPORTS = ["to_csv", "to_json", "to_html", "to_parquet"]
+EXPORTS = ["to_csv", "to_json", "to_html",
+           pytest.param("to_parquet", marks=pytest.mark.frames)]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", EXPORTS)

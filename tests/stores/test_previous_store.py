@@ -25,7 +25,9 @@ NAMES = list(ANSWERED["questions"])
 _names = count()
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+@pytest.fixture(
+    scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
 def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """A copy of the filled store."""
     if request.param == "sqlite":
