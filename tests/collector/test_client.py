@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from deniable import DE
 from deniable.client import Client, Ledger, NoLedger, Outcome, Parcel, State, Transport
+from deniable.client.transport import Lost, Reply
 from deniable.errors import InvalidDocument
 from deniable.question import Question
 from tests.collector.conftest import Collector, today
@@ -48,7 +50,7 @@ def test_a_lost_reply_and_a_late_clock_count_once(collector: Collector, tmp_path
     for day, outcome in ((today(-10), Outcome.MAYBE), (today(-7), Outcome.ANSWERED)):
         client = Client(collector.address, tmp_path / f"{day}.db")
         client.ledger.begin(question.digest, Parcel(ID, report), epsilon=1.0, budget=9.0)
-        client.ledger.save(question.digest, Parcel(ID, report, State(day, True)))
+        client.ledger.save(question.digest, Parcel(ID, report, State(day, True)), 0)
         assert client.flush() == {question.digest: outcome}
     assert collector.n(question) == 1
 
@@ -81,7 +83,7 @@ def test_ceiling_and_budget_hold(collector: Collector, tmp_path: Path) -> None:
 
 
 def test_another_question_than_the_named_one_is_refused(
-    collector: Collector, monkeypatch: pytest.MonkeyPatch
+    collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller names the digest; a server that answers with another question is not believed."""
     question, other = collector.ask(), collector.ask(DE(3.0, 3))
@@ -89,7 +91,7 @@ def test_another_question_than_the_named_one_is_refused(
     real = transport.request
     path = f"/v1/questions/{other.digest}"
     monkeypatch.setattr(transport, "request", lambda method, _, body=None: real(method, path))
-    client = Client(collector.address, ":memory:")
+    client = Client(collector.address, tmp_path / "ledger.db")
     client.transport = transport
     with pytest.raises(InvalidDocument, match="named"):
         client.load(question.digest)
@@ -108,6 +110,53 @@ def test_two_processes_with_one_ledger_answer_once(tmp_path: Path) -> None:
     second = Parcel(b"j" * 16, b"2")
     assert other.begin("q", second, epsilon=1.0, budget=9.0) is Outcome.ALREADY
     assert other.find("q") == Parcel(ID, b"1")
+
+
+def test_two_programs_that_deliver_at_once_keep_the_doubt(tmp_path: Path) -> None:
+    """Who learns of a refusal while another attempt is under way does not undo its doubt."""
+    path = tmp_path / "ledger.db"
+    one, other = (Client("https://collector.example", path) for _ in range(2))
+    one.ledger.begin("q", Parcel(ID, b"r"), epsilon=1.0, budget=9.0)
+
+    def lost(method: str, path: str, body: bytes | None = None) -> Reply:
+        raise Lost("no answer")
+
+    def refused(method: str, path: str, body: bytes | None = None) -> Reply:
+        assert other.flush() == {"q": Outcome.WAITING}
+        return Reply(429)
+
+    other.transport.request = lost  # type: ignore[method-assign]
+    one.transport.request = refused  # type: ignore[method-assign]
+    assert one.flush() == {"q": Outcome.WAITING}
+    found = one.ledger.find("q")
+    assert isinstance(found, Parcel)
+    assert found.state.doubt
+
+
+def test_what_another_program_delivered_is_said(tmp_path: Path) -> None:
+    """Of two programs that send the same bytes at once, the one without a reply learns the end."""
+    path = tmp_path / "ledger.db"
+    one, other = (Client("https://collector.example", path) for _ in range(2))
+    one.ledger.begin("q", Parcel(ID, b"r"), epsilon=1.0, budget=9.0)
+
+    def stored(method: str, path: str, body: bytes | None = None) -> Reply:
+        return Reply(204)
+
+    def lost(method: str, path: str, body: bytes | None = None) -> Reply:
+        assert other.flush() == {"q": Outcome.ANSWERED}
+        raise Lost("no answer")
+
+    other.transport.request = stored  # type: ignore[method-assign]
+    one.transport.request = lost  # type: ignore[method-assign]
+    assert one.flush() == {"q": Outcome.ANSWERED}
+    assert one.flush() == {}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have a mode on POSIX alone")
+def test_the_ledger_is_nobody_elses_business(tmp_path: Path) -> None:
+    """Other users of the machine cannot read which questions were answered."""
+    Ledger(tmp_path / "ledger.db")
+    assert (tmp_path / "ledger.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_the_ledger_is_durable(tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ def prepare(path: Path, before: dict[str, Any] | str) -> Client:
     ledger = client.ledger
     assert ledger.begin(QUESTION.digest, Parcel(ID, REPORT), epsilon=1.0, budget=10.0)
     if isinstance(before, str):
-        ledger.settle(QUESTION.digest, Outcome(before))
+        assert ledger.settle(QUESTION.digest, Outcome(before), 0)
     else:
-        ledger.save(QUESTION.digest, Parcel(ID, REPORT, state(before)))
+        assert ledger.save(QUESTION.digest, Parcel(ID, REPORT, state(before)), 0)
     client.transport = StandIn(path)
     return client
 
@@ -277,7 +277,7 @@ def test_the_client_spends_what_the_policy_allows(vector: dict[str, Any], tmp_pa
     for number, epsilon in enumerate(vector["spent"]):
         entered = client.ledger.begin(str(number), Parcel(ID, b""), epsilon=epsilon, budget=1e9)
         assert entered is Outcome.WAITING
-        client.ledger.settle(str(number), Outcome.ANSWERED)
+        assert client.ledger.settle(str(number), Outcome.ANSWERED, 0)
     before, sent = client.ledger.spent(), []
 
     def request(method: str, path: str, body: bytes | None = None) -> Reply:

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -176,7 +177,9 @@ def test_a_reply_that_cannot_be_noted_is_asked_for_again(
     assert client.answer(QUESTION, "fig") is Outcome.ALREADY
 
 
-def test_opting_out_stops_a_delivery_under_way(tmp_path: Path) -> None:
+def test_opting_out_stops_a_delivery_under_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A report whose person opts out during an attempt is not sent again."""
     client = Client("https://collector.example", tmp_path / "ledger.db", attempts=5)
     sent: list[str] = []
@@ -187,14 +190,13 @@ def test_opting_out_stops_a_delivery_under_way(tmp_path: Path) -> None:
         raise Lost("no answer")
 
     client.transport.request = request  # type: ignore[method-assign]
-    assert client.ledger.begin("q", Parcel(b"i" * 16, b"r"), epsilon=1, budget=9)
-    courier = Courier(client.transport, "q", attempts=5, sleep=lambda seconds: None)
-    delivery = courier.deliver(
-        Parcel(b"i" * 16, b"r"), lambda parcel: client.ledger.save("q", parcel)
+    monkeypatch.setattr(
+        "deniable.client.client.Courier", partial(Courier, sleep=lambda seconds: None)
     )
-    assert delivery.outcome is Outcome.OPTED_OUT
+    assert client.answer(QUESTION, "fig") is Outcome.OPTED_OUT
+    assert client.flush() == {}
     assert sent == ["POST"]
-    assert client.ledger.find("q") is Outcome.OPTED_OUT
+    assert client.ledger.find(QUESTION.digest) is Outcome.OPTED_OUT
 
 
 @pytest.mark.parametrize(("end", "tries"), [(Unsent, 1), (Lost, 3)])

@@ -121,6 +121,18 @@ def test_two_senders_of_one_file_do_not_both_draw(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
 
 
+def test_an_outbox_has_one_sender_at_a_time(workshop: Workshop) -> None:
+    """A second sender is told so, and sends nothing."""
+    line = f"deniable send {workshop.collector.address} answers.txt"
+    assert workshop.run(line).returncode == 0
+    box = Outbox(workshop.directory / "answers.txt.outbox")
+    refused = workshop.run(line)
+    assert refused.returncode == 2
+    assert "another program is sending what is in answers.txt.outbox" in refused.stderr
+    box.close()
+    assert workshop.run(line).returncode == 0
+
+
 def test_a_relay_sends_in_bulk(workshop: Workshop) -> None:
     """With a token reports go a thousand at a time, under the relay's name."""
     token = workshop.collector.tokens["relay"]

@@ -140,6 +140,7 @@ def send(
                 parcels=parcels,
                 input=partial(_new, made_from, earlier),
             )
+    click.get_current_context().call_on_close(box.close)
     transport.close()
     couriers = Couriers(transport.address, token, box.question, attempts, parallel)
     reasons = _deliver(box, couriers)
@@ -155,8 +156,9 @@ def _is_outbox(path: Path) -> bool:
 
 
 def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
-    """Open an outbox, and refuse that of another collector or question."""
+    """Open an outbox until the command ends, and refuse that of another collector or question."""
     box = Outbox(path)
+    click.get_current_context().call_on_close(box.close)
     if box.address != transport.address or question not in (None, box.question):
         raise InputError(
             f"{path} is the outbox of the question {box.question} at {box.address}; name another "
@@ -186,6 +188,7 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
             "answers."
         )
     if new_people:
+        box.close()
         return False
     came = (
         f"{name} has changed since it was sent"
@@ -280,7 +283,6 @@ def _conclude(box: Outbox, reasons: set[str]) -> None:
     """Say how it ended; what waits is an error, to be taken up by the same command."""
     click.echo(_standing(box), err=True)
     waiting = box.count(Outcome.WAITING)
-    box.close()
     if waiting:
         raise InputError(
             f"{box.path}: {counted(waiting, 'report')} not delivered yet "

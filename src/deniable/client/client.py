@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -117,14 +118,19 @@ class Client:
             return Outcome.ALREADY if found is Outcome.ANSWERED else found, True
         if monotonic() < self._rest_until:
             return Outcome.WAITING, True
+        turns = count(found.turn)
         courier = Courier(self.transport, digest, self.attempts)
-        delivery = courier.deliver(found, lambda parcel: self.ledger.save(digest, parcel))
+        delivery = courier.deliver(
+            found, lambda parcel: self.ledger.save(digest, parcel, next(turns))
+        )
         if isinstance(delivery.event, Reply) and delivery.event.retry_after is not None:
             self._rest_until = monotonic() + delivery.event.retry_after
-        if delivery.outcome is not Outcome.WAITING:
-            # What cannot be noted now stays in doubt: the same bytes go again, and count once.
-            with suppress(NoLedger):
-                self.ledger.settle(digest, delivery.outcome)
+        # What cannot be noted now stays in doubt: the same bytes go again, and count once.
+        with suppress(NoLedger):
+            if delivery.outcome is not Outcome.WAITING:
+                self.ledger.settle(digest, delivery.outcome, next(turns))
+            elif isinstance(mark := self.ledger.find(digest), Outcome):
+                return mark, True  # by the person, or by another program
         return delivery.outcome, delivery.event != "offline"
 
 

@@ -19,11 +19,12 @@ def utc_today() -> date:
 
 @dataclass(frozen=True)
 class Parcel:
-    """Reports under one id, and how far their delivery has come."""
+    """Reports under one id, how far their delivery has come, and how often that was noted."""
 
     id: bytes
     reports: bytes
     state: State = field(default_factory=State)
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Courier:
         """Send a parcel until its fate is known or the attempts are used up.
 
         ``save`` makes a parcel durable, before each attempt and at the end; it returns False where
-        the parcel must not be sent any more.
+        the parcel is gone, or in the hands of another courier, and this one leaves it alone.
         """
         attempt = moves = 0
         event: Event | None = None
@@ -73,7 +74,7 @@ class Courier:
             if trying is None:
                 return Delivery(Outcome.MAYBE, parcel, event)
             if not save(replace(parcel, state=trying)):
-                return Delivery(Outcome.OPTED_OUT, parcel, event)
+                return Delivery(Outcome.WAITING, parcel, event)
             event = self._post(parcel, trying.day or today)
             step = conclude(parcel.state, event, today=today, moves=moves)
             if step.state is None or step.wait is None:
@@ -88,8 +89,7 @@ class Courier:
             if attempt < self.attempts:
                 spread = random.uniform(0, min(self.longest, 0.5 * 2**attempt))
                 self.sleep(min(self.longest, step.wait + spread))
-        if not save(parcel):
-            return Delivery(Outcome.OPTED_OUT, parcel, event)
+        save(parcel)
         return Delivery(Outcome.WAITING, parcel, event)
 
     def _post(self, parcel: Parcel, day: str) -> Event:

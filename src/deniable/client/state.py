@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
@@ -61,9 +61,11 @@ class Ledger:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        with suppress(OSError):  # opening it will say what is wrong
+            self.path.touch(mode=0o600)
         with self._open() as connection:
             connection.executescript(_LEDGER)
-            _complete(connection, "answers", "since")
+            _complete(connection, "answers", since="TEXT", turn="INTEGER NOT NULL DEFAULT 0")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -84,12 +86,16 @@ class Ledger:
         """Return how an answer ended, or what is still to be delivered; None without an answer."""
         with self._open() as connection:
             row = connection.execute(
-                "SELECT outcome, id, report, day, doubt, since FROM answers WHERE question = ?",
+                "SELECT outcome, id, report, day, doubt, since, turn FROM answers"
+                " WHERE question = ?",
                 (question,),
             ).fetchone()
         if row is None:
             return None
-        return Outcome.read(row[0]) if row[1] is None else _parcel(row[1:])
+        outcome, id, report, day, doubt, since, turn = row
+        if id is None:
+            return Outcome.read(outcome)
+        return Parcel(id, report, State(day, bool(doubt), since), turn)
 
     def spent(self) -> float:
         """Return the sum of epsilon over all questions answered."""
@@ -120,24 +126,30 @@ class Ledger:
             connection.execute("COMMIT")
         return Outcome.WAITING
 
-    def save(self, question: str, parcel: Parcel) -> bool:
-        """Note how far a delivery has come; false where the person opted out in the meantime."""
+    def save(self, question: str, parcel: Parcel, turn: int) -> bool:
+        """Note how far a delivery has come, in its turn: as often as it was noted before.
+
+        False where the parcel is gone, or where another program has taken it over: then what this
+        one learnt may be outdated, and must not undo a doubt.
+        """
         state = parcel.state
         with self._open() as connection:
-            return connection.execute(
-                "UPDATE answers SET day = ?, doubt = ?, since = ?"
-                " WHERE question = ? AND id IS NOT NULL",
-                (state.day, state.doubt, state.since, question),
-            ).rowcount == 1  # fmt: skip
-
-    def settle(self, question: str, outcome: Outcome) -> None:
-        """Forget id, day and report of what is still there; what remains is how it ended."""
-        with self._open() as connection:
-            connection.execute(
-                f"UPDATE answers SET outcome = ?, report = NULL, {_FORGET}"
-                " WHERE question = ? AND id IS NOT NULL",
-                (outcome.value, question),
+            noted = connection.execute(
+                "UPDATE answers SET day = ?, doubt = ?, since = ?, turn = turn + 1"
+                " WHERE question = ? AND id IS NOT NULL AND turn = ?",
+                (state.day, state.doubt, state.since, question, turn),
             )
+            return noted.rowcount == 1
+
+    def settle(self, question: str, outcome: Outcome, turn: int) -> bool:
+        """Forget id, day and report in their turn; what remains is how it ended."""
+        with self._open() as connection:
+            noted = connection.execute(
+                f"UPDATE answers SET outcome = ?, report = NULL, {_FORGET}"
+                " WHERE question = ? AND id IS NOT NULL AND turn = ?",
+                (outcome.value, question, turn),
+            )
+            return noted.rowcount == 1
 
     def waiting(self) -> list[str]:
         """Return the questions whose answers are not delivered."""
@@ -166,7 +178,7 @@ class Ledger:
 
 
 class Outbox:
-    """A file of parcels for one question of one collector.
+    """A file of parcels for one question of one collector, for one sender at a time.
 
     ``input`` is the SHA-256 of the bytes that the parcels were made from, or None: version 0.2.0
     did not note it. A sender that is interrupted goes on with the same ids, days and bytes, and
@@ -176,18 +188,29 @@ class Outbox:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = Lock()
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=1
+        )
         try:
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute(_SYNCHRONISED)
             self._connection.execute("PRAGMA secure_delete = ON")
+            self._connection.execute("BEGIN IMMEDIATE")
             found = self._connection.execute("SELECT * FROM outbox").fetchone()
-        except sqlite3.Error:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
             found = None
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+                self.close()
+                raise InvalidDocument(
+                    f"another program is sending what is in {path}; wait until it has ended",
+                    value=str(path),
+                ) from error
         if found is None or found[0] != _FORMAT:
             self.close()
             raise InvalidDocument(f"{path} is no outbox; name another file", value=str(path))
-        _complete(self._connection, "outbox", "input")
-        _complete(self._connection, "parcels", "since")
+        _complete(self._connection, "outbox", input="TEXT")
+        _complete(self._connection, "parcels", since="TEXT")
         self.address, self.question = str(found[1]), str(found[2])
         self.input: str | None = None if len(found) < 4 else found[3]
 
@@ -206,6 +229,7 @@ class Outbox:
         """
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         temporary.unlink(missing_ok=True)
+        temporary.touch(mode=0o600)
         replaced = path.exists()
         try:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
@@ -264,7 +288,10 @@ class Outbox:
                 [(row[4] or day, row[0]) for row in rows],
             )
             self._connection.execute("COMMIT")
-        return [(row[0], row[1], _parcel(row[2:])) for row in rows]
+        return [
+            (no, count, Parcel(id, reports, State(day, bool(doubt), since)))
+            for no, count, id, reports, day, doubt, since in rows
+        ]
 
     def save(self, no: int, parcel: Parcel) -> None:
         """Note how far the delivery of a parcel has come."""
@@ -286,21 +313,15 @@ class Outbox:
             self._connection.execute("COMMIT")
 
 
-def _parcel(row: tuple[bytes, bytes, str | None, int, str | None]) -> Parcel:
-    """Return a parcel from the columns id, reports, day, doubt and since."""
-    id, reports, day, doubt, since = row
-    return Parcel(id, reports, State(day, bool(doubt), since))
+def _complete(connection: sqlite3.Connection, table: str, **columns: str) -> None:
+    """Add the columns that a table of an earlier version lacks."""
 
+    def lacking() -> list[str]:
+        known = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        return [name for name in columns if name not in known]
 
-def _complete(connection: sqlite3.Connection, table: str, column: str) -> None:
-    """Add a column of texts to a table that an earlier version made."""
-
-    def lacks() -> bool:
-        rows = connection.execute(f"PRAGMA table_info({table})")
-        return column not in [row[1] for row in rows]
-
-    if lacks():
+    if lacking():
         connection.execute("BEGIN IMMEDIATE")
-        if lacks():  # no other process was faster
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+        for name in lacking():  # unless another process was faster
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
         connection.execute("COMMIT")
