@@ -182,7 +182,7 @@ def test_empty_estimates_are_presentable() -> None:
 def test_table_is_one_line_a_row() -> None:
     """No label breaks the table or reaches the terminal as a control sequence."""
     text = _estimates().table()
-    assert len(text.splitlines()) == 1 + 1 + 8 + 3
+    assert len(text.splitlines()) == 1 + 1 + 8 + 4
     assert "\x1b" not in text
     assert text.splitlines()[2].startswith('1  quote " comma ,')
     assert repr(_estimates()) == _estimates().table(10)

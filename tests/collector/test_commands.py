@@ -80,9 +80,10 @@ def test_a_tally_is_pulled(workshop: Workshop) -> None:
 def test_a_question_is_named_in_short(workshop: Workshop, named: str) -> None:
     """Its name and the first digits of its digest do for the digest."""
     address, token = workshop.collector.address, workshop.collector.tokens["viewer"]
-    workshop.run(f"deniable send {address} answers.txt")
-    found = workshop.run(f"deniable pull {address} {named} --token {token} -o t.bin")
-    assert found.returncode == 0, found.stderr
+    for line in (f"send {address} answers.txt --question {named}",
+                 f"pull {address} {named} --token {token} -o t.bin"):  # fmt: skip
+        found = workshop.run(f"deniable {line}")
+        assert found.returncode == 0, found.stderr
     assert Tally.open("t.bin").question == QUESTION.digest
     assert pull(address, named, token=token) == pull(address, QUESTION, token=token)
 
@@ -94,10 +95,13 @@ def test_a_name_that_is_none_or_several_lists_what_there_is(workshop: Workshop) 
     assert publish(collector.address, again, token=collector.tokens["admin"])
     for named, said in (("fruit", "names 2 questions"), ("plum", "names no question"),
                         ("abc", "names no question"), ("", "names no question")):  # fmt: skip
-        found = workshop.run(f"deniable pull {collector.address} '{named}' -o t.bin")
-        assert found.returncode == 2
-        assert f"{named!r} {said}" in found.stderr
-        assert f"{QUESTION.digest[:16]} (fruit, open), {again.digest[:16]}" in found.stderr
+        for line in (f"pull {collector.address} '{named}' -o t.bin",
+                     f"send {collector.address} answers.txt --question '{named}'"):  # fmt: skip
+            found = workshop.run(f"deniable {line}")
+            assert found.returncode == 2
+            assert f"{named!r} {said}" in found.stderr
+            assert f"{QUESTION.digest[:16]} (fruit, open), {again.digest[:16]}" in found.stderr
+    assert collector.n(QUESTION) == collector.n(again) == 0
 
 
 def test_a_question_is_published(workshop: Workshop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import NamedTuple
 
 from deniable.presentation.labels import columns_of, fit_labels, printable
@@ -84,7 +85,9 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
         line = _line(str(place), label, row.cells, layout, "")
         bar = (Span("  "), *bar_spans(row, scale, layout.bar)) if layout.bar else ()
         lines.append((*line, Span("  "), mark, *bar))
-    return [*lines, *_legend(view, layout.bar > 0)]
+    wide = max(width or _USUAL_WIDTH, _NARROWEST_LABEL)
+    doubts = [(Span(line),) for doubt in view.doubts for line in wrap(doubt, wide)]
+    return [*lines, *_legend(view, layout.bar > 0), *doubts]
 
 
 def bar_spans(row: Row, scale: Scale, width: int) -> Line:
@@ -127,7 +130,7 @@ def _legend(view: View, bars: bool) -> list[Line]:
                          Span(f" {view.words.interval}"),
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.mark}"))
                            if view.marked else ())))  # fmt: skip
-    return [*lines, *((Span(note),) for note in (*others, *view.doubts))]
+    return [*lines, *((Span(note),) for note in others)]
 
 
 def _runs(text: str) -> list[str]:
