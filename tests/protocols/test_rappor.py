@@ -14,6 +14,8 @@ from deniable import RAPPOR, BasicRAPPOR, DeniableError, InvalidParameter, Inval
 from deniable.progress import listening
 from deniable.statistic import Counts
 
+LONG = pytest.mark.long("simulated surveys")
+
 WORD = 1 << 64
 
 
@@ -182,8 +184,8 @@ def test_nothing_is_selected_from_noise() -> None:
     ("protocol", "n", "candidates", "runs"),
     [
         (RAPPOR(epsilon=2.0), 2000, 32, 1700),
-        (RAPPOR(epsilon=6.0, cohorts=8), 100_000, 32, 1700),
-        (RAPPOR(epsilon=4.0, cohorts=8), 200_000, 3000, 20),
+        pytest.param(RAPPOR(epsilon=6.0, cohorts=8), 100_000, 32, 1700, marks=LONG),
+        pytest.param(RAPPOR(epsilon=4.0, cohorts=8), 200_000, 3000, 20, marks=LONG),
     ],
     ids=["few reports", "large epsilon", "a selection"],
 )
@@ -207,7 +209,7 @@ def test_intervals_cover_the_truth(protocol, n, candidates, runs) -> None:
     assert false <= 0.05 * runs + 4 * np.sqrt(0.05 * runs)
 
 
-@pytest.mark.long("simulated surveys")
+@LONG
 @pytest.mark.parametrize(("named", "n"), [(10, 100_000), (0, 100_000), (0, 20_000)])
 def test_frequent_answers_that_are_not_named_make_few_others_significant(named, n) -> None:
     """Collisions with ten or twenty unnamed answers seldom pass for answers that nobody gave."""
