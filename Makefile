@@ -19,8 +19,9 @@ PYTEST := -m pytest -n logical --dist worksteal
 # make test leaves out what needs more than requirements/test.txt, and what is long.
 SHORT := -m "not (browser or frames or long or node or numba or postgres or spark)"
 
-# Modules are compiled when they are first imported: most never are.
-PIP := -m pip --disable-pip-version-check --no-input install --no-compile
+# Modules are compiled when they are first imported, and most never are. Bars are for terminals.
+PIP := -m pip --disable-pip-version-check --no-input install --no-compile \
+	$(if $(MAKE_TERMOUT),,--progress-bar off)
 LOCKED := $(PIP) --require-hashes --requirement
 OURSELVES := $(PIP) --quiet --no-deps --no-build-isolation --editable .
 

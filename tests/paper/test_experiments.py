@@ -40,6 +40,7 @@ def results():
     return {name: run(name, context) for name in SIMULATIONS}
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 @pytest.mark.parametrize("name", SIMULATIONS)
 def test_simulations_are_data_a_drawing_and_claims(results, name: str) -> None:
     """Each gives finite rows, a figure whose axes have names and legends, and claims."""
@@ -71,6 +72,7 @@ def test_claims_about_what_is_only_computed_hold(name: str) -> None:
     assert all(claim.agrees for claim in claims)
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_results_do_not_depend_on_the_order_of_parts(results) -> None:
     """Each part has its own randomness, so another figure's parts change nothing."""
     assert run("fig3", TINY).rows == results["fig3"].rows
@@ -213,6 +215,7 @@ def test_progress_and_parts_are_told() -> None:
     assert len(set(keys)) == len(keys) == 2 * len(METHODS)
 
 
+@pytest.mark.long("simulates the experiments of the paper")
 def test_the_report_sets_claims_beside_results(results) -> None:
     """It has the facts, a line for each claim, the figures, and counts shared parts once."""
     outcomes = []
