@@ -32,7 +32,7 @@ _BLUE, _ORANGE, _GREY = "#2f6db3", "#cc6600", "#9db4cf"
 
 def figure(view: View) -> Figure:
     """Draw the rows with their intervals and the threshold of significance."""
-    load("matplotlib", "plot")
+    load("matplotlib.figure", "plot")
     from deniable.presentation.picture import Picture  # noqa: PLC0415 - needs the extra
 
     few = len(view.rows) <= MOST_BARS
