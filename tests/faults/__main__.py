@@ -24,7 +24,7 @@ from re import search
 import uvloop
 
 from tests.collector.conftest import start as start_collector
-from tests.faults import failing, growth, hostile, overload, power, reading
+from tests.faults import copies, failing, flips, growth, hostile, overload, power, reading
 from tests.faults.check import check
 from tests.faults.fault import Process, free_port, kept
 from tests.faults.mutation import bombard
@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 PAGE = HERE.parents[1] / "docs" / "reliability.md"
 Figures = dict[str, object]
-MODELLED = ("power", "disk", "model", "service", "race")
+MODELLED = ("power", "disk", "flips", "model", "service", "race")
 """Sections in which a layer of ours stands for the disk, so that the real one need not work."""
 MEMORY = Path("/dev/shm")
 STORE, SERVICE = "tests.stores.test_machine", "tests.stores.test_service"  # they load Hypothesis
@@ -207,6 +207,15 @@ def races(folder: Path, args: argparse.Namespace) -> Figures:
     }
 
 
+def flips_on_postgres(folder: Path, args: argparse.Namespace) -> Figures:
+    """Flip bits of rows that wait in PostgreSQL."""
+    from tests.stores.conftest import postgres_place, with_template  # noqa: PLC0415 - the same
+
+    with with_template() as server:
+        place = partial(postgres_place, server, [])
+        return flips.figures(flips.flip_postgres(place, args.count, args.seed))
+
+
 def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
     """Run something asynchronous on a collector of its own."""
 
@@ -238,6 +247,13 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "kill-postgres": (kill_postgres, 20),
     "power": (power_cuts, 1000),
     "disk": (disk, 500),
+    "backup": (lambda folder, args: copies.backups(folder, args.count, args.seed), 50),
+    "restore": (lambda folder, args: copies.restores(folder, args.count, args.seed), 50),
+    "flips": (
+        lambda folder, args: flips.figures(flips.flip_sqlite(folder, args.count, args.seed)),
+        400,
+    ),
+    "flips-postgres": (flips_on_postgres, 400),
     "mutate": (mutate, 100_000),
     "explore": (explore, 10_000),
     "model": (beside_a_dictionary(STORE), 1000),

@@ -194,5 +194,6 @@ class Connection:
 
 def _translated(error: apsw.Error) -> sqlite3.Error:
     found = sqlite3.OperationalError(str(error))
-    found.sqlite_errorcode = getattr(error, "extendedresult", getattr(error, "result", 1))
+    usual = sqlite3.SQLITE_FULL if isinstance(error, apsw.FullError) else sqlite3.SQLITE_ERROR
+    found.sqlite_errorcode = getattr(error, "extendedresult", getattr(error, "result", usual))
     return found

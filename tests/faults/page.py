@@ -28,6 +28,17 @@ _TEXTS = {
     "disk": ("Failing disks", "Each of the first writes and syncs fails (no space, an error, a "
              "short write), and so do all after it until the disk is mended: the answers are 204 "
              "or 503, nothing acknowledged is lost, service is back within five seconds."),
+    "backup": ("Copies", "`deniable store backup`, and the copy that an upgrade keeps, are ended "
+               "by `kill -9` at random moments while they write, and each of their writes meets a "
+               "full disk: the name of the copy is absent, or the copy is whole. No store is "
+               "upgraded without one."),
+    "restore": ("Restoring over a crash", "A writer is killed after a backup, so that its log has "
+                "what came later; `deniable store restore` puts the backup in its place. Half of "
+                "the restores are killed as well, and made again."),
+    "flips": ("Flipped bits", "One bit of the rows that wait flips in the file of a store. What is "
+              "counted then is the same, or the row is set aside and named, or the store is found "
+              "to be corrupt."),
+    "flips-postgres": ("Flipped bits on PostgreSQL", "The same for one bit of a field of a row."),
     "mutate": ("Mutated submissions", "Requests that are almost right, as raw bytes. *silent*: the "
                "collector was waiting for the rest; *closed*: it closed the connection."),
     "explore": ("Generated requests", "For every operation of the OpenAPI document: no answer of "

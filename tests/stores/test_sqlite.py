@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from hashlib import sha256
 from pathlib import Path
@@ -10,9 +11,18 @@ import pytest
 
 from deniable.collector.stores import open_store
 from deniable.collector.stores.migration import Migration, migrations
-from deniable.collector.stores.sqlite import SqliteStore, file
+from deniable.collector.stores.sqlite import SqliteStore, file, upkeep
 from deniable.collector.stores.sqlite.connection import describe
-from deniable.collector.stores.store import StoreBroken, StoreUnavailable, Submission
+from deniable.collector.stores.sqlite.copies import restore, vacuum
+from deniable.collector.stores.store import (
+    Outcome,
+    StoreBroken,
+    StoreCorrupt,
+    StoreReplaced,
+    StoreUnavailable,
+    Submission,
+)
+from tests.faults.copies import contents, old_store, version_of
 from tests.stores.conftest import DAY, QUESTION
 
 RELEASED = {
@@ -107,6 +117,223 @@ def test_a_migration_keeps_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     before = SqliteStore(tmp_path / f"store.db.schema-{last}", today=lambda: DAY)
     assert before.asked(QUESTION.digest) == QUESTION
     before.close()
+
+
+def test_a_copy_that_a_kill_left_is_no_copy(tmp_path: Path) -> None:
+    """An upgrade writes its copy anew where an empty or a broken file has the name."""
+    for number, left in enumerate((b"", b"SQLite format 3\0 and nothing more")):
+        path = tmp_path / f"{number}.db"
+        old_store(path, 100)
+        whole = contents(path)
+        copy = tmp_path / f"{number}.db.schema-2"
+        copy.write_bytes(left)
+        SqliteStore(path).close()
+        assert contents(copy) == whole
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_without_a_copy_there_is_no_upgrade(tmp_path: Path) -> None:
+    """Where the copy cannot be written the store stays as it is."""
+    path = tmp_path / "store.db"
+    old_store(path, 100)
+    (tmp_path / "store.db.schema-2").mkdir()
+    with pytest.raises(OSError, match="schema-2"):
+        SqliteStore(path)
+    assert version_of(path) == 2
+
+
+def test_what_a_store_of_the_last_release_had_is_served_on(tmp_path: Path) -> None:
+    """Ids, reports that wait and days are those from before; the ids of sealed days are lost."""
+    path = tmp_path / "store.db"
+    old_store(path, 100)
+    store = SqliteStore(path)
+    (waiting,) = store.snapshot(QUESTION.digest, 0, 1 << 30).waiting
+    assert (waiting.n, len(waiting.data)) == (100, 100)
+    assert store.damaged() == {}
+    sealed = store.window().first - 1
+    (forgotten,) = store.connection().execute("SELECT forgotten_through FROM horizon").fetchone()
+    assert forgotten == sealed
+    store.close()
+    assert path.stat().st_size > 0
+
+
+@pytest.mark.parametrize("kind", ["deleted", "replaced"])
+def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path: Path, kind: str) -> None:
+    """A file that was deleted or replaced takes nothing, and goes on when it is back."""
+    path, away = tmp_path / "store.db", tmp_path / "away.db"
+    writer, reader = (SqliteStore(path, today=lambda: DAY) for _ in range(2))
+    writer.ask(QUESTION)
+    group = [Submission(QUESTION.digest, DAY, b"i" * 16, b"r")]
+    path.rename(away)
+    if kind == "replaced":
+        other = SqliteStore(tmp_path / "other.db", today=lambda: DAY)
+        other.close()
+        (tmp_path / "other.db").rename(path)
+    for work in (lambda: writer.add(group), reader.all_asked, lambda: writer.backup(away)):
+        with pytest.raises(StoreReplaced) as caught:
+            work()
+        assert caught.value.kind == ("missing" if kind == "deleted" else "replaced")
+    with pytest.raises(StoreReplaced):  # a further reader does not take another file for it
+        SqliteStore(path, today=lambda: DAY)
+    away.replace(path)
+    assert writer.add(group) == [Outcome.STORED]
+    assert reader.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    writer.close()
+    reader.close()
+
+
+def test_a_commit_into_a_file_that_went_meanwhile_is_not_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is looked at between the commit and the answer."""
+    path = tmp_path / "store.db"
+    store = SqliteStore(path, today=lambda: DAY)
+    store.ask(QUESTION)
+    stat, looked = os.stat, []
+
+    def unlink_after_a_look(found: Path) -> os.stat_result:
+        looked.append(stat(found))
+        if len(looked) == 1:
+            path.unlink()
+        return looked[-1]
+
+    monkeypatch.setattr(os, "stat", unlink_after_a_look)
+    with pytest.raises(StoreReplaced):
+        store.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"r")])
+    monkeypatch.undo()
+    assert len(looked) == 1
+    store.close()
+    assert not path.exists()
+
+
+def test_closing_leaves_the_log_of_another_file_alone(tmp_path: Path) -> None:
+    """Whoever has a file open that was replaced removes nothing that belongs to the new one."""
+    path, log = tmp_path / "store.db", tmp_path / "store.db-wal"
+    store = SqliteStore(path, today=lambda: DAY)
+    store.ask(QUESTION)
+    path.unlink()
+    log.unlink()
+    path.write_bytes(b"another")
+    log.write_bytes(b"its log")
+    store.close()
+    assert (path.read_bytes(), log.read_bytes()) == (b"another", b"its log")
+
+
+def test_only_the_owner_reads_a_store(tmp_path: Path) -> None:
+    """The file, its log and its copies can be read by nobody else."""
+    store = SqliteStore(tmp_path / "store.db", today=lambda: DAY)
+    store.ask(QUESTION)
+    store.backup(tmp_path / "copy.db")
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    store.close()
+
+
+def test_a_restore_replaces_everything(tmp_path: Path) -> None:
+    """What was backed up is there again, the log of the old store is not, the old store is kept."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    store = SqliteStore(path, today=lambda: DAY)
+    store.ask(QUESTION)
+    store.backup(copy)
+    store.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"r")])
+    with pytest.raises(StoreUnavailable, match="stop the collector first"):
+        restore(copy, path)
+    with pytest.raises(StoreUnavailable, match="stop the collector first"):
+        vacuum(path)
+    assert store.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    store.close()
+    assert restore(copy, path) == tmp_path / "store.db.replaced"
+    assert contents(path) == contents(copy)
+    kept = SqliteStore(tmp_path / "store.db.replaced", today=lambda: DAY)
+    assert kept.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    kept.close()
+
+
+def test_a_restore_over_what_is_no_store_any_more(tmp_path: Path) -> None:
+    """A file that SQLite cannot read, or none at all, is replaced as well, and kept."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    store = SqliteStore(tmp_path / "first.db", today=lambda: DAY)
+    store.ask(QUESTION)
+    store.backup(copy)
+    store.close()
+    assert restore(copy, path) is None
+    path.write_bytes(b"rubbish" * 1000)
+    (tmp_path / "store.db-wal").write_bytes(b"its log")
+    kept = restore(copy, path)
+    assert kept is not None
+    assert kept.read_bytes() == b"rubbish" * 1000
+    assert not (tmp_path / "store.db-wal").exists()
+    assert contents(path) == contents(copy)
+
+
+def test_only_a_whole_store_is_restored(tmp_path: Path) -> None:
+    """Half a copy, another database and one of a later release leave the store as it is."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
+    store = SqliteStore(path, today=lambda: DAY)
+    store.ask(QUESTION)
+    store.backup(copy)
+    store.close()
+    before = contents(path)
+    half, other, later = (tmp_path / name for name in ("half.db", "other.db", "later.db"))
+    half.write_bytes(copy.read_bytes()[: copy.stat().st_size // 2])
+    sqlite3.connect(other).executescript("CREATE TABLE t (x); PRAGMA user_version = 0")
+    later.write_bytes(copy.read_bytes())
+    sqlite3.connect(later).executescript("PRAGMA user_version = 99")
+    for wrong in (half, other, later):
+        with pytest.raises(StoreBroken):
+            restore(wrong, path)
+    with pytest.raises(FileNotFoundError):
+        restore(tmp_path / "nowhere.db", path)
+    assert contents(path) == before
+
+
+def test_a_vacuum_gives_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of the last release becomes as small as what it has, and then shrinks by itself."""
+    monkeypatch.setattr(upkeep, "_FEW_PAGES", 16)
+    path = tmp_path / "store.db"
+    old_store(path, 60_000)
+    store = SqliteStore(path)
+    with store._writing() as connection:
+        connection.execute("DELETE FROM arrivals WHERE fingerprint % 10 > 0")
+    store.close()
+    before = path.stat().st_size
+    vacuum(path)
+    small = path.stat().st_size
+    assert small < before / 3
+    store = SqliteStore(path)
+    store.add(
+        [Submission(QUESTION.digest, store.window().last, b"%016d" % i, b"") for i in range(40_000)]
+    )
+    with store._writing() as connection:
+        connection.execute("DELETE FROM arrivals WHERE day > ?", (store._today(),))
+    while store.sweep(100):
+        pass
+    assert store.erase()
+    assert path.stat().st_size < 2 * small
+    assert list(store.check()) == []
+    store.close()
+
+
+def test_rows_that_cannot_be_found_again_are_corruption(tmp_path: Path) -> None:
+    """A number that flips puts a row where no search finds it: folding says so, and stops."""
+    path = tmp_path / "store.db"
+    store = SqliteStore(path, today=lambda: DAY)
+    store.ask(QUESTION)
+    for number in range(3):
+        store.add([Submission(QUESTION.digest, DAY, bytes([number] * 16), b"CANARY%d" % number)])
+    store.close()
+    content = bytearray(path.read_bytes())
+    place = content.index(b"CANARY0") - 8 - 9 - 2 - 8
+    assert content[place - 1 : place + 1] == bytes([content[place - 1], 8])
+    content[place - 1] ^= 8  # the number of the row, after the length
+    path.write_bytes(content)
+    store = SqliteStore(path, today=lambda: DAY)
+    pile = store.pile(1, 1000)
+    assert pile is not None
+    with pytest.raises(StoreCorrupt):
+        store.fold(pile, b"3|", 3)
+    with pytest.raises(StoreCorrupt):
+        store.damaged()
+    store.close()
 
 
 def test_released_migrations_never_change() -> None:

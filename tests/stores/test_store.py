@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Barrier, Thread
 
-import pytest
-
 from deniable.collector.stores.store import (
     MOST_PUBLISHED,
     Asked,
@@ -85,20 +83,6 @@ def test_the_same_id_on_two_questions_and_days_counts_each(store: Store) -> None
     store.ask(OTHER)
     group = [submission(1), submission(1, day=DAY + 1), submission(1, question=OTHER.digest)]
     assert store.add(group) == [Outcome.STORED] * 3
-
-
-def test_days_outside_the_window_are_refused(store: Store) -> None:
-    """The last seven days, today and tomorrow are open."""
-    days = [DAY - 8, DAY - 7, DAY, DAY + 1, DAY + 2]
-    assert store.add([submission(1, day=day) for day in days]) == [
-        Outcome.SEALED,
-        Outcome.STORED,
-        Outcome.STORED,
-        Outcome.STORED,
-        Outcome.NOT_YET,
-    ]
-    window = store.window()
-    assert (window.first, window.last, window.alarm) == (DAY - 7, DAY + 1, None)
 
 
 def test_unknown_and_deleted_questions_are_refused(store: Store) -> None:
@@ -181,53 +165,6 @@ def test_small_piles_wait_and_large_ones_are_cut(store: Store) -> None:
         pile = store.pile(1, most)
         assert pile is not None
         assert (len(pile.rows), len(pile.reports), pile.n) == (rows, 10 * rows, rows)
-
-
-def test_the_clock_never_opens_a_sealed_day(place: Place, store: Store) -> None:
-    """Sealing follows the clock forward, and never back."""
-    store.add([submission(1)])
-    for day in range(DAY + 1, DAY + 9):
-        place.pass_to(day)
-        assert store.seal().alarm is None
-    assert store.add([submission(1), submission(2)]) == [Outcome.SEALED] * 2
-    place.pass_to(DAY + 7)
-    assert store.seal().first == DAY + 1
-    assert store.add([submission(2)]) == [Outcome.SEALED]
-    assert counted(store) == 1
-
-
-@pytest.mark.parametrize("jump", [30, 3, -3, -30])
-def test_a_clock_that_jumps_seals_nothing(place: Place, store: Store, jump: int) -> None:
-    """Days stay open, and an alarm says why, until the clock is back or somebody vouches for it."""
-    store.add([submission(1, day=DAY - 7)])
-    place.pass_to(DAY + jump)
-    assert store.seal().alarm is not None
-    assert store.window().alarm is not None
-    assert store.add([submission(1, day=DAY - 7)]) == [Outcome.REPEATED]
-    place.pass_to(DAY)
-    assert store.seal().alarm is None
-    assert counted(store, DAY - 7) == 1
-    place.pass_to(DAY + jump)
-    window = store.seal(trust_clock=True)
-    assert window.first == max(DAY - 7, DAY + jump - 7)
-    assert (window.alarm is None) == (jump > -6)  # else today is sealed
-
-
-def test_sealed_days_are_folded_first_and_their_ids_removed(place: Place, store: Store) -> None:
-    """The ids of a day go when it is sealed and folded, and not before."""
-    store.add([submission(i) for i in range(5)])
-    store.add([submission(1, day=DAY + 1)])
-    for day in range(DAY + 1, DAY + 9):
-        place.pass_to(day)
-        store.seal()
-    assert store.sweep(100) == 0
-    pile = store.pile(1000, 1000)
-    assert pile is not None
-    assert pile.day == DAY
-    assert store.fold(pile, b"5|", 5)
-    assert [store.sweep(3), store.sweep(3), store.sweep(3)] == [3, 2, 0]
-    assert counted(store) == 5
-    assert store.add([submission(1, day=DAY + 1)]) == [Outcome.REPEATED]
 
 
 def test_old_tallies_go_after_the_retention(place: Place, store: Store) -> None:

@@ -17,7 +17,11 @@ from deniable.collector.stores.store import Holding, Total
 
 Stored = tuple[object, ...]
 """As a database returns it: no, question, day, source, n, checksum, and reports or nothing."""
+HEAD = "no, question, day, source, n, checksum"
+"""What to ask a database for, to know where a row belongs."""
 _HALF = 0xFFFF_FFFF
+_LAST_DAY = 2_932_897
+"""The first day of the year 10000, which has no date."""
 
 
 class Row(NamedTuple):
@@ -46,16 +50,12 @@ def read(row: Stored) -> Row | str:
     """Return a row, or why it cannot be used."""
     no, question, day, source, n, mark = row[:6]
     reports = row[6] if len(row) > 6 else b""
-    if isinstance(source, bytes):
-        try:
-            source = source.decode()
-        except UnicodeDecodeError:
-            source = None
     if not (
         isinstance(no, int)
         and isinstance(question, int)
         and isinstance(day, int)
         and isinstance(source, str)
+        and _is_whole(source)
         and isinstance(n, int)
         and isinstance(mark, int | None)
         and isinstance(reports, bytes)
@@ -70,6 +70,11 @@ def read(row: Stored) -> Row | str:
         if len(row) > 6 and crc32(reports, head) != mark & _HALF:
             return "its checksum is not that of its reports"
     return Row(no, question, day, source, n, reports)
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether a text was read without parts of letters."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
@@ -99,11 +104,10 @@ def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None
         _, question, day, source, n, _ = row[:6]
     else:
         question, (_, _, day, source, n, _) = None, row[:6]
-    name = source.decode(errors="replace") if isinstance(source, bytes) else source
     return (
         question if isinstance(question, int) else None,
-        day if isinstance(day, int) else None,
-        name if isinstance(name, str) else None,
+        day if isinstance(day, int) and 0 <= day < _LAST_DAY else None,
+        source if isinstance(source, str) and _is_whole(source) else None,
         n if isinstance(n, int) else None,
         row[6] if isinstance(row[6], bytes) else str(row[6]).encode(errors="replace"),
     )

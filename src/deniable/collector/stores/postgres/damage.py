@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
 from deniable.collector.stores.store import Aside, Pile
-from deniable.collector.stores.waiting import Row, read, remains, sort
+from deniable.collector.stores.waiting import HEAD, Row, read, remains, sort
 
-HEAD = "no, question, day, source, n, checksum"
 _ASIDE = (
     "INSERT INTO set_aside (question, day, source, n, content, origin, reason)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s)"
@@ -37,7 +36,7 @@ class Damage(PostgresDatabase):
             found = connection.execute(
                 f"DELETE FROM waiting WHERE no = ANY(%s) RETURNING {HEAD}, reports", (list(rows),)
             ).fetchall()
-            for row in found:
+            for row in sorted(found):
                 connection.execute(_ASIDE, (*remains(row), "waiting", rows[row[0]]))
                 if isinstance(read(row[:6]), Row):
                     connection.execute(_NEW_EDITION, (row[1],))

@@ -15,13 +15,12 @@ from deniable.collector.stores.store import (
     State,
     Total,
 )
-from deniable.collector.stores.waiting import Row, holding, sound
+from deniable.collector.stores.waiting import HEAD, Row, holding, sound
 
 _COUNTED = (
     "question = %(no)s AND day BETWEEN %(first)s AND %(last)s"
     " AND source NOT IN (SELECT source FROM exclusions WHERE question = %(no)s)"
 )
-_HEAD = "no, question, day, source, n, checksum"
 _NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = %s"
 
 
@@ -102,7 +101,7 @@ class Questions(PostgresDatabase):
                 f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
             ).fetchall()
             waiting = connection.execute(
-                f"SELECT {_HEAD}, reports FROM waiting WHERE {_COUNTED}", place
+                f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}", place
             ).fetchall()
         return Snapshot(
             tuple(Total(*row) for row in tallies),
@@ -117,7 +116,7 @@ class Questions(PostgresDatabase):
                 query = f"SELECT {source}, n, tally FROM {table} WHERE question = %s"
                 for row in connection.execute(query, (no,)):
                     yield Holding(table, Total(*row))
-            query = f"SELECT {_HEAD}, reports FROM waiting WHERE question = %s ORDER BY no"
+            query = f"SELECT {HEAD}, reports FROM waiting WHERE question = %s ORDER BY no"
             for row in connection.execute(query, (no,)):
                 yield holding(row)
 
@@ -130,7 +129,7 @@ class Questions(PostgresDatabase):
                 "SELECT source, sum(n) FROM tallies WHERE question = %s GROUP BY source", (no,)
             ):
                 counts[source] = int(n)
-            waiting = f"SELECT {_HEAD} FROM waiting WHERE question = %s"
+            waiting = f"SELECT {HEAD} FROM waiting WHERE question = %s"
             for row in sound(connection.execute(waiting, (no,))):
                 counts[row.source] += row.n
             excluded = {
@@ -190,4 +189,4 @@ class Questions(PostgresDatabase):
 
 def _waiting(connection: Connection, place: dict[str, int | None]) -> list[Row]:
     """Return the sound rows that wait in a range of days, without their reports."""
-    return sound(connection.execute(f"SELECT {_HEAD} FROM waiting WHERE {_COUNTED}", place))
+    return sound(connection.execute(f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}", place))

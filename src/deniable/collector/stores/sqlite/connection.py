@@ -33,8 +33,14 @@ _KINDS = {
 def connect(path: Path) -> sqlite3.Connection:
     """Open a file in autocommit, with the settings on which durability rests."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.text_factory = _read_text
     configure(connection)
     return connection
+
+
+def _read_text(data: bytes) -> str:
+    """Read text that may be damaged, so that one bad row does not keep others from being read."""
+    return data.decode(errors="surrogateescape")
 
 
 def configure(connection: sqlite3.Connection) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from deniable.collector.stores.sqlite.folding import Folding
 from deniable.collector.stores.store import Aside, Pile
-from deniable.collector.stores.waiting import Row, ascending, read, remains, sort
+from deniable.collector.stores.waiting import HEAD, Row, ascending, read, remains, sort
 
-HEAD = "no, question, day, CAST(source AS BLOB), n, checksum"
 _ASIDE = (
     "INSERT INTO set_aside (question, day, source, n, content, origin, reason)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"

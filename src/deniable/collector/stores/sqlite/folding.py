@@ -12,9 +12,9 @@ from deniable.collector.stores.waiting import sort
 MOST_ROWS = 2000
 """How many groups of reports one fold takes at most: removing them must not keep others waiting."""
 
-# Damaged rows may hold anything: IS finds NULL too, and a source may be no text.
+# Damaged rows may hold anything, and IS finds NULL too.
 _PLACE = (
-    "SELECT w.question, w.day, CAST(w.source AS BLOB), q.digest FROM waiting w"
+    "SELECT w.question, w.day, w.source, q.digest FROM waiting w"
     " JOIN questions q ON q.no = w.question AND q.state != 'deleted'"
     " GROUP BY w.question, w.day, w.source"
     " HAVING w.day <= (SELECT sealed_through FROM horizon)"
@@ -22,10 +22,9 @@ _PLACE = (
     " ORDER BY w.day LIMIT 1"
 )
 _ROWS = (
-    "SELECT no, question, day, source, n, checksum, reports FROM (SELECT no, question, day,"
-    " CAST(source AS BLOB) AS source, n, checksum, reports,"
+    "SELECT no, question, day, source, n, checksum, reports FROM (SELECT *,"
     " sum(length(reports)) OVER (ORDER BY no) AS size, row_number() OVER (ORDER BY no)"
-    " AS position FROM waiting WHERE question IS ? AND day IS ? AND CAST(source AS BLOB) IS ?"
+    " AS position FROM waiting WHERE question IS ? AND day IS ? AND source IS ?"
     " ORDER BY no LIMIT ?) WHERE size <= ? OR position = 1 ORDER BY no"
 )
 _FIRST_TALLY = (
@@ -54,17 +53,15 @@ class Folding(SqliteFile):
             rows, damaged = sort(found)
             if len({row[0] for row in found}) != max(1, len(found)):
                 raise self._corrupt("rows that wait are there twice, or listed and not there")
-            tally, source = None, place[2].decode(errors="replace")
-            if rows:
-                tally = connection.execute(
-                    "SELECT tally, n, version FROM tallies"
-                    " WHERE question = ? AND day = ? AND source = ?",
-                    (*place[:2], source),
-                ).fetchone()
+            tally = connection.execute(
+                "SELECT tally, n, version FROM tallies"
+                " WHERE question = ? AND day = ? AND source = ?",
+                place[:3],
+            ).fetchone()
         return Pile(
             question=place[3],
             day=place[1],
-            source=source,
+            source=place[2],
             rows=tuple(row.no for row in rows),
             parts=tuple((row.n, row.reports) for row in rows),
             tally=tally[0] if tally else None,

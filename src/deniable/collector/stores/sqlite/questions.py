@@ -15,15 +15,12 @@ from deniable.collector.stores.store import (
     State,
     Total,
 )
-from deniable.collector.stores.waiting import Row, holding, sound
+from deniable.collector.stores.waiting import HEAD, Row, holding, sound
 
 _COUNTED = (
     "question = ? AND day BETWEEN ? AND ?"
     " AND source NOT IN (SELECT source FROM exclusions WHERE question = ?)"
 )
-
-
-_HEAD = "no, question, day, CAST(source AS BLOB), n, checksum"
 
 
 class Questions(SqliteFile):
@@ -82,7 +79,7 @@ class Questions(SqliteFile):
         """Return the sound rows that wait in a range of days, without their reports."""
         return sound(
             self.connection()
-            .execute(f"SELECT {_HEAD} FROM waiting WHERE {_COUNTED}", place)
+            .execute(f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}", place)
             .fetchall()
         )
 
@@ -109,7 +106,7 @@ class Questions(SqliteFile):
                 f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
             ).fetchall()
             waiting = connection.execute(
-                f"SELECT {_HEAD}, reports FROM waiting WHERE {_COUNTED}", place
+                f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}", place
             ).fetchall()
         return Snapshot(
             tuple(Total(*row) for row in tallies),
@@ -124,7 +121,7 @@ class Questions(SqliteFile):
                 query = f"SELECT {source}, n, tally FROM {table} WHERE question = ?"
                 for row in connection.execute(query, (no,)):
                     yield Holding(table, Total(*row))
-            query = f"SELECT {_HEAD}, reports FROM waiting WHERE question = ? ORDER BY no"
+            query = f"SELECT {HEAD}, reports FROM waiting WHERE question = ? ORDER BY no"
             for row in connection.execute(query, (no,)):
                 yield holding(row)
 
@@ -137,7 +134,7 @@ class Questions(SqliteFile):
                 "SELECT source, sum(n) FROM tallies WHERE question = ? GROUP BY source", (no,)
             ).fetchall():
                 counts[source] = int(n)
-            waiting = f"SELECT {_HEAD} FROM waiting WHERE question = ?"
+            waiting = f"SELECT {HEAD} FROM waiting WHERE question = ?"
             for row in sound(connection.execute(waiting, (no,)).fetchall()):
                 counts[row.source] += row.n
             excluded = {
