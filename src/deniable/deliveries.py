@@ -195,6 +195,9 @@ def _hostile() -> Iterator[Row]:
         kept = {**FRESH, "day": TODAY, "since": TODAY}
         step = _waits_on(FRESH, _reply(422, "outside-window", body=body), kept)
         yield _row(f"a problem document of {body or 'nothing'}", step)
+    elsewhere = _reply(404, "not-found", first="2026-06-01", last="2026-06-09")
+    step = _waits_on(FRESH, elsewhere, {**FRESH, "day": TODAY, "since": TODAY})
+    yield _row("a window with another status", step)
     for why, first, last, day in (
         ("all days that there are", "0001-01-01", "9999-12-31", TODAY),
         ("the last day that there is", "9999-12-31", "9999-12-31", "9999-12-31"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 import sqlite3
 import subprocess
@@ -12,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deniable import DE, OpenLH, OutOfDomain, Question
+from deniable import DE, InvalidParameter, OpenLH, OutOfDomain, Question
 from deniable.client import Client, Courier, NoLedger, NoQuestion, Outcome, Parcel
 from deniable.client.transport import Lost, Reply, Transport, Unsent
 from deniable.collector.settings import Settings
@@ -113,6 +115,26 @@ def test_without_the_question_nothing_is_kept_of_an_answer(tmp_path: Path) -> No
     assert client.ledger.find(QUESTION.digest) is None
     assert client.ledger.spent() == 0
     assert client.flush() == {}
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"budget": "ten"}, {"budget": None}, {"ceiling": "five"}, {"ceiling": math.nan},
+     {"attempts": 0}],
+)  # fmt: skip
+def test_limits_that_are_none_are_refused(limits: dict[str, Any], tmp_path: Path) -> None:
+    """A limit that cannot be compared with is an error before anything is asked."""
+    with pytest.raises(InvalidParameter):
+        Client("https://collector.example", tmp_path / "ledger.db", **limits)
+
+
+@pytest.mark.parametrize("budget", [math.nan, 0, -1])
+def test_a_budget_of_nothing_spends_nothing(budget: float, tmp_path: Path) -> None:
+    """Whatever is no positive number leaves nothing to spend."""
+    client = Client("https://collector.example", tmp_path / "ledger.db", budget=budget)
+    client.transport.request = sent = Sent(Reply(204))  # type: ignore[method-assign]
+    assert client.answer(QUESTION, "fig") is Outcome.OVER_BUDGET
+    assert sent == []
 
 
 class Sent(list[str]):

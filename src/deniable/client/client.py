@@ -15,6 +15,7 @@ from deniable.client.transport import Lost, Reply, Transport, Unsent
 from deniable.errors import DeniableError, OutOfDomain
 from deniable.policy import BUDGET, CEILING
 from deniable.question import Question
+from deniable.validation import check_epsilon, check_number, check_whole
 
 
 class NoQuestion(DeniableError):
@@ -39,7 +40,11 @@ class Client:
         attempts: int = 1,
     ) -> None:
         self.transport, self.ledger = Transport(address), Ledger(ledger)
-        self.ceiling, self.budget, self.attempts = ceiling, budget, attempts
+        self.ceiling, self.attempts = (
+            check_epsilon(ceiling),
+            check_whole("attempts", attempts, 1, 1000),
+        )
+        self.budget = check_number("the budget", budget, "10 is usual")
         self._rest_until = 0.0
 
     def load(self, digest: str) -> Question:
