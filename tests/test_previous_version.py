@@ -10,6 +10,7 @@ import pytest
 
 from deniable import Question
 from deniable.files import read_reports, read_tally, write_reports, write_tally
+from deniable.protocol import Memoising
 from deniable.protocols import discover
 
 DATA = Path(__file__).parent / "data"
@@ -80,7 +81,9 @@ def test_estimates_are_the_same(kept):
     """Counts and standard errors are those of the earlier version, to the last bit."""
     document, question = kept
     tally = read_tally(BytesIO(bytes.fromhex(document["tally"])), question)
-    found = question.estimate(tally, labels_of(question) if question.labels is None else None)
+    rounds = 1 if isinstance(question.protocol, Memoising) else None
+    candidates = labels_of(question) if question.labels is None else None
+    found = question.estimate(tally, candidates, rounds=rounds)
     np.testing.assert_array_equal(found.counts, document["counts"])
     np.testing.assert_array_equal(found.std_errors, document["std_errors"])
 

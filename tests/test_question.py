@@ -14,6 +14,7 @@ from deniable import (
     OUE,
     SHE,
     THE,
+    BasicRAPPOR,
     DeniableError,
     IncompatibleTally,
     InvalidDocument,
@@ -26,6 +27,7 @@ from deniable import (
     set_memory_budget,
 )
 from deniable.documents import canonical_json
+from deniable.statistic import Counts
 
 FRUIT = ("kiwi", "fig", "pear, ripe", 'the "other"')
 
@@ -363,3 +365,44 @@ def test_a_question_is_shown_in_one_short_line(count) -> None:
     assert repr(fruit(labels=("a", "b"), protocol=DE(1.0, 2))) == (
         "Question('fruit', ('a', 'b'), DE(epsilon=1.0, domain_size=2))"
     )
+
+
+def test_people_who_may_answer_again_are_asked_for() -> None:
+    """A memoising question is never estimated as if its reports were independent, unless told."""
+    question = Question("mood", ("good", "bad"), BasicRAPPOR(2, 0.5, 0.75, 0.25))
+    tally = question.tally(question.privatize(["good"] * 50, np.random.default_rng(1)))
+    with pytest.raises(InvalidParameter, match="expected rounds= or people= for BasicRAPPOR"):
+        question.estimate(tally)
+    once, again = question.estimate(tally, rounds=1), question.estimate(tally, rounds=7)
+    assert once.counts.tolist() == question.protocol.estimate(tally).counts.tolist()
+    assert (once.n, once.reports, again.n, again.reports) == (50, 50, 7, 50)
+    assert str(again.repeats) == "7 people over 7 rounds"
+    assert again.frequencies.tolist() == pytest.approx(once.frequencies.tolist())
+    assert np.all(np.diff(again.interval(), axis=0) / 7 > np.diff(once.interval(), axis=0) / 50)
+    assert question.estimate(tally, rounds=99).n == 1
+    assert question.estimate(tally, people=7).interval()[0].tolist() == again.interval()[0].tolist()
+    with pytest.raises(InvalidParameter, match="either people or rounds, got both"):
+        question.estimate(tally, people=7, rounds=7)
+    for wrong in (0, -1, 1.5, "7"):
+        with pytest.raises(InvalidParameter, match="rounds"):
+            question.estimate(tally, rounds=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="neither people nor rounds for OUE"):
+        OUE(1.0, 2).estimate(OUE(1.0, 2).tally(OUE(1.0, 2).privatize([0])), rounds=1)
+
+
+def test_who_answers_how_often_does_not_break_the_rule() -> None:
+    """Rounds that some people leave out are judged on the safe side (seeded)."""
+    protocol = BasicRAPPOR(2, 0.2, 0.75, 0.25)
+    rng, runs, rounds, covered = np.random.default_rng(8), 300, 20, 0
+    for _ in range(runs):
+        held = rng.random(120) < 0.3
+        # A fifth answers nearly always, the others on some days.
+        times = rng.binomial(rounds, np.where(np.arange(120) < 24, 0.95, 0.2))
+        bits = rng.random(120) < np.where(held, 0.9, 0.1)
+        ones = rng.binomial(times, np.where(bits, 0.75, 0.25)).sum()
+        n = int(times.sum())
+        tally = Tally(protocol, n, Counts(np.array([ones, n - ones])))
+        lower, upper = protocol.estimate(tally, rounds=rounds).interval()
+        true = n / rounds * (held @ times) / n
+        covered += bool(lower[0] <= true <= upper[0])
+    assert covered >= 0.95 * runs

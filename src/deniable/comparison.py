@@ -2,9 +2,13 @@
 
 The people of the two are taken for independent samples: Monday's and Tuesday's, or those with the
 old and the new version. A change is one of the shares in the populations that they were drawn from,
-so that besides the noise of the protocol the chance of who was asked counts too. Nobody may be in
-both: the estimates of a week and of one of its days are no two samples, and compared they seem to
-agree too well.
+so that besides the noise of the protocol the chance of who was asked counts too. No report may be
+in both: the estimates of a week and of one of its days are no two samples, and compared they seem
+to agree too well.
+
+The same people may have answered twice with fresh noise, as two questions that differ only in name.
+Who was asked is then the same, and who gave an answer once is likelier to give it again: the
+difference varies less than that of independent samples, so that what is said here is conservative.
 
 Significance   of pure protocols by Fisher's exact test of the supports of each answer, which given
                the share are two binomials of one chance; of others by the reach of their laws
@@ -28,12 +32,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
-from deniable.estimates import Estimates
+from deniable.estimates import Estimates, Provenance
 from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
 from deniable.law.contrast import upper_tail
 from deniable.law.melding import upper_limits
 from deniable.presentation import Presentable, View
-from deniable.presentation.changes import Change, constants, view_changes
+from deniable.presentation.changes import Change, constants, name, view_changes
 from deniable.presentation.rows import Column, keys
 from deniable.validation import check_probability
 
@@ -43,7 +47,10 @@ _FEW_PEOPLE = 50
 
 
 def compare(first: Estimates, second: Estimates) -> Comparison:
-    """Compare two estimates of one question, made from reports of different people.
+    """Compare two estimates of one question, or of two that differ only in name.
+
+    The reports are those of different people, or of the same people with fresh noise, as of two
+    questions that they answered: then changes are called and covered with more to spare.
 
     >>> from deniable import DE, Question
     >>> fruit = Question("fruit", ("kiwi", "fig"), DE(3.0, 2))
@@ -216,7 +223,7 @@ class Comparison(Presentable):
 
     def title(self) -> str:
         """Return the name of the question, if there is one."""
-        return f"Changes: {self.first.title()}"
+        return f"Changes: {name(self.first, self.second) or 'Estimates'}"
 
 
 def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
@@ -298,16 +305,22 @@ def _check(estimates: object) -> None:
 
 
 def _check_question(first: Estimates, second: Estimates) -> None:
-    one, other = (
-        each.provenance and replace(each.provenance, version="") for each in (first, second)
-    )
+    one, other = (_asked(each) for each in (first, second))
     if one != other:
         raise IncompatibleTally.expected(
-            "estimates of one question",
+            "estimates of one question, or of two that differ only in name",
             other,
-            "compare what was asked in the same way",
+            "compare what was asked with the same answers and the same protocol",
             came=f"{_origin(first)} and {_origin(second)}",
         )
+
+
+def _asked(estimates: Estimates) -> Provenance | None:
+    """Return where estimates come from, without what may differ: the name, and the version."""
+    found = estimates.provenance
+    if found is None or found.substance is None:
+        return found and replace(found, version="")
+    return replace(found, question=None, digest=None, version="")
 
 
 def _origin(estimates: Estimates) -> str:

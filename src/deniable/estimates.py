@@ -15,6 +15,7 @@ from deniable.documents import PathName
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
 from deniable.presentation import Answer, Columns, Presentable, View
+from deniable.presentation.rows import counted
 from deniable.validation import check_probability
 from deniable.version import __version__
 
@@ -33,6 +34,45 @@ class Provenance:
     question: str | None = None
     digest: str | None = None
     version: str = __version__
+    substance: str | None = None
+    """The digest of the question without its name: questions that share it ask the same thing."""
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Reports of people who may have answered again, and the number of people they are judged by.
+
+    With ``rounds`` these are the people of an average round. That is on the safe side whoever
+    answered how often, as long as nobody did twice in one round. Without, their number was given.
+    """
+
+    reports: int
+    people: int
+    rounds: int | None = None
+    unit: str = "round"
+
+    @staticmethod
+    def over(rounds: int, reports: int) -> Repeats:
+        """Return as many people as an average round has reports, rounded down.
+
+        >>> print(Repeats.over(30, 30_007))
+        1,000 people over 30 rounds
+        """
+        return Repeats(reports, max(1, reports // rounds), rounds)
+
+    def __str__(self) -> str:
+        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
+        return people if self.rounds is None else f"{people} over {counted(self.rounds, self.unit)}"
+
+    @property
+    def sentence(self) -> str:
+        """What errors and intervals rest on."""
+        if self.people == self.reports:
+            return f"errors: by the law of {self}, one report each"
+        return (
+            f"errors: by the law of {self}, who sent {counted(self.reports, 'report')}; those of "
+            "one person are not independent"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +87,8 @@ class Estimates(Presentable):
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
     ``unbiased`` (the counts before it) by ``deniable.consistency``. ``provenance`` says where they
-    come from, and stays with whatever is made of them.
+    come from, and stays with whatever is made of them. ``repeats`` says of people who may have
+    answered again how many they are taken for; then ``n`` is their number.
 
     Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
@@ -71,6 +112,7 @@ class Estimates(Presentable):
     unbiased: npt.NDArray[np.float64] | None = None
     law: Law | None = None
     provenance: Provenance | None = None
+    repeats: Repeats | None = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
@@ -130,6 +172,11 @@ class Estimates(Presentable):
     def unbiased_counts(self) -> npt.NDArray[np.float64]:
         """The counts as they were before any adjustment; intervals and significance are theirs."""
         return self.counts if self.unbiased is None else self.unbiased
+
+    @property
+    def reports(self) -> int:
+        """How many reports there were: ``n``, or more where people sent several."""
+        return self.n if self.repeats is None else self.repeats.reports
 
     @property
     def total(self) -> int:
@@ -245,7 +292,7 @@ class Estimates(Presentable):
 
     def constants(self) -> dict[str, object] | None:
         """Return the provenance by the names of the exports, with n."""
-        return presentation.provenance_of(self.provenance, self.n)
+        return presentation.provenance_of(self)
 
     def view(
         self,

@@ -24,13 +24,14 @@ from deniable.errors import (
     InvalidReport,
     brief,
 )
-from deniable.estimates import Estimates, Provenance
+from deniable.estimates import Estimates, Provenance, Repeats
 from deniable.law import KnownLaw
 from deniable.mechanism import Mechanism, Reports, Values
 from deniable.randomness import Source
 from deniable.statistic import Counts, Footprint, Statistic
 from deniable.sums import CountsSum, Sum
 from deniable.tally import Accumulator, Tally
+from deniable.validation import check_positive, check_whole
 
 _BYTES_AN_ANSWER = 64
 """What estimates hold of each answer, with room for columns that are there while they are made."""
@@ -114,33 +115,58 @@ class Protocol(Mechanism):
         return accumulator.tally()
 
     def estimate(
-        self, tally: Tally, candidates: Candidates | None = None, *, people: int | None = None
+        self,
+        tally: Tally,
+        candidates: Candidates | None = None,
+        *,
+        people: int | None = None,
+        rounds: int | None = None,
     ) -> Estimates:
         """Estimate how many people hold each value, from a tally of this protocol.
 
         ``candidates`` are the values to estimate: of a closed protocol some of its values, by
-        default all; of an open one the labels or fingerprints, which it has to be told. ``people``
-        is for protocols that memoise: how many people sent the reports, each the same number.
+        default all; of an open one the labels or fingerprints, which it has to be told.
+
+        The other two are for protocols that memoise, whose people may answer again: how many
+        ``people`` sent the reports, each about as many as the others, or in how many ``rounds``
+        they came, none with two reports of one person. Without them each report is taken for the
+        only one of a person; ``Question.estimate`` does not guess that.
         """
         own, chosen = self._own(tally), self._choose(candidates)
+        repeats = self._repeats(own, people, rounds)
         spend(self._estimate_bytes(chosen), f"an estimate by {self.name}")
-        found = (
-            self._estimate(own, chosen) if people is None else self._repeated(own, chosen, people)
-        )
-        return replace(chosen.of(found), provenance=Provenance(self.name, self.epsilon))
+        if isinstance(self, Memoising) and repeats is not None and repeats.people < own.n:
+            found = self._repeated(own, chosen, repeats.people)
+        else:
+            found = self._estimate(own, chosen)
+        origin = Provenance(self.name, self.epsilon)
+        return replace(chosen.of(found), provenance=origin, repeats=repeats)
+
+    def _repeats(self, tally: Tally, people: int | None, rounds: int | None) -> Repeats | None:
+        """Return by how many people the reports are judged, if people may have answered again."""
+        if people is None and rounds is None:
+            return None
+        if people is not None and rounds is not None:
+            raise InvalidParameter.expected(
+                "either people or rounds",
+                (people, rounds),
+                "give the number of people if you know it, else that of rounds",
+                came="both",
+            )
+        if not isinstance(self, Memoising):
+            raise InvalidParameter.expected(
+                f"neither people nor rounds for {self.name}, whose reports are independent",
+                people if rounds is None else rounds,
+                "count each report as a person, and let a person answer once",
+            )
+        if people is not None:
+            most = "each sent at least one report"
+            return Repeats(tally.n, check_whole("people", people, 1, tally.n, most))
+        return Repeats.over(check_positive("the number of rounds", rounds), tally.n)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         """Return about how many bytes an estimate takes at its peak."""
         return _BYTES_AN_ANSWER * (len(chosen.keys) or self.value_count)
-
-    def _repeated(self, tally: Tally, chosen: Chosen, people: int) -> Estimates:
-        """Estimate from reports that people sent repeatedly, where the protocol provides for it."""
-        del tally, chosen
-        raise InvalidParameter.expected(
-            f"no number of people for {self.name}, whose reports are independent",
-            people,
-            "count each report as a person, and let a person answer once",
-        )
 
     def _own(self, tally: object) -> Tally:
         """Return a tally of this protocol that has reports, or say what it is instead."""
@@ -199,6 +225,10 @@ class Memoising(Protocol, abstract=True):
     def total_epsilon(self) -> float:
         """What answering reveals at most: the loss of any number of reports of one value."""
         return self.epsilon_forever
+
+    @abstractmethod
+    def _repeated(self, tally: Tally, chosen: Chosen, people: int) -> Estimates:
+        """Estimate from reports that fewer people sent."""
 
     @abstractmethod
     def client(self, secret: bytes, *, context: str) -> Client:

@@ -36,7 +36,7 @@ from deniable.errors import (
     OutOfDomain,
     brief,
 )
-from deniable.estimates import Estimates
+from deniable.estimates import Estimates, Provenance
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
 from deniable.protocol import Client, Memoising, Protocol, batches_of
@@ -137,6 +137,15 @@ class Question:
     def digest(self) -> str:
         """The SHA-256 of the canonical JSON form, in hexadecimal."""
         return sha256(canonical_json(self._document())).hexdigest()
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """What estimates say of where they come from."""
+        document = {key: value for key, value in self._document().items() if key != "name"}
+        substance = sha256(canonical_json(document)).hexdigest()
+        return Provenance(
+            self.protocol.name, self.protocol.epsilon, self.name, self.digest, substance=substance
+        )
 
     def _document(self) -> dict[str, object]:
         return {
@@ -307,12 +316,22 @@ class Question:
         candidates: Sequence[str] | None = None,
         *,
         people: int | None = None,
+        rounds: int | None = None,
     ) -> Estimates:
         """Estimate how many people gave each answer; an open question needs ``candidates``.
 
-        Of a closed question ``candidates`` are some of the labels. ``people`` is for protocols
-        that memoise: how many people sent the reports.
+        Of a closed question ``candidates`` are some of the labels. A protocol that memoises is for
+        people who answer again, whose reports are not independent: it takes ``rounds``, in how many
+        of them the reports came (1 if everybody answered once), none with two reports of one
+        person, or where that is known ``people``, how many sent about as many reports each.
         """
+        if isinstance(self.protocol, Memoising) and people is None and rounds is None:
+            raise InvalidParameter(
+                f"expected rounds= or people= for {self.protocol.name}, whose people may answer "
+                "again, got neither; say in how many rounds the reports came, 1 if everybody "
+                "answered once, or how many people sent them",
+                value=None,
+            )
         if isinstance(tally, Tally) and tally.question not in (None, self.digest):
             raise IncompatibleTally.expected(
                 f"a tally of the question {self.digest}",
@@ -321,10 +340,8 @@ class Question:
                 came=f"one of {tally.question}",
             )
         among = None if self.labels is not None else candidates
-        found = self.protocol.estimate(tally, among, people=people)
-        if found.provenance is not None:
-            source = replace(found.provenance, question=self.name, digest=self.digest)
-            found = replace(found, provenance=source)
+        found = self.protocol.estimate(tally, among, people=people, rounds=rounds)
+        found = replace(found, provenance=self.provenance)
         if self.labels is None:
             return found
         named = replace(found, labels=self.labels)

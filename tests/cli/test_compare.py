@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,3 +139,34 @@ def test_compare_is_at_hand_in_python(days):
     ))  # fmt: skip
     printed = days("compare", "fruit.json", "monday.bin", "tuesday.bin").text
     assert printed == f"{found.table()}\n"
+
+
+def test_questions_that_differ_only_in_name_are_compared(days):
+    """Reports that answer a question of another name are named with it, and both names are told."""
+    june = replace(Question.from_json(days.read("fruit.json")), name="fruit in June")
+    days.write("june.json", june.to_json())
+    days.write("june.txt", "kiwi\n" * 300 + "fig\n" * 900 + "plum\n" * 300)
+    days("privatize", "june.json", "june.txt", "-o", "june.bin")
+    said = days.fails("compare", "fruit.json", "monday.bin", "june.bin")
+    assert "use the question file that they were made with" in said
+    some = ["compare", "fruit.json", "monday.bin", "june.bin", "--second-question", "june.json"]
+    found = days(*some).text
+    assert found.startswith("fruit and fruit in June: changes of 3 answers between 1,500 and 1,500")
+    said = json.loads(days(*some, "--json").out)["provenance"]
+    assert (said["question"], said["second_question"]) == ("fruit", "fruit in June")
+
+
+def test_questions_that_ask_something_else_are_not_compared(days):
+    """Other answers, or another protocol, are refused before anything is read."""
+    fruit = Question.from_json(days.read("fruit.json"))
+    others = (
+        replace(fruit, labels=fruit.labels[::-1]),
+        replace(fruit, protocol=type(fruit.protocol)(fruit.protocol.epsilon + 1, 3)),
+    )
+    for other in others:
+        days.write("other.json", other.to_json())
+        said = days.fails(
+            *("compare", "fruit.json", "monday.bin", "tuesday.bin"),
+            *("--second-question", "other.json"),
+        )
+        assert "expected a question with the answers and the protocol of fruit.json" in said

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from deniable import OLH, OUE, OpenLH, Question, Tally
+from deniable import OLH, OUE, BasicRAPPOR, OpenLH, Question, Tally
 from deniable import spark as lakes
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.spark import summation
@@ -95,6 +95,22 @@ def test_a_closed_question_is_estimated_from_its_tally(spark, lake, table, quest
     assert lakes.estimate(frame, question).counts.tolist() == local.counts.tolist()
     some = lakes.estimate(frame, question, ["page 3", "page 1"])
     assert some.counts.tolist() == local.select(["page 3", "page 1"]).counts.tolist()
+
+
+def test_people_who_may_answer_again_are_judged_by_rounds(spark, tmp_path):
+    """The different values of a column are the rounds, or their number; neither is refused."""
+    question = Question("mood", ("good", "bad"), BasicRAPPOR(2, 0.5, 0.75, 0.25))
+    reports = question.privatize(["good", "bad", "good"] * 100, np.random.default_rng(5))
+    days = pa.array([f"2026-05-{1 + i % 4:02}" for i in range(300)])
+    pq.write_table(pa.table({"report": column_of(reports), "day": days}), tmp_path / "r.parquet")
+    frame = spark.read.parquet(str(tmp_path)).repartition(3)
+    local = question.estimate(question.tally(reports), rounds=4)
+    for rounds in ("day", 4):
+        assert lakes.estimate(frame, question, rounds=rounds) == local
+    with pytest.raises(InvalidParameter, match="expected rounds= or people="):
+        lakes.estimate(frame, question)
+    with pytest.raises(InvalidParameter, match="a column among"):
+        lakes.estimate(frame, question, rounds="week")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``deniable compare``: what changed between two tallies of one question."""
+"""``deniable compare``: what changed between two tallies, of one question or of two alike."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 
 from deniable.cli.exports import choose_form, format_option, json_option, write_export
 from deniable.cli.figures import write_figure
-from deniable.cli.group import Command
+from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import check_stdin, name_of, read_question, warn
 from deniable.cli.options import FILE, output_option, plot_option, probability, question_argument
 from deniable.cli.outputs import check_plot
 from deniable.cli.reading import (
     candidates_column_option,
     candidates_option,
+    check_repeats,
     read_candidates,
     read_tally,
 )
@@ -30,6 +31,8 @@ _TOP = 25
         "deniable compare fruit.json monday.bin tuesday.bin",
         "deniable compare fruit.json monday.bin tuesday.bin --significant -o changes.csv",
         "deniable compare fruit.json monday.bin tuesday.bin --plot changes.png --top 10",
+        "deniable compare old.json old.bin new.bin --second-question new.json",
+        "deniable compare daily.json may.bin june.bin --rounds 31 30",
     ],
 )
 @question_argument
@@ -46,6 +49,15 @@ _TOP = 25
               help="The level of the intervals.")  # fmt: skip
 @click.option("--alpha", type=probability, default=0.05, show_default=True,
               help="The chance that any answer that did not change counts as changed.")  # fmt: skip
+@click.option("--second-question", type=FILE, metavar="FILE",
+              help="The question that SECOND answers, if it has another name. Answers and protocol "
+              "must be the same.")  # fmt: skip
+@click.option("--people", type=click.IntRange(1), nargs=2, metavar="N M",
+              help="How many people sent the reports of FIRST and of SECOND, if they may have "
+              "answered again.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), nargs=2, metavar="N M",
+              help="In how many rounds the reports of each came, such as days; 1 if everybody "
+              "answered once.")  # fmt: skip
 @candidates_option
 @candidates_column_option
 @plot_option
@@ -61,25 +73,45 @@ def compare(
     significant: bool,
     level: float,
     alpha: float,
+    second_question: Path | None,
+    people: tuple[int, int] | None,
+    rounds: tuple[int, int] | None,
     candidates: Path | None,
     candidates_column: str | None,
     plot: Path | None,
 ) -> None:
     """Tell which answers to QUESTION changed their share from FIRST to SECOND.
 
-    Both are tally files or report files, of different people: a week and one of its days cannot be
-    compared, one day and the next can. The largest change comes first.
+    Both are tally files or report files, without a report in common: a week and one of its days
+    cannot be compared, one day and the next can. The largest change comes first.
+
+    Where weeks, versions or groups were asked by questions of their own, name the other one with
+    --second-question. The same people may have answered both: then what is said is on the safe
+    side.
     """
-    check_stdin(question_file, first, second, *([candidates] if candidates else []))
+    others = [path for path in (second_question, candidates) if path is not None]
+    check_stdin(question_file, first, second, *others)
     check_plot(plot)
     form = choose_form(form, as_json, output)
     question = read_question(question_file)
+    other = question if second_question is None else read_question(second_question)
+    if question.provenance.substance != other.provenance.substance:
+        raise InputError(
+            f"{name_of(second_question or question_file)}: expected a question with the answers "
+            f"and the protocol of {name_of(question_file)}, got another one; compare questions "
+            "that differ only in name"
+        )
+    check_repeats(question, people, rounds)
     labels = read_candidates(question, candidates, candidates_column)
-    tallies = [read_tally(question, [path]) for path in (first, second)]
+    asked = ((question, first), (other, second))
+    tallies = [read_tally(each, [path]) for each, path in asked]
     if tallies[0] == tallies[1]:
         warn(f"{name_of(second)} has the same content as {name_of(first)}; the reports are to be "
              "those of different people")  # fmt: skip
-    found = compare_estimates(*(question.estimate(tally, labels) for tally in tallies))
+    found = compare_estimates(*(
+        each.estimate(tally, labels, people=people and people[i], rounds=rounds and rounds[i])
+        for i, ((each, _), tally) in enumerate(zip(asked, tallies, strict=True))
+    ))  # fmt: skip
     most = _TOP if top is None else top or None
     if plot is not None:
         write_figure(plot, found, most, level=level, alpha=alpha)

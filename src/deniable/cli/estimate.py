@@ -22,8 +22,11 @@ from deniable.cli.outputs import check_plot
 from deniable.cli.reading import (
     candidates_column_option,
     candidates_option,
+    check_repeats,
+    people_option,
     read_candidates,
     read_tally,
+    rounds_option,
 )
 from deniable.consistency import METHODS, adjust
 
@@ -37,6 +40,7 @@ _TOP = 25
         "deniable estimate fruit.json tally.bin --significant --format csv -o fruit.csv",
         "deniable estimate fruit.json reports.bin --top 10 --plot fruit.svg",
         "deniable estimate site.json sites.bin --candidates candidates.txt --json",
+        "deniable estimate daily.json tally.bin --rounds 30",
     ],
 )
 @question_argument
@@ -55,6 +59,8 @@ _TOP = 25
 @click.option("--consistency", type=click.Choice(("none", *METHODS)), default="none",
               show_default=True,
               help="Adjust the counts; the intervals stay those of the unbiased ones.")  # fmt: skip
+@people_option
+@rounds_option
 @candidates_option
 @candidates_column_option
 @plot_option
@@ -70,6 +76,8 @@ def estimate(
     level: float,
     alpha: float,
     consistency: str,
+    people: int | None,
+    rounds: int | None,
     candidates: Path | None,
     candidates_column: str | None,
     plot: Path | None,
@@ -78,11 +86,15 @@ def estimate(
 
     TALLY is a tally file; report files do as well, and several files are merged. Counts are
     unbiased: an answer that nobody gave comes out negative about half the time.
+
+    Where people may answer again (BasicRAPPOR), say in how many rounds the reports came, none with
+    two reports of one person, or how many people sent about as many reports each.
     """
     check_stdin(question_file, *files, *([candidates] if candidates else []))
     check_plot(plot)
     form = choose_form(form, as_json, output)
     question = read_question(question_file)
+    check_repeats(question, people, rounds)
     labels = read_candidates(question, candidates, candidates_column)
     if question.labels is None and consistency not in {"none", "base-cut"}:
         raise click.UsageError(
@@ -90,7 +102,8 @@ def estimate(
             "open question need not; use none or base-cut"
         )
     total = read_tally(question, files)
-    found = question.estimate(total, labels if question.labels is None else None)
+    among = labels if question.labels is None else None
+    found = question.estimate(total, among, people=people, rounds=rounds)
     adjusted = found if consistency == "none" else adjust(found, consistency, alpha)
     if labels is not None and question.labels is not None:
         adjusted = adjusted.select(labels)

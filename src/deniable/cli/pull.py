@@ -11,6 +11,7 @@ from deniable.cli.display import counted
 from deniable.cli.group import Command
 from deniable.cli.options import output_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
+from deniable.protocol import Memoising
 
 
 @click.command(
@@ -42,7 +43,10 @@ def pull(
     tally file, for `deniable estimate` and `deniable tally`. In Python it is deniable.client.pull.
     """
     refuse_terminal(output)
-    tally = client.pull(address, question, first=first, last=last, token=token)
+    tally, days = client.pull_days(address, question, first=first, last=last, token=token)
     write_atomically(output, tally.to_bytes())
     if str(output) != STDIO:
-        click.echo(f"{output}: {counted(tally.n, 'report')}", err=True)
+        on = f" on {counted(days, 'day')}" if days else ""
+        again = isinstance(tally.protocol, Memoising)
+        hint = f"; people may answer again, so estimate with --rounds {days or 'N'}"
+        click.echo(f"{output}: {counted(tally.n, 'report')}{on}{hint if again else ''}", err=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from deniable.advice import reveals
 from deniable.cli.choice import AUTO, check_privacy, choose_protocol, complete_protocols
 from deniable.cli.display import counted, fit, new_table, open_console
 from deniable.cli.group import Command, Lazy, LazyGroup
@@ -149,6 +150,7 @@ def _print(shown: Question) -> None:
         ("other", "none: answers that are not labels are refused" if shown.other is None
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
+        ("reveals", reveals(protocol)),
         ("settings", _settings(protocol)),
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
         *_supports(protocol),

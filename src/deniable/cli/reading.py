@@ -1,4 +1,4 @@
-"""What ``estimate`` and ``compare`` read: the tally of some files, and the answers to count."""
+"""What ``estimate`` and ``compare`` read: tallies, the answers to count, and who sent reports."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from deniable.cli.collection import collect
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, read_labels, shorten
 from deniable.cli.options import FILE
+from deniable.protocol import Memoising
 from deniable.question import Question
 from deniable.tally import Tally
 
@@ -21,6 +22,36 @@ candidates_option = click.option(
 candidates_column_option = click.option(
     "--candidates-column", metavar="NAME", help="The column of --candidates to take."
 )
+
+
+people_option = click.option(
+    "--people", type=click.IntRange(1), metavar="N",
+    help="How many people sent the reports, if they may have answered again.",
+)  # fmt: skip
+rounds_option = click.option(
+    "--rounds", type=click.IntRange(1), metavar="N",
+    help="In how many rounds the reports came: of a collector's tally the days with reports; 1 if "
+    "everybody answered once.",
+)  # fmt: skip
+
+
+def check_repeats(question: Question, people: object, rounds: object) -> None:
+    """Ask for people or rounds where people may have answered again, and nowhere else."""
+    name, given = question.protocol.name, [each for each in (people, rounds) if each is not None]
+    if len(given) > 1:
+        raise click.UsageError("--people and --rounds say the same thing; give one of them")
+    if given and not isinstance(question.protocol, Memoising):
+        raise click.UsageError(
+            f"--people and --rounds are for protocols whose people may answer again; reports of "
+            f"{name} are independent, so leave them out"
+        )
+    if not given and isinstance(question.protocol, Memoising):
+        raise click.UsageError(
+            f"people may answer {shorten(question.name)} again ({name}), so its reports are not "
+            "independent, and a file does not say when they came: give --rounds, the number of "
+            "days with reports if a collector has them, or 1 if everybody answered once; or "
+            "--people if you know how many there are"
+        )
 
 
 def read_tally(question: Question, files: Sequence[Path]) -> Tally:

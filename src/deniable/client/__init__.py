@@ -18,7 +18,7 @@ from __future__ import annotations
 from deniable.client.client import Client, NoQuestion, fetch_question
 from deniable.client.courier import Courier, Delivery, Parcel
 from deniable.client.delivery import Outcome, State
-from deniable.client.remote import Refused, publish, pull
+from deniable.client.remote import Refused, publish, pull, pull_days
 from deniable.client.state import Ledger, NoLedger, Outbox
 from deniable.client.transport import Transport
 
@@ -38,4 +38,5 @@ __all__ = [
     "fetch_question",
     "publish",
     "pull",
+    "pull_days",
 ]

@@ -101,6 +101,21 @@ def pull(
     The question is itself, or named as ``find`` takes it. ``first`` and ``last`` are days, both
     included; all days without. The token is of the role viewer.
     """
+    return pull_days(address, question, first=first, last=last, token=token)[0]
+
+
+def pull_days(
+    address: str,
+    question: str | Question,
+    *,
+    first: date | str | None = None,
+    last: date | str | None = None,
+    token: str | None = None,
+) -> tuple[Tally, int | None]:
+    """Return what ``pull`` does, and on how many days the reports came, if the collector says so.
+
+    Of people who may answer again these are the rounds: ``question.estimate(tally, rounds=days)``.
+    """
     transport = Transport(address, token=token)
     digest = question.digest if isinstance(question, Question) else find(transport, question)
     days = {name: str(day) for name, day in (("from", first), ("to", last)) if day is not None}
@@ -113,7 +128,7 @@ def pull(
             "the server is not to be trusted",
             value=tally.question,
         )
-    return tally
+    return tally, reply.days
 
 
 def publish(address: str, question: Question, *, token: str | None = None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from deniable.errors import InvalidParameter
@@ -21,6 +21,8 @@ class Reply:
     body: bytes = b""
     retry_after: float | None = None
     problem: dict[str, object] = field(default_factory=dict)
+    days: int | None = None
+    """On how many days the reports of a tally came, if the server said so."""
 
     @staticmethod
     def read(status: int, body: bytes, media_type: str, retry_after: str | None) -> Reply:
@@ -73,9 +75,11 @@ class Transport:
         if answer.will_close or not answer.isclosed():
             self.close()  # as the server asks, or because there is more than anybody wants
         headers = answer.headers
-        return Reply.read(
+        reply = Reply.read(
             answer.status, data, headers.get_content_type(), headers.get("Retry-After")
         )
+        days = headers.get("Deniable-Days", "")
+        return replace(reply, days=int(days)) if days.isdecimal() else reply
 
     def _open(self) -> http.client.HTTPConnection:
         if self._connection is None:

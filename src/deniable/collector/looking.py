@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from deniable import comparison
 from deniable.advice import meaning
 from deniable.advice import plan as solve
-from deniable.collector.mathematics import estimates_of, question_of
+from deniable.collector.mathematics import Collected, estimates_of, question_of
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.presentation import Point, Series, Trend, View, csv_text, json_text
-from deniable.protocol import Protocol
+from deniable.protocol import Memoising, Protocol
 from deniable.protocols.hashing import OpenLH
 from deniable.pure import Pure
 from deniable.question import Question
@@ -36,9 +36,9 @@ class Look:
     """How many fake reports could move an answer by one percentage point; None: not known."""
 
 
-def look(document: str, tally: bytes, candidates: Candidates, rows: int) -> Look:
+def look(document: str, collected: Collected, candidates: Candidates, rows: int) -> Look:
     """Return what a page shows of estimates."""
-    found = estimates_of(document, tally, candidates)
+    found = estimates_of(document, collected, candidates)
     error = float((found.std_errors**2).mean()) ** 0.5 / found.n
     fakes = fake_reports(question_of(document).protocol, found)
     return Look(found.top(rows).view(), error, int(found.significant().sum()), fakes)
@@ -56,29 +56,32 @@ def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
     q, gap = protocol.parameters.q, protocol.parameters.gap
     shares = found.frequencies.clip(0.0, 1.0)
     most = max((1 - q) / gap - float(shares.min()), q / gap + float(shares.max())) - 0.01
-    return math.ceil(0.01 * found.n / most)
+    return math.ceil(0.01 * found.reports / most)
 
 
 def look_at_changes(
-    document: str, tallies: tuple[bytes, bytes], candidates: Candidates, rows: int
+    document: str, both: tuple[Collected, Collected], candidates: Candidates, rows: int
 ) -> View:
     """Return what a page shows of the changes between two ranges of days."""
-    before, after = (estimates_of(document, tally, candidates) for tally in tallies)
+    before, after = (estimates_of(document, each, candidates) for each in both)
     return comparison.compare(before, after).top(rows).view()
 
 
 def follow(
     document: str,
     days: Sequence[tuple[str, bytes]],
-    total: bytes,
+    total: Collected,
     candidates: Candidates,
     left_out: int,
 ) -> Trend:
-    """Follow the named answers, or the largest of all days together, from day to day."""
+    """Follow the named answers, or the largest of all days together, from day to day.
+
+    A day is one round, in which each report is the only one of a person.
+    """
     labels = candidates
     if labels is None:
         labels = list(estimates_of(document, total, None).top(TREND_ROWS).labels or ())
-    daily = [(day, _points(day, estimates_of(document, tally, candidates), labels))
+    daily = [(day, _points(day, estimates_of(document, Collected(tally), candidates), labels))
              for day, tally in days]  # fmt: skip
     return Trend(
         tuple(
@@ -110,6 +113,8 @@ def export_trend(document: str, trend: Trend, form: str) -> bytes:
         "epsilon": question.protocol.epsilon,
         "level": _LEVEL,
     }
+    if isinstance(question.protocol, Memoising):
+        said["law"] = "as many people as reports, on each day by itself"
     if form == "csv":
         return csv_text(trend.columns(), said).encode()
     return json_text(trend.columns(), {**said, "days_left_out": trend.left_out}, "trend").encode()

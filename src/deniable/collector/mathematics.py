@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from deniable import comparison
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
 from deniable.presentation import MOST_ROWS, Presentable, html_page
+from deniable.protocol import Memoising
 from deniable.question import Question
 from deniable.tally import Tally
 
@@ -38,7 +39,7 @@ def warm_up(documents: Sequence[str]) -> None:
         labels = list(question.labels or ("warm",))[:1]
         with suppress(DeniableError):  # some protocols give no report without a client's secret
             report = question.privatize(labels).tobytes()
-            estimate(document, add_up(document, [], [report]), labels, "json")
+            estimate(document, Collected(add_up(document, [], [report])), labels, "json")
 
 
 def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
@@ -153,15 +154,27 @@ def read_question(document: bytes) -> Reading:
     return Reading(question.digest, question.name, text, size, len(_sum(text, [], []).to_bytes()))
 
 
-def estimate(document: str, tally: bytes, candidates: list[str] | None, form: str) -> bytes:
+@dataclass(frozen=True)
+class Collected:
+    """The tally of some days, on how many reports came, and how many people answered, if known."""
+
+    tally: bytes
+    days: int = 1
+    people: int | None = None
+
+
+def estimate(document: str, collected: Collected, candidates: list[str] | None, form: str) -> bytes:
     """Estimate from a tally, and return the result in one of ``FORMATS``."""
-    return _render(estimates_of(document, tally, candidates), form, question_of(document).name)
+    return _render(estimates_of(document, collected, candidates), form, question_of(document).name)
 
 
-def estimates_of(document: str, tally: bytes, candidates: list[str] | None) -> Estimates:
-    """Estimate from a tally."""
-    question = question_of(document)
-    return question.estimate(Tally.from_bytes(tally), candidates)
+def estimates_of(document: str, collected: Collected, candidates: list[str] | None) -> Estimates:
+    """Estimate from a tally; of people who may answer again each day is a round."""
+    question, tally = question_of(document), Tally.from_bytes(collected.tally)
+    if collected.people is not None or not isinstance(question.protocol, Memoising):
+        return question.estimate(tally, candidates, people=collected.people)
+    found = question.estimate(tally, candidates, rounds=max(1, collected.days))
+    return replace(found, repeats=found.repeats and replace(found.repeats, unit="day"))
 
 
 def _render(estimates: Presentable, form: str, title: str) -> bytes:
@@ -174,8 +187,8 @@ def _render(estimates: Presentable, form: str, title: str) -> bytes:
 
 
 def compare(
-    document: str, tallies: tuple[bytes, bytes], candidates: list[str] | None, form: str
+    document: str, both: tuple[Collected, Collected], candidates: list[str] | None, form: str
 ) -> bytes:
     """Compare two tallies that have no report in common, and return the result in a format."""
-    before, after = (estimates_of(document, tally, candidates) for tally in tallies)
+    before, after = (estimates_of(document, each, candidates) for each in both)
     return _render(comparison.compare(before, after), form, question_of(document).name)

@@ -27,10 +27,11 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Range:
-    """A range of days, both ends included."""
+    """A range of days, both ends included, and how many people answered in it, if that is known."""
 
     first: int
     last: int
+    people: int | None = None
 
 
 class Recent(Generic[Key, Value]):
@@ -78,7 +79,9 @@ class Publisher:
                 f"expected at least {minimum} reports before estimates are shown, got fewer",
                 minimum=minimum,
             )
-        if before and before.edition == edition and 0 <= n - before.n < minimum:
+        # What version 0.2.0 published does not say of how many days it is.
+        known_days = before is not None and before.days > 0
+        if before and known_days and before.edition == edition and 0 <= n - before.n < minimum:
             return before
         async with self._turn:
             new = await self._add_up(known, days, edition)
@@ -95,7 +98,7 @@ class Publisher:
             [total.data for total in snapshot.tallies],
             [total.data for total in snapshot.waiting],
         )
-        return Publication(snapshot.n, edition, tally)
+        return Publication(snapshot.n, edition, tally, snapshot.days)
 
     async def estimate(
         self, known: Known, days: Range, candidates: tuple[str, ...] | None, form: str
@@ -108,7 +111,11 @@ class Publisher:
             return found
         asked = None if candidates is None else list(candidates)
         result = await self._child.run(
-            mathematics.estimate, known.asked.document, published.tally, asked, form
+            mathematics.estimate,
+            known.asked.document,
+            collected(published, days),
+            asked,
+            form,
         )
         self._results.put(place, result, len(result))
         return result
@@ -125,7 +132,11 @@ class Publisher:
         self.check_cost(before.n + after.n, candidates)
         asked = None if candidates is None else list(candidates)
         return await self._child.run(
-            mathematics.compare, known.asked.document, (before.tally, after.tally), asked, form
+            mathematics.compare,
+            known.asked.document,
+            (collected(before, ranges[0]), collected(after, ranges[1])),
+            asked,
+            form,
         )
 
     def check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
@@ -136,3 +147,8 @@ class Publisher:
                 f"{n * len(candidates)}; fetch the tally with `deniable pull` and estimate there",
                 limit=self._settings.estimate_limit,
             )
+
+
+def collected(published: Publication, days: Range) -> mathematics.Collected:
+    """Return a published sum as it is estimated from."""
+    return mathematics.Collected(published.tally, published.days, days.people)

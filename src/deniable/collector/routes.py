@@ -46,8 +46,12 @@ RANGE = (
 )
 READING = (
     *RANGE,
+    Parameter("people", "How many people answered, if they may have answered again and it is "
+              "known; else those of an average day.", {"type": "integer", "minimum": 1}),
     Parameter("compare_from", "The first day of a second range to compare with.", _DAY),
     Parameter("compare_to", "The last day of the second range.", _DAY),
+    Parameter("compare_people", "How many people answered in the second range.",
+              {"type": "integer", "minimum": 1}),
     Parameter("format", "The form of the answer.", {"enum": ["json", "csv", "html"]}),
     Parameter("candidate", "An answer to estimate; repeat it.",
               {"type": "array", "items": _TEXT}),

@@ -9,7 +9,7 @@ from deniable.collector import looking
 from deniable.collector.child import Child
 from deniable.collector.days import write_day
 from deniable.collector.problems import TooFewReports
-from deniable.collector.publishing import Publisher, Range, Recent
+from deniable.collector.publishing import Publisher, Range, Recent, collected
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
 from deniable.collector.stores.store import Publication
@@ -43,7 +43,7 @@ class Showing:
             place,
             looking.look,
             known.asked.document,
-            published.tally,
+            collected(published, days),
             _list(candidates),
             rows,
         )
@@ -55,13 +55,13 @@ class Showing:
         before, after = [await self._publisher.total(known, days) for days in ranges]
         self._publisher.check_cost(before.n + after.n, candidates)
         place = (known.asked.digest, ranges, candidates, rows, *_state(before, after))
-        tallies = (before.tally, after.tally)
+        both = collected(before, ranges[0]), collected(after, ranges[1])
         return await self._once(
             self._changes,
             place,
             looking.look_at_changes,
             known.asked.document,
-            tallies,
+            both,
             _list(candidates),
             rows,
         )
@@ -89,7 +89,7 @@ class Showing:
             looking.follow,
             known.asked.document,
             listed,
-            total.tally,
+            collected(total, days),
             _list(candidates),
             left_out,
         )

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -164,13 +164,9 @@ class RepeatedLaw:
             low, high = (middle, high) if found > tail else (low, middle)
         return low
 
-    @cached_property
+    @property
     def _bits(self) -> Floats:
-        """The probability of each number of ones, by columns, for each count, by rows."""
-        flip, n = float(self.flip), self.people
-        holders, others = (_binomials(n, chance) for chance in (1 - flip, flip))
-        rows = (np.convolve(holders[k, : k + 1], others[n - k, : n - k + 1]) for k in range(n + 1))
-        return np.array(list(rows))
+        return _bits(self.people, self.flip)
 
     def _given_bits(self, supports: Floats) -> Floats:
         """Return the upper tails of the supports, by columns, for each number of ones, by rows."""
@@ -226,6 +222,20 @@ class RepeatedLaw:
         density = math.exp(-exponent) / math.sqrt(2 * math.pi)
         tail = math.erfc(w / math.sqrt(2)) / 2
         return n * mean, tail + density * (1 / (t * math.sqrt(n * spread)) - 1 / w)
+
+
+@lru_cache(maxsize=4)
+def _bits(people: int, flip: Fraction) -> Floats:
+    """Return the probability of each number of ones, by columns, for each count, by rows.
+
+    The last few tables are kept: those of 1000 people take half a second and 8 MB.
+    """
+    holders, others = (_binomials(people, float(chance)) for chance in (1 - flip, flip))
+    rows = (
+        np.convolve(holders[k, : k + 1], others[people - k, : people - k + 1])
+        for k in range(people + 1)
+    )
+    return np.array(list(rows))
 
 
 def _binomials(most: int, chance: float) -> Floats:

@@ -10,10 +10,10 @@ from deniable.presentation.rows import (
     Scale,
     View,
     Words,
-    counted,
     disagreements,
     of_all,
     percent,
+    sample,
     source,
 )
 
@@ -58,6 +58,11 @@ def view_changes(
         f"significant: changed (alpha = {alpha:g}, {total:,} answers)",
         "first, second: shares of all people; change: the second less the first, in percentage "
         "points",
+        *(
+            f"{place}, {each.repeats.sentence}"
+            for place, each in (("first", first), ("second", second))
+            if each.repeats is not None
+        ),
     )
     return View(
         rows=rows,
@@ -68,16 +73,29 @@ def view_changes(
             interval=f"{percent(level)} interval",
             axis="change of the share (percentage points)",
         ),
-        name=None if provenance is None else provenance.question,
-        headline=f"changes of {of_all(len(rows), total)} between {first.n:,} and "
-        f"{counted(second.n, 'report')}",
+        name=name(first, second),
+        headline=f"changes of {of_all(len(rows), total)} between {_before(first)} and "
+        f"{sample(second)}",
         source=None if provenance is None else source(provenance),
         notes=said,
         doubts=disagreements(rows, level=level, alpha=alpha, total=total),
         n=first.n + second.n,
+        reports=first.reports + second.reports,
         provenance=constants(first, second),
         signed=True,
     )
+
+
+def name(first: Estimates, second: Estimates) -> str | None:
+    """Return the name of the question, or of both where they have two."""
+    before, after = (
+        None if each.provenance is None else each.provenance.question for each in (first, second)
+    )
+    return before if before == after else f"{before} and {after}"
+
+
+def _before(first: Estimates) -> str:
+    return f"{first.n:,}" if first.repeats is None else sample(first)
 
 
 def constants(first: Estimates, second: Estimates) -> dict[str, object] | None:
@@ -85,8 +103,16 @@ def constants(first: Estimates, second: Estimates) -> dict[str, object] | None:
     said = first.constants()
     if said is None:
         return None
-    people = {"first_n": first.n, "second_n": second.n}
-    return {name: value for name, value in said.items() if name != "n"} | people
+    both = {"first": first, "second": second}
+    numbers: dict[str, object] = {f"{place}_n": each.n for place, each in both.items()}
+    for place, each in both.items():
+        if each.repeats is not None:
+            numbers |= {f"{place}_reports": each.reports, f"{place}_law": str(each.repeats)}
+    other = second.constants() or {}
+    if other.get("digest") != said.get("digest"):
+        numbers |= {"second_question": other.get("question"), "second_digest": other.get("digest")}
+    shared = {key: said[key] for key in said if key not in ("n", "reports", "law")}
+    return shared | numbers
 
 
 def _points(share: float) -> str:

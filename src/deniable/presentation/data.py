@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from deniable.estimates import Estimates, Provenance
+    from deniable.estimates import Estimates
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 EXPLANATIONS = {
@@ -58,7 +58,7 @@ def columns(estimates: Estimates, level: float, alpha: float) -> dict[str, Colum
 def summary(estimates: Estimates, level: float, alpha: float) -> dict[str, object]:
     """Return what is said once about all rows."""
     return {
-        "provenance": provenance_of(estimates.provenance, estimates.n),
+        "provenance": provenance_of(estimates),
         "n": estimates.n,
         "answers": estimates.total,
         "level": level,
@@ -72,17 +72,24 @@ def summary(estimates: Estimates, level: float, alpha: float) -> dict[str, objec
     }
 
 
-def provenance_of(provenance: Provenance | None, n: int) -> dict[str, object] | None:
-    """Return where estimates come from, by the names that all exports use."""
+def provenance_of(estimates: Estimates) -> dict[str, object] | None:
+    """Return where estimates come from, by the names that all exports use.
+
+    Of people who may have answered again it is also said how many reports they sent, and by what
+    law they are judged.
+    """
+    provenance, repeats = estimates.provenance, estimates.repeats
     if provenance is None:
         return None
+    said = {} if repeats is None else {"reports": repeats.reports, "law": str(repeats)}
     return {
         "question": provenance.question,
         "digest": provenance.digest,
         "protocol": provenance.protocol,
         "epsilon": provenance.epsilon,
-        "n": n,
+        "n": estimates.n,
         "version": provenance.version,
+        **said,
     }
 
 

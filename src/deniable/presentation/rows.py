@@ -132,6 +132,7 @@ class View:
     source: str | None
     notes: tuple[str, ...]
     n: int
+    reports: int
     provenance: dict[str, object] | None
     doubts: tuple[str, ...] = ()
     """Why interval and significance of some rows seem to disagree, for who sees both."""
@@ -214,14 +215,20 @@ def view(
         scale=Scale.over(rows, estimates.threshold(alpha)),
         words=words,
         name=None if provenance is None else provenance.question,
-        headline=f"{of_all(len(rows), estimates.total)}, estimated from "
-        f"{counted(estimates.n, 'report')}",
+        headline=f"{of_all(len(rows), estimates.total)}, estimated from {sample(estimates)}",
         source=None if provenance is None else source(provenance),
         notes=_notes(estimates, level, alpha),
         doubts=disagreements(rows, level=level, alpha=alpha, total=estimates.total),
         n=estimates.n,
+        reports=estimates.reports,
         provenance=estimates.constants(),
     )
+
+
+def sample(estimates: Estimates) -> str:
+    """Return what estimates are made from: reports, and how many people sent them if not each."""
+    of = "" if estimates.repeats is None else f" of {estimates.repeats}"
+    return f"{counted(estimates.reports, 'report')}{of}"
 
 
 def of_all(shown: int, total: int) -> str:
@@ -245,10 +252,12 @@ def source(provenance: Provenance) -> str:
 def _notes(estimates: Estimates, level: float, alpha: float) -> tuple[str, ...]:
     """Return what a reader has to know about the significance and the intervals."""
     own = "" if estimates.law is not None else " and as far by its own error"
-    said = (
+    said: tuple[str, ...] = (
         f"significant: above {estimates.threshold(alpha):,.0f}{own} "
         f"(alpha = {alpha:g}, {estimates.total:,} answers)",
     )
+    if estimates.repeats is not None:
+        said = (*said, estimates.repeats.sentence)
     if estimates.adjusted is None:
         return said
     return (

@@ -86,8 +86,8 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
         bar = (Span("  "), *bar_spans(row, scale, layout.bar)) if layout.bar else ()
         lines.append((*line, Span("  "), mark, *bar))
     wide = max(width or _USUAL_WIDTH, _NARROWEST_LABEL)
-    doubts = [(Span(line),) for doubt in view.doubts for line in wrap(doubt, wide)]
-    return [*lines, *_legend(view, layout.bar > 0), *doubts]
+    said = [line for note in (*view.notes[1:], *view.doubts) for line in wrap(note, wide)]
+    return [*lines, *_legend(view, layout.bar > 0), *((Span(line),) for line in said)]
 
 
 def bar_spans(row: Row, scale: Scale, width: int) -> Line:
@@ -122,15 +122,14 @@ def _line(
 
 
 def _legend(view: View, bars: bool) -> list[Line]:
-    """Return what marks and bars mean, and the notes."""
-    first, *others = view.notes
-    lines: list[Line] = [(Span(YES, "yes"), Span(f" {first}"))]
+    """Return what marks and bars mean; of the marks that is the first note."""
+    lines: list[Line] = [(Span(YES, "yes"), Span(f" {view.notes[0]}"))]
     if bars and view.rows:
         lines.insert(0, (Span(SOLID, "solid"), Span(" at least  "), Span(SHADE, "shade"),
                          Span(f" {view.words.interval}"),
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.mark}"))
                            if view.marked else ())))  # fmt: skip
-    return [*lines, *((Span(note),) for note in others)]
+    return lines
 
 
 def _runs(text: str) -> list[str]:

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.candidates import Candidates, Chosen, choose_open
-from deniable.errors import InvalidReport, OutOfDomain
-from deniable.estimates import Estimates, Provenance
+from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
+from deniable.estimates import Estimates
 from deniable.extras import load
+from deniable.protocol import Memoising
 from deniable.pure import Open, Pure
 from deniable.question import Question
 from deniable.spark import summation
@@ -73,30 +74,44 @@ def merge(
     return _summed(frame, question, (column, *by), refused, tallies=True)
 
 
-def estimate(
+def estimate(  # noqa: PLR0913 - what is read, and how it is judged
     frame: DataFrame,
     question: Question,
     candidates: Candidates | None = None,
     column: str = REPORT,
     *,
     refused: Counter[str] | None = None,
+    rounds: int | str | None = None,
 ) -> Estimates:
     """Estimate how many people gave each answer, from a column of reports.
 
     Of an open question the executors count which reports support the ``candidates``, and only
     those counts come to the driver. Of any other the reports are tallied first.
+
+    Where people may answer again (BasicRAPPOR) ``rounds`` is asked for: how many there were, or
+    the column that tells them apart, such as the day. None may have two reports of one person.
+    Who knows the number of people calls ``question.estimate(tally(...), people=...)``.
     """
     protocol = question.protocol
     if not (isinstance(protocol, Open) and isinstance(protocol, Pure)):
         names = None if candidates is None else [str(candidate) for candidate in candidates]
-        return question.estimate(_one(tally(frame, question, column, refused=refused)), names)
+        if isinstance(protocol, Memoising) and rounds is None:
+            question.estimate(question.tally([]), names)  # refuses, before anything is read
+        number = _count_rounds(frame, column, rounds) if isinstance(rounds, str) else rounds
+        total = _one(tally(frame, question, column, refused=refused))
+        return question.estimate(total, names, rounds=number)
+    if rounds is not None:
+        raise InvalidParameter.expected(
+            f"no rounds for {protocol.name}, whose reports are independent",
+            rounds,
+            "let a person answer once",
+        )
     check_frame(frame, question, column)
     chosen = choose_open(candidates)
     support, n = _supports(frame, question, column, chosen, refused)
     if not n:
         raise InvalidReport.expected("at least one report", 0, "check the frame")
-    origin = Provenance(protocol.name, protocol.epsilon, question.name, question.digest)
-    return replace(chosen.of(protocol.unbiased(support, n)), provenance=origin)
+    return replace(chosen.of(protocol.unbiased(support, n)), provenance=question.provenance)
 
 
 def privatize(
@@ -161,6 +176,13 @@ def _summed(
     if by:
         return summation.returned(frame, totals, by)
     return Tally.from_bytes(totals[0].column(SUM)[0].as_py()) if totals else question.tally([])
+
+
+def _count_rounds(frame: DataFrame, column: str, rounds: str) -> int:
+    """Return how many different values the column of rounds has."""
+    check_columns(frame, column, (rounds,))
+    with plain_errors():
+        return max(1, int(frame.select(rounds).distinct().count()))
 
 
 def _supports(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from hashlib import sha256
 from re import compile as pattern
 
@@ -28,6 +29,8 @@ from deniable.presentation import SHEET
 _ID = pattern("[0-9a-f]{32}")
 _PIECE = 1 << 18
 RANGE = ("from", "to")
+DAYS = "deniable-days"
+"""The header of a tally that says on how many days its reports came."""
 
 
 class Wanted(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from", "last": "to"}):
@@ -39,11 +42,14 @@ class Wanted(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from"
     compare_to: str | None = None
     candidates: list[str] | None = None
     format: str = "json"
+    people: int | None = None
+    compare_people: int | None = None
 
 
 async def estimates(call: Call) -> Response:
     """Estimate from a range of days."""
-    return await _estimates(call, _wanted(call, *RANGE, "compare_from", "compare_to", "format"))
+    names = (*RANGE, "people", "compare_from", "compare_to", "compare_people", "format")
+    return await _estimates(call, _wanted(call, *names))
 
 
 def _wanted(call: Call, *names: str) -> Wanted:
@@ -53,7 +59,10 @@ def _wanted(call: Call, *names: str) -> Wanted:
     rest = [(name, value) for name, value in pairs if name != "candidate"]
     if len({name for name, _ in rest}) != len(rest) or not {name for name, _ in rest} <= {*names}:
         raise InvalidRequest(f"expected the parameters candidate, {', '.join(names)}, each once")
-    return msgspec.convert({**dict(rest), "candidates": named or None}, Wanted)
+    try:
+        return msgspec.convert({**dict(rest), "candidates": named or None}, Wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(f"expected people as a whole number, got: {error}") from error
 
 
 async def estimates_of(call: Call) -> Response:
@@ -74,9 +83,11 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
     known = await call.known()
     if wanted.format not in FORMATS:
         raise InvalidRequest(f"expected a format among {', '.join(FORMATS)}")
-    days, candidates = _range(wanted.first, wanted.last), _candidates(known, wanted)
+    days = replace(_range(wanted.first, wanted.last), people=wanted.people)
+    candidates = _candidates(known, wanted)
     if wanted.compare_from is not None or wanted.compare_to is not None:
         other = _range(wanted.compare_from, wanted.compare_to)
+        other = replace(other, people=wanted.compare_people)
         if other.first <= days.last and days.first <= other.last:
             raise InvalidRequest("expected two ranges of days that do not overlap")
         result = await call.parts.publisher.compare(known, (days, other), candidates, wanted.format)
@@ -135,6 +146,7 @@ async def tally(call: Call) -> Response:
     known = await call.known()
     found = await call.parts.publisher.total(known, _range(query.get("from"), query.get("to")))
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
+    headers[DAYS] = str(found.days)
     return Response(found.tally, headers=headers)
 
 

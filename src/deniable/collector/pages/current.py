@@ -17,6 +17,7 @@ from deniable.collector.pages.tables import LABEL_WIDTH, table
 from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
 from deniable.collector.questions import Known
 from deniable.collector.stores.store import State
+from deniable.errors import InvalidParameter
 from deniable.presentation import Trend, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
 from deniable.presentation.rows import counted
@@ -62,7 +63,8 @@ class Wanted:
 
     def query(self, **more: str) -> str:
         """Return the parameters of estimates for the same range and candidates."""
-        pairs = [("from", self.span.first), ("to", self.span.last), *more.items()]
+        span = self.span
+        pairs = [("from", span.first), ("to", span.last), ("people", span.people), *more.items()]
         named = [("candidate", each) for each in self.candidates or ()]
         return urlencode([(name, value) for name, value in (*pairs, *named) if value])
 
@@ -155,6 +157,8 @@ async def _look(call: Call, known: Known, wanted: Wanted, n: int) -> tuple[Look 
         return None, _missing(minimum, n, coming=_coming(known, wanted.span))
     except TooCostly as error:
         return None, f"This is too much for a page: {error}."
+    except InvalidParameter as error:
+        return None, f"This cannot be estimated: {error}."
     return found, None
 
 
@@ -182,10 +186,11 @@ async def _changes(call: Call, known: Known, wanted: Wanted) -> Panel | None:
         view = await call.parts.showing.changes(known, ranges, wanted.candidates, ROWS)
     except TooFewReports as error:
         return Panel(Markup("<p>{}.</p>").format(f"In one of the ranges: {error}"), ())
-    except TooCostly as error:
+    except (TooCostly, InvalidParameter) as error:
         return Panel(Markup("<p>{}.</p>").format(error), ())
     first, second = (replace(wanted, span=span) for span in spans)
-    other = {"compare_from": spans[1].first, "compare_to": spans[1].last}
+    other = {"compare_from": spans[1].first, "compare_to": spans[1].last,
+             "compare_people": spans[1].people}  # fmt: skip
     links = (
         *(_estimates_link(known, first, form, "changes", other) for form in ("csv", "json")),
         Link("first tally", _tally(known, first), f"first-{known.asked.digest[:8]}.tally"),
@@ -210,11 +215,11 @@ def _estimates_link(
 
 
 def _trend_links(known: Known, wanted: Wanted) -> tuple[Link, ...]:
-    digest = known.asked.digest
+    digest, daily = known.asked.digest, replace(wanted, span=replace(wanted.span, people=""))
     exports = (
         Link(
             form.upper(),
-            f"/v1/questions/{digest}/trend?{wanted.query(format=form)}",
+            f"/v1/questions/{digest}/trend?{daily.query(format=form)}",
             f"trend-{digest[:8]}.{form}",
         )
         for form in ("csv", "json")
@@ -223,7 +228,7 @@ def _trend_links(known: Known, wanted: Wanted) -> tuple[Link, ...]:
 
 
 def _tally(known: Known, wanted: Wanted) -> str:
-    days = Wanted(wanted.span, Span(), None).query()
+    days = Wanted(replace(wanted.span, people=""), Span(), None).query()
     return f"/v1/questions/{known.asked.digest}/tally" + (f"?{days}" if days else "")
 
 
@@ -239,7 +244,7 @@ def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
     if look is None:
         return (Figure("Reports", f"{n:,}"),)
     # Some may have come between the two looks.
-    counted, note = look.view.n, f"{look.view.n:,} in the estimates below"
+    counted, note = look.view.reports, f"{look.view.reports:,} in the estimates below"
     shown = Figure("Reports", f"{max(n, counted):,}", note if counted < n else "")
     return (
         shown,
@@ -251,7 +256,7 @@ def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
 def _fakes(look: Look | None) -> str | None:
     if look is None or look.fakes is None:
         return None
-    share = 100 * look.fakes / look.view.n
+    share = 100 * look.fakes / look.view.reports
     return (
         f"{counted(look.fakes, 'fake report')} ({share:.2g} % of all) could move an answer by one "
         "percentage point. Whoever can send reports can do that; limit the senders where it "

@@ -50,10 +50,11 @@ def exact_lines(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Span:
-    """A range of days as a form has it: two texts, of which either may be empty."""
+    """A range of days as a form has it, and how many people answered in it: texts, or empty."""
 
     first: str = ""
     last: str = ""
+    people: str = ""
 
     def __str__(self) -> str:
         if not self.given:
@@ -70,10 +71,17 @@ class Span:
         days = Range(
             read_day(self.first, "from") if self.first else 0,
             read_day(self.last, "to") if self.last else EVER,
+            self._read_people(),
         )
         if days.first > days.last:
             raise InvalidRequest("expected a range of days that begins before it ends")
         return days
+
+    def _read_people(self) -> int | None:
+        text = self.people.strip().replace(",", "")
+        if text and not (text.isascii() and text.isdigit() and 0 < len(text) < 16 and int(text)):
+            raise InvalidRequest(f"expected a whole number of people, got {text[:40]!r}")
+        return int(text) if text else None
 
 
 def number(fields: Mapping[str, str], name: str) -> float | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.advice import meaning
+from deniable.advice import meaning, reveals
 from deniable.collector import asking
 from deniable.collector.asking import Change
 from deniable.collector.days import EVER, today, write_day
@@ -20,8 +21,12 @@ from deniable.collector.problems import InvalidRequest
 from deniable.collector.questions import Known
 from deniable.collector.stores.store import Source, State
 from deniable.presentation.labels import one_line
+from deniable.protocol import Memoising
 
-_NAMES = ("from", "to", "compare_from", "compare_to", "candidates", "fragment")
+_NAMES = (
+    *("from", "to", "people", "compare_from", "compare_to", "compare_people"),
+    *("candidates", "fragment"),
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Shown:
     state: str
     headline: str
     meaning: str
+    repeats: bool
+    """Whether people may answer again."""
     wanted: Wanted
     is_open: bool
     first_day: str
@@ -56,11 +63,7 @@ async def show(call: Call) -> Response:
     query = call.query(*_NAMES)
     known = await call.known()
     candidates = exact_lines(query.get("candidates", "")) or None
-    wanted = Wanted(
-        Span(query.get("from", ""), query.get("to", "")),
-        Span(query.get("compare_from", ""), query.get("compare_to", "")),
-        candidates,
-    )
+    wanted = Wanted(_span(query), _span(query, "compare_"), candidates)
     mistake = None
     try:
         wanted.check()
@@ -74,6 +77,11 @@ async def show(call: Call) -> Response:
     return page("question.html", replace(shown, mistake=mistake), 400 if mistake else 200)
 
 
+def _span(query: Mapping[str, str], start: str = "") -> Span:
+    """Return a range of days of the address, with the number of people."""
+    return Span(*(query.get(f"{start}{name}", "") for name in ("from", "to", "people")))
+
+
 async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> Shown:
     question, terms = known.question, known.terms
     digest = question.digest
@@ -83,14 +91,16 @@ async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> 
     first = daily[0][0] if daily else today()
     answers = "any text" if question.labels is None else f"{len(question.labels):,} answers"
     protocol = question.protocol
+    repeats = isinstance(protocol, Memoising)
     return Shown(
         place="question",
         admin=is_admin(call),
         digest=digest,
         name=one_line(question.name, NAME_WIDTH),
         state=known.asked.state.value,
-        headline=f"{answers}, {protocol.name} at epsilon = {protocol.epsilon:.6g}",
-        meaning=meaning(protocol.total_epsilon),
+        headline=f"{answers}, {protocol.name}: {reveals(protocol)}",
+        meaning=meaning(protocol.epsilon, forever=protocol.total_epsilon if repeats else None),
+        repeats=repeats,
         wanted=wanted,
         is_open=question.labels is None,
         first_day=write_day(first),

@@ -146,14 +146,23 @@ class Snapshot:
         """The number of reports."""
         return sum(total.n for total in (*self.tallies, *self.waiting))
 
+    @property
+    def days(self) -> int:
+        """On how many days the reports came."""
+        return len({total.day for total in (*self.tallies, *self.waiting) if total.n})
+
 
 @dataclass(frozen=True)
 class Publication:
-    """The sum of a range of days as readers were shown it, at an edition of the question."""
+    """The sum of a range of days as readers were shown it, at an edition of the question.
+
+    ``days`` are those on which its reports came; 0: not known, of what version 0.2.0 published.
+    """
 
     n: int
     edition: int
     tally: bytes
+    days: int = 0
 
     def same(self, other: Publication | None) -> bool:
         """Tell whether two are the same, without comparing the tallies."""

@@ -64,7 +64,6 @@ from deniable.validation import (
     check_epsilon,
     check_positive,
     check_probability,
-    check_whole,
 )
 
 SHORTEST_SECRET = 16
@@ -215,24 +214,17 @@ class BasicRAPPOR(_Unary, Memoising):
         return np.asarray((permanent & likely) | (~permanent & unlikely))
 
     def _repeated(self, tally: Tally, chosen: Chosen, people: int) -> Estimates:
-        """Count people who sent n / people reports of one value each, with errors that say so.
+        """Count people who sent n / people reports each on average, with errors that say so.
 
         Reports of one person share the permanent response, so they do not average it out: the
-        variance of a person's reports grows with the square of their number (``RepeatedLaw``).
+        variance of a person's reports grows with the square of their number (``RepeatedLaw``). In R
+        rounds nobody sent more than R of the n reports, so the squares add up to n R at most: to
+        what n / R people have who answer in every round.
         """
-        number = check_whole("people", people, 1, tally.n, "each sent at least one report")
-        if tally.n % number:
-            raise InvalidParameter.expected(
-                f"a number of people who sent {tally.n} reports, each as many as the others",
-                people,
-                "leave out reports beyond those that everybody has sent",
-            )
-        if number == tally.n:  # one report each, whose two steps are one
-            return self._estimate(tally, chosen)
-        law = RepeatedLaw(number, tally.n, self._weights.shares[1], *self._instant.shares)
+        law = RepeatedLaw(people, tally.n, self._weights.shares[1], *self._instant.shares)
         counts = law.counts(self._support(tally.statistic, chosen).astype(np.float64))
-        errors = np.sqrt(law.variance.at(np.clip(counts, 0.0, number)))
-        return Estimates(counts, errors, number, math.sqrt(law.variance.none), law=law)
+        errors = np.sqrt(law.variance.at(np.clip(counts, 0.0, people)))
+        return Estimates(counts, errors, people, math.sqrt(law.variance.none), law=law)
 
     def client(self, secret: bytes, *, context: str) -> PermanentClient:
         """Return a client that answers consistently for as long as it keeps ``secret``.

@@ -5,14 +5,16 @@ from __future__ import annotations
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
 from deniable.collector.stores.store import MOST_PUBLISHED, Publication
 
-_FIND = "SELECT n, edition, tally FROM published WHERE question = %s AND first = %s AND last = %s"
+_FIND = (
+    "SELECT n, edition, tally, days FROM published WHERE question = %s AND first = %s AND last = %s"
+)
 _REPLACE = (
     "DELETE FROM published WHERE question = %s AND first = %s AND last = %s AND n = %s"
     " AND edition = %s"
 )
 _INSERT = (
-    "INSERT INTO published (question, first, last, n, edition, tally)"
-    " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+    "INSERT INTO published (question, first, last, n, edition, tally, days)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
 )
 _OLD = (
     "DELETE FROM published WHERE question = %(no)s AND no NOT IN"
@@ -40,7 +42,7 @@ class Publications(PostgresDatabase):
             # Of two who replace the same row the second finds it gone, and then the first's.
             if before is not None:
                 connection.execute(_REPLACE, (*place, before.n, before.edition))
-            connection.execute(_INSERT, (*place, new.n, new.edition, new.tally))
+            connection.execute(_INSERT, (*place, new.n, new.edition, new.tally, new.days))
             connection.execute(_OLD, {"no": place[0], "most": MOST_PUBLISHED})
             return _find(connection, place) or new
 

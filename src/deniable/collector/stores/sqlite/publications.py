@@ -31,9 +31,9 @@ class Publications(SqliteFile):
                 return found or new
             connection.execute(f"DELETE FROM published WHERE {_AT}", place)
             connection.execute(
-                "INSERT INTO published (question, first, last, n, edition, tally)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (*place, new.n, new.edition, new.tally),
+                "INSERT INTO published (question, first, last, n, edition, tally, days)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*place, new.n, new.edition, new.tally, new.days),
             )
             connection.execute(_OLD, (place[0], MOST_PUBLISHED))
             return new
@@ -41,7 +41,7 @@ class Publications(SqliteFile):
     def _find(self, place: tuple[int | None, int, int]) -> Publication | None:
         found = (
             self.connection()
-            .execute(f"SELECT n, edition, tally FROM published WHERE {_AT}", place)
+            .execute(f"SELECT n, edition, tally, days FROM published WHERE {_AT}", place)
             .fetchone()
         )
         return Publication(*found) if found else None

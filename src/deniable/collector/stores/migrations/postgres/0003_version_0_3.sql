@@ -24,3 +24,6 @@ CREATE TABLE set_aside (
     reason text NOT NULL,
     content bytea NOT NULL
 );
+
+-- On how many days the reports of a published sum came; 0: not known.
+ALTER TABLE published ADD COLUMN days integer NOT NULL DEFAULT 0;

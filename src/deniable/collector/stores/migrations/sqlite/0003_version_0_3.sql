@@ -40,3 +40,6 @@ CREATE TABLE set_aside (
     reason TEXT NOT NULL,
     content BLOB NOT NULL
 ) STRICT;
+
+-- On how many days the reports of a published sum came; 0: not known.
+ALTER TABLE published ADD COLUMN days INTEGER NOT NULL DEFAULT 0;
