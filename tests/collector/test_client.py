@@ -61,7 +61,7 @@ def test_a_client_without_a_server_draws_once(tmp_path: Path, collector: Collect
     client = Client(collector.address, tmp_path / "ledger.db")
     parcel = Parcel(ID, question.privatize(["a"]).tobytes())
     client.ledger.begin(question.digest, parcel, epsilon=1.0, budget=9.0)
-    assert client.ledger.waiting() == [question.digest]
+    assert client.ledger.waiting(collector.address) == [question.digest]
     assert client.flush() == {question.digest: Outcome.ANSWERED}
     assert client.flush() == {}
     assert collector.submit(question, parcel.reports, id=ID).status == 204
@@ -157,6 +157,29 @@ def test_the_ledger_is_nobody_elses_business(tmp_path: Path) -> None:
     """Other users of the machine cannot read which questions were answered."""
     Ledger(tmp_path / "ledger.db")
     assert (tmp_path / "ledger.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_report_goes_to_the_collector_that_it_is_for(tmp_path: Path) -> None:
+    """Clients of two collectors share a budget, and send nothing that is for the other one."""
+    path, question = tmp_path / "ledger.db", Question("fruit", ("kiwi", "fig"), DE(1.0, 2))
+    one, other = (Client(f"https://{name}.example", path, budget=1) for name in ("one", "other"))
+    sent: list[str] = []
+
+    def lost(method: str, path: str, body: bytes | None = None) -> Reply:
+        raise Lost("no answer")
+
+    def stored(method: str, path: str, body: bytes | None = None) -> Reply:
+        sent.append(method)
+        return Reply(204)
+
+    one.transport.request = lost  # type: ignore[method-assign]
+    other.transport.request = stored  # type: ignore[method-assign]
+    assert one.answer(question, "fig") is Outcome.WAITING
+    assert other.flush() == {}
+    assert other.answer(question, "fig") is Outcome.WAITING
+    assert other.answer(replace(question, name="nuts"), "fig") is Outcome.OVER_BUDGET
+    assert sent == []
+    assert one.flush() == {question.digest: Outcome.WAITING}
 
 
 def test_the_ledger_is_durable(tmp_path: Path) -> None:

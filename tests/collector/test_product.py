@@ -284,6 +284,19 @@ def test_a_failing_network_does_not_hold_the_answer(tmp_path: Path) -> None:
     assert not [said for said in lines if "CANARY" in repr(said)]
 
 
+@pytest.mark.parametrize("swapped", ["CANARY", QUESTION.digest.upper(), "", f"{QUESTION.digest}/"])
+def test_an_answer_in_the_place_of_the_question_does_not_leave(
+    swapped: str, tmp_path: Path
+) -> None:
+    """What is no digest is not asked for, and not shown: it may be the answer."""
+    client = Client("https://collector.example", tmp_path / "ledger.db")
+    client.transport.request = sent = Sent(Lost)  # type: ignore[method-assign]
+    with pytest.raises(InvalidParameter, match="64 hexadecimal digits") as caught:
+        client.answer(swapped, QUESTION.digest)
+    assert sent == []
+    assert not [said for said in walk(caught.value) if "CANARY" in repr(said)]
+
+
 def test_the_examples_of_the_page_run(
     device: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

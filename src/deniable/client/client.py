@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from contextlib import suppress
 from itertools import count
@@ -12,10 +13,12 @@ from deniable.client.courier import Courier, Parcel
 from deniable.client.delivery import Outcome
 from deniable.client.state import Ledger, NoLedger
 from deniable.client.transport import Lost, Reply, Transport, Unsent
-from deniable.errors import DeniableError, OutOfDomain
+from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
 from deniable.policy import BUDGET, CEILING
 from deniable.question import Question
 from deniable.validation import check_epsilon, check_number, check_whole
+
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class NoQuestion(DeniableError):
@@ -25,6 +28,7 @@ class NoQuestion(DeniableError):
 class Client:
     """Answers the questions of one collector on behalf of one person.
 
+    The ledger is a file of the person's own; clients of several collectors may share it.
     ``ceiling`` is the most epsilon that one question may ask for, whatever the server says, and
     ``budget`` the most of all questions in the ledger together. A new version of a question is
     another question and spends again. ``attempts`` is how often one call sends a report at most.
@@ -40,10 +44,8 @@ class Client:
         attempts: int = 1,
     ) -> None:
         self.transport, self.ledger = Transport(address), Ledger(ledger)
-        self.ceiling, self.attempts = (
-            check_epsilon(ceiling),
-            check_whole("attempts", attempts, 1, 1000),
-        )
+        self.ceiling = check_epsilon(ceiling)
+        self.attempts = check_whole("attempts", attempts, 1, 1000)
         self.budget = check_number("the budget", budget, "10 is usual")
         self._rest_until = 0.0
 
@@ -82,7 +84,7 @@ class Client:
         ends: dict[str, Outcome] = {}
         reached = True
         try:
-            for digest in self.ledger.waiting():
+            for digest in self.ledger.waiting(self.transport.address):
                 ends[digest] = Outcome.WAITING
                 if reached:
                     try:
@@ -110,7 +112,8 @@ class Client:
                 f"one of the {len(question.labels)} answers of the question {question.name!r}"
             )  # fmt: skip
             raise OutOfDomain(f"this answer is not {what}; nothing was drawn or sent")
-        parcel = Parcel(secrets.token_bytes(16), question.privatize([answer]).tobytes())
+        report = question.privatize([answer]).tobytes()
+        parcel = Parcel(secrets.token_bytes(16), report, address=self.transport.address)
         epsilon = question.protocol.total_epsilon
         return self.ledger.begin(question.digest, parcel, epsilon=epsilon, budget=self.budget)
 
@@ -121,7 +124,8 @@ class Client:
             return Outcome.NO_STORAGE, True  # somebody took the row away
         if isinstance(found, Outcome):
             return Outcome.ALREADY if found is Outcome.ANSWERED else found, True
-        if monotonic() < self._rest_until:
+        elsewhere = found.address not in (None, self.transport.address)
+        if elsewhere or monotonic() < self._rest_until:
             return Outcome.WAITING, True
         turns = count(found.turn)
         courier = Courier(self.transport, digest, self.attempts)
@@ -141,6 +145,12 @@ class Client:
 
 def fetch_question(transport: Transport, digest: str, ceiling: float) -> Question:
     """Fetch a question by its digest, and read it through the one door of a device."""
+    # What is no digest may be an answer in the wrong place: it must not leave, nor be shown.
+    if not _DIGEST.fullmatch(digest):
+        raise InvalidParameter(
+            "the question is not named by a digest, 64 hexadecimal digits in lower case; pass that "
+            "or the question itself, and the answer after it"
+        )
     try:
         reply = transport.request("GET", f"/v1/questions/{digest}")
         said = "" if reply.status == 200 else f"status {reply.status} {reply.kind}".strip()

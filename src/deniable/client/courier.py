@@ -19,12 +19,16 @@ def utc_today() -> date:
 
 @dataclass(frozen=True)
 class Parcel:
-    """Reports under one id, how far their delivery has come, and how often that was noted."""
+    """Reports under one id, how far their delivery has come, and how often that was noted.
+
+    ``address`` is the collector that they are for, None where no other is known.
+    """
 
     id: bytes
     reports: bytes
     state: State = field(default_factory=State)
     turn: int = 0
+    address: str | None = None
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ class Ledger:
             self.path.touch(mode=0o600)
         with self._open() as connection:
             connection.executescript(_LEDGER)
-            _complete(connection, "answers", since="TEXT", turn="INTEGER NOT NULL DEFAULT 0")
+            turn = "INTEGER NOT NULL DEFAULT 0"
+            _complete(connection, "answers", since="TEXT", turn=turn, address="TEXT")
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -86,16 +87,16 @@ class Ledger:
         """Return how an answer ended, or what is still to be delivered; None without an answer."""
         with self._open() as connection:
             row = connection.execute(
-                "SELECT outcome, id, report, day, doubt, since, turn FROM answers"
+                "SELECT outcome, id, report, day, doubt, since, turn, address FROM answers"
                 " WHERE question = ?",
                 (question,),
             ).fetchone()
         if row is None:
             return None
-        outcome, id, report, day, doubt, since, turn = row
+        outcome, id, report, day, doubt, since, turn, address = row
         if id is None:
             return Outcome.read(outcome)
-        return Parcel(id, report, State(day, bool(doubt), since), turn)
+        return Parcel(id, report, State(day, bool(doubt), since), turn, address)
 
     def spent(self) -> float:
         """Return the sum of epsilon over all questions answered."""
@@ -120,8 +121,9 @@ class Ledger:
             if not spent + epsilon <= budget + DUST:
                 return Outcome.OVER_BUDGET
             connection.execute(
-                "INSERT INTO answers (question, epsilon, id, report) VALUES (?, ?, ?, ?)",
-                (question, epsilon, parcel.id, parcel.reports),
+                "INSERT INTO answers (question, epsilon, id, report, address)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (question, epsilon, parcel.id, parcel.reports, parcel.address),
             )
             connection.execute("COMMIT")
         return Outcome.WAITING
@@ -151,10 +153,13 @@ class Ledger:
             )
             return noted.rowcount == 1
 
-    def waiting(self) -> list[str]:
-        """Return the questions whose answers are not delivered."""
+    def waiting(self, address: str) -> list[str]:
+        """Return the questions whose answers are not delivered, and not for another collector."""
         with self._open() as connection:
-            rows = connection.execute("SELECT question FROM answers WHERE id IS NOT NULL")
+            rows = connection.execute(
+                "SELECT question FROM answers WHERE id IS NOT NULL AND coalesce(address, ?1) = ?1",
+                (address,),
+            )
             return [row[0] for row in rows]
 
     def opted_out(self) -> bool:
