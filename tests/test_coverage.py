@@ -173,6 +173,7 @@ def test_scattered_supports_are_computed_one_by_one(count: int) -> None:
 
 
 D, RUNS = 16, 400
+LONG = pytest.mark.long("more protocols of the same law")
 TRUTH = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05] + [0.0] * 8)
 
 
@@ -180,12 +181,12 @@ TRUTH = np.array([0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05] + [0.0] * 8)
     ("protocol", "n"),
     [
         (DE(4.0, D), 200),
-        (SHE(1.0, D), 20),
         (SHE(4.0, D), 100),
-        (OLH(1.0, D), 200),
-        (OpenLH(2.0), 60),
         (AffineSelection(1.0, D), 200),
-        (SubsetSelection(1.0, D), 200),
+        pytest.param(SHE(1.0, D), 20, marks=LONG),
+        pytest.param(OLH(1.0, D), 200, marks=LONG),
+        pytest.param(OpenLH(2.0), 60, marks=LONG),
+        pytest.param(SubsetSelection(1.0, D), 200, marks=LONG),
     ],
     ids=str,
 )

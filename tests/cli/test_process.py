@@ -127,9 +127,12 @@ def test_examples_run(gallery, tmp_path, example):
 
 @pytest.mark.parametrize(
     "command",
-    ["vectors -", "reference -o -", "estimate fruit.json tally.bin",
-     "estimate fruit.json tally.bin --format csv", "question show fruit.json", "--help",
-     "estimate --help", "--version", ""],
+    shortened(
+        ["vectors -", "--help", "estimate fruit.json tally.bin", "reference -o -",
+         "estimate fruit.json tally.bin --format csv", "question show fruit.json",
+         "estimate --help", "--version", ""],
+        "more processes", keep=3,
+    ),
 )  # fmt: skip
 def test_a_closed_pipe_ends_quietly_with_0(gallery, command):
     """When the reader of the output goes away, nothing is printed on stderr and the status is 0."""
