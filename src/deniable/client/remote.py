@@ -16,15 +16,18 @@ from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlencode
 
+from deniable.budget import RAISE_IT, memory_budget
 from deniable.client.transport import Reply, Transport
 from deniable.errors import DeniableError
+from deniable.presentation.labels import one_line
 from deniable.question import Question
 from deniable.tally import Tally
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 _PREFIX = re.compile("[0-9a-f]{4,63}")
 _MOST_LISTED = 10
-_DIGITS_SHOWN = 16
+_SAID_WIDTH = 500
+_DIGITS_SHOWN, _NAME_WIDTH = 16, 60
 
 
 class Refused(DeniableError):
@@ -40,24 +43,21 @@ class Listed:
     state: str
 
     def __str__(self) -> str:
-        return f"{self.digest[:_DIGITS_SHOWN]} ({self.name[:80]}, {self.state})"
+        name, state = one_line(self.name, _NAME_WIDTH), one_line(self.state)
+        return f"{one_line(self.digest[:_DIGITS_SHOWN])} ({name}, {state})"
 
 
 def listed(transport: Transport) -> list[Listed]:
     """Return the questions that a collector asks, the first asked first."""
     reply = transport.request("GET", "/v1/questions")
-    _check(transport, reply, "public")
+    _check(transport, reply)
     try:
         found = json.loads(reply.body)["questions"]
         return [
             Listed(*(str(entry[key]) for key in ("digest", "name", "state"))) for entry in found
         ]
     except (ValueError, KeyError, TypeError):
-        raise Refused(
-            f"{transport.address}: expected a list of questions, got something else; check that a "
-            "collector is at this address",
-            value=reply.status,
-        ) from None
+        raise _no_collector(transport, "a list of questions", reply) from None
 
 
 def find(transport: Transport, named: str) -> str:
@@ -119,8 +119,15 @@ def pull_days(
     transport = Transport(address, token=token)
     digest = question.digest if isinstance(question, Question) else find(transport, question)
     days = {name: str(day) for name, day in (("from", first), ("to", last)) if day is not None}
-    reply = transport.request("GET", f"/v1/questions/{digest}/tally?{urlencode(days)}")
+    path, most = f"/v1/questions/{digest}/tally?{urlencode(days)}", memory_budget()
+    reply = transport.request("GET", path, most=most + 1)
     _check(transport, reply, "viewer")
+    if len(reply.body) > most:
+        raise Refused(
+            f"{address}: expected a tally within the memory budget of {most:,} bytes, got a larger "
+            f"one; {RAISE_IT}",
+            value=reply.status,
+        )
     tally = Tally.from_bytes(reply.body)
     if tally.question != digest:
         raise Refused(
@@ -139,17 +146,27 @@ def publish(address: str, question: Question, *, token: str | None = None) -> bo
     transport = Transport(address, token=token)
     reply = transport.request("POST", "/v1/questions", question.to_json().encode())
     _check(transport, reply, "admin")
+    if question.digest.encode() not in reply.body:
+        raise _no_collector(transport, "the digest of the question", reply)
     return reply.status == 201
 
 
-def _check(transport: Transport, reply: Reply, role: str) -> None:
+def _no_collector(transport: Transport, expected: str, reply: Reply) -> Refused:
+    return Refused(
+        f"{transport.address}: expected {expected}, got something else; check that a collector is "
+        "at this address",
+        value=reply.status,
+    )
+
+
+def _check(transport: Transport, reply: Reply, role: str | None = None) -> None:
     """Refuse what is no success, with what to do about it where that is known."""
     if 200 <= reply.status < 300:
         return
-    said = str(reply.problem.get("detail") or f"status {reply.status}")
-    if reply.status == 401:
+    said = one_line(str(reply.problem.get("detail") or f"status {reply.status}"), _SAID_WIDTH)
+    if role and reply.status == 401:
         said = f"a token of the role {role} is needed, and none came that is valid"
-    if reply.status in (401, 403):
+    if role and reply.status in (401, 403):
         said += (
             f"; make one where the collector runs, with `deniable token create NAME --role {role}`,"
             " and pass it as --token or DENIABLE_TOKEN, in Python as token="

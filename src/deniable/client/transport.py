@@ -6,7 +6,7 @@ import http.client
 import json
 import ssl
 from dataclasses import dataclass, field, replace
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from deniable.errors import InvalidParameter
 
@@ -49,18 +49,24 @@ class Transport:
     _connection: http.client.HTTPConnection | None = None
 
     def __init__(self, address: str, *, token: str | None = None, timeout: float = 20.0) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = _split(address)
+        if token is not None and not (token.isascii() and token.isprintable()):
             raise InvalidParameter(
-                f"expected an address such as https://example.org, got {address[:80]!r}",
-                value=address,
+                "expected a token as `deniable token create` prints it, got one with other "
+                "characters; copy it again",
+                value=None,
             )
         self.address = address.rstrip("/")
         self._parts, self._timeout = parts, timeout
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
-    def request(self, method: str, path: str, body: bytes | None = None) -> Reply:
-        """Send a request; raise ``Unsent`` or ``Lost`` where no answer came."""
+    def request(
+        self, method: str, path: str, body: bytes | None = None, *, most: int = _LARGEST_ANSWER
+    ) -> Reply:
+        """Send a request; raise ``Unsent`` or ``Lost`` where no answer came.
+
+        Of an answer no more than ``most`` bytes are read.
+        """
         connection = self._open()
         try:
             # The path of the address stays in front, for a collector behind a proxy.
@@ -68,7 +74,7 @@ class Transport:
                 method, self._parts.path.rstrip("/") + path, body=body, headers=self._headers
             )
             answer = connection.getresponse()
-            data = answer.read(_LARGEST_ANSWER)
+            data = answer.read(most)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Lost(f"{self.address} did not answer: {error!r}; try again later") from error
@@ -108,6 +114,21 @@ class Transport:
 
     def __del__(self) -> None:
         self.close()
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of the address of a collector, or say what one looks like."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:  # half of a bracket, or a port that is none
+        pass
+    raise InvalidParameter(
+        f"expected an address such as https://example.org or http://127.0.0.1:8000, got "
+        f"{address[:80]!r}",
+        value=address,
+    )
 
 
 def _seconds(text: str | None) -> float | None:
