@@ -2,6 +2,7 @@
 
 from collections import Counter
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -9,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import DE, OUE, OpenLH, Question, Tally
-from deniable.errors import InvalidReport, OutOfDomain
+from deniable import DE, OUE, BasicRAPPOR, OpenLH, Question, Tally
+from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.protocols import discover
-from deniable.spark import partitions
+from deniable.spark import frames, partitions
 from deniable.spark.columns import group_rows, read_reports
 from tests.spark.conftest import column_of
 
@@ -229,3 +230,53 @@ def test_each_answer_becomes_one_report_beside_its_other_columns(question):
     with pytest.raises(OutOfDomain) as caught:
         list(partitions.private_reports([batch], question, "a", keep=["id"], strict=True))
     assert "kiwi" not in str(caught.value)
+
+
+class _Frame:
+    """What ``estimate`` asks of a frame beside its reports: the types of columns, and days."""
+
+    def __init__(self, **types):
+        fields = [
+            SimpleNamespace(name=name, dataType=SimpleNamespace(typeName=lambda kind=kind: kind))
+            for name, kind in types.items()
+        ]
+        self.schema = SimpleNamespace(fields=fields)
+
+    def select(self, name):
+        assert name == "day"
+        return self
+
+    def distinct(self):
+        return self
+
+    def count(self):
+        return 4
+
+
+def test_people_who_may_answer_again_are_estimated_by_rounds(monkeypatch):
+    """The days of a column are the rounds, or their number is given; without, nothing is read."""
+    question = Question("mood", ("good", "bad"), BasicRAPPOR(2, 0.5, 0.75, 0.25))
+    reports = question.privatize(["good", "bad", "good"] * 100, np.random.default_rng(5))
+    batches = pa.table({"report": column_of(reports)}).to_batches(70)
+
+    def add_up(frame, question, column, *, refused=None):
+        del frame, refused
+        return sums(partitions.partial_tallies(batches, question, column, strict=True))[0][()]
+
+    frame = _Frame(report="binary", day="string")
+    with pytest.raises(InvalidParameter, match="expected rounds= or people="):
+        frames.estimate(frame, question)
+    monkeypatch.setattr(frames, "tally", add_up)
+    local = question.estimate(question.tally(reports), rounds=4)
+    for rounds in (4, "day"):
+        assert frames.estimate(frame, question, rounds=rounds) == local
+    some = frames.estimate(frame, question, ["bad"], rounds=4)
+    assert some.counts.tolist() == local.select(["bad"]).counts.tolist()
+    with pytest.raises(InvalidParameter, match="a column among report, day"):
+        frames.estimate(frame, question, rounds="week")
+    once, several = Question("a", ("x", "y"), DE(1.0, 2)), Question("b", None, OpenLH(1.0))
+    monkeypatch.setattr(frames, "tally", lambda *_, **__: once.tally(once.privatize(["x"])))
+    with pytest.raises(InvalidParameter, match="neither people nor rounds for DE"):
+        frames.estimate(frame, once, rounds=4)
+    with pytest.raises(InvalidParameter, match="no rounds for OpenLH"):
+        frames.estimate(frame, several, ["kiwi"], rounds=4)

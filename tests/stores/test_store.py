@@ -221,7 +221,7 @@ def test_an_excluded_source_does_not_count(store: Store) -> None:
 def test_what_was_published_first_is_shown(place: Place, store: Store) -> None:
     """Of two collectors that replace the same sum one does, and both show its sum."""
     other = place.open()
-    first, second = Publication(10, 0, b"10|"), Publication(12, 0, b"12|")
+    first, second = Publication(10, 0, b"10|", 3), Publication(12, 0, b"12|", 4)
     assert store.published(Q, 1, DAY) is None
     assert store.publish(Q, (1, DAY), first, None) == first
     assert other.publish(Q, (1, DAY), second, None) == first

@@ -181,8 +181,7 @@ def _summed(
 def _count_rounds(frame: DataFrame, column: str, rounds: str) -> int:
     """Return how many different values the column of rounds has."""
     check_columns(frame, column, (rounds,))
-    with plain_errors():
-        return max(1, int(frame.select(rounds).distinct().count()))
+    return max(1, int(frame.select(rounds).distinct().count()))
 
 
 def _supports(
