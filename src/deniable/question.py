@@ -7,8 +7,7 @@ so that a client and a server with different parameters can never be mixed.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -43,14 +42,12 @@ from deniable.protocol import Client, Memoising, Protocol, batches_of
 from deniable.pure import Closed
 from deniable.randomness import Source
 from deniable.tally import Accumulator, Tally
-from deniable.validation import check_epsilon
+from deniable.validation import check_answers, check_epsilon
 
 _FORMAT = "deniable-question"
 _VERSION = 1
 _FIELDS = {"format", "version", "name", "labels", "other", "protocol"}
 _LARGEST_PROTOCOL = 1000
-_MISSING = ("NoneType", "NAType", "NaTType")
-"""The types of what stands for a missing answer in Python and in frames."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -267,7 +264,7 @@ class Question:
 
         Errors never hold an answer, since they may leave the device by way of a log.
         """
-        listed = _listed(answers)
+        listed = check_answers(answers)
         if self.labels is None:
             if not encodes("".join(listed)):
                 position = next(i for i, answer in enumerate(listed) if not encodes(answer))
@@ -378,35 +375,3 @@ def _check_structure(document: dict[str, object]) -> None:
             sorted(document),
             "check the file",
         )
-
-
-def _listed(answers: Iterable[object]) -> list[str]:
-    items = answers.tolist() if hasattr(answers, "tolist") else answers
-    if isinstance(answers, Mapping) or hasattr(answers, "columns"):
-        raise InvalidParameter(
-            f"expected a sequence of answers, got a {type(answers).__name__}; pass one of its "
-            "columns",
-            value=type(answers),
-        )
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InvalidParameter(
-            f"expected a sequence of answers, got a single {type(items).__name__}; pass a list of "
-            "one",
-            value=type(items),
-        )
-    listed: list[str] = []
-    for position, item in enumerate(items):
-        answer = item.as_py() if hasattr(item, "as_py") else item
-        if not isinstance(answer, str):
-            kind = type(answer).__name__
-            said = (
-                "is missing: leave out people without an answer"
-                if kind in _MISSING or (isinstance(answer, float) and math.isnan(answer))
-                else f"is of the type {kind}: write it as text, for example with str"
-            )
-            raise OutOfDomain(
-                f"expected answers as strings; the one at position {position} {said}",
-                value=position,
-            )
-        listed.append(answer)
-    return listed

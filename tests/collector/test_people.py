@@ -128,6 +128,7 @@ def test_pages_say_which_law_was_used(collector: Collector, crowd: Crowd) -> Non
     assert "epsilon = 1.02 by one report, 2.2 by answering for ever" in text
     assert 'name="people"' in text
     assert "fake report" in text
+    assert "Each day is judged by itself, by the law of as many people as answered on it." in text
     part = collector.request("GET", f"{path}?people=100&fragment", role="viewer").body.decode()
     assert "340 reports of 100 people" in part
     assert "people=100&amp;format=csv" in part

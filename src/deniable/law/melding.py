@@ -44,7 +44,7 @@ def upper_limits(x: Floats, n: int, y: Floats, m: int, tail: float) -> Floats:
     >>> upper_limits(np.array([0.0]), 1, np.array([1.0]), 1, 0.025)
     array([1.])
     >>> upper_limits(np.array([30.0]), 50, np.array([20.0]), 50, 0.025).round(4)
-    array([0.0116])
+    array([0.0155])
     """
     first, second = Betas(n - x + 1, x), Betas(y + 1, m - y)
     limits = _cornish_fisher(first, second, tail)

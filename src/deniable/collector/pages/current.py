@@ -21,6 +21,7 @@ from deniable.errors import InvalidParameter
 from deniable.presentation import Trend, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
 from deniable.presentation.rows import counted
+from deniable.protocol import Memoising
 
 ROWS = 50
 _SENTENCES = {
@@ -140,7 +141,7 @@ async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
         changes=await _changes(call, known, wanted),
         trend=_curves(trend),
         trend_links=() if trend is None else _trend_links(known, wanted),
-        trend_note=_left_out(trend),
+        trend_note=_trend_note(known, trend),
         received=_received(call, digest),
     )
 
@@ -278,11 +279,17 @@ def _curves(trend: Trend | None) -> tuple[Curve, ...]:
     )
 
 
-def _left_out(trend: Trend | None) -> str | None:
-    if trend is None or not trend.left_out:
+def _trend_note(known: Known, trend: Trend | None) -> str | None:
+    """Return by which law days are judged where people may answer again, and what is left out."""
+    if trend is None:
         return None
-    days = "1 day is" if trend.left_out == 1 else f"{trend.left_out} days are"
-    return f"{days} left out: too few reports, or more than a month back."
+    said = []
+    if isinstance(known.question.protocol, Memoising):
+        said.append("Each day is judged by itself, by the law of as many people as answered on it.")
+    if trend.left_out:
+        days = "1 day is" if trend.left_out == 1 else f"{trend.left_out} days are"
+        said.append(f"{days} left out: too few reports, or more than a month back.")
+    return " ".join(said) or None
 
 
 def _received(call: Call, digest: str) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from starlette.responses import Response
 
-    from deniable.protocol import Protocol
+    from deniable.protocol import Memoising, Protocol
 
 ALWAYS = Range(0, EVER)
 _NAME_WIDTH = 160
@@ -87,13 +87,18 @@ async def show(call: Call) -> Response:
         sending=spoken and known.terms.collect and known.asked.state is State.OPEN,
         bound=f"{math.exp(min(protocol.total_epsilon, 700.0)):.7g}",
         facts=_facts(protocol),
-        meaning=meaning(protocol.total_epsilon),
+        meaning=meaning(protocol.epsilon, forever=_forever(protocol)),
         gain=gain,
         fall=fall,
         said=counts.said,
         counts=counts.table,
     )
     return page("try.html", context)
+
+
+def _forever(protocol: Protocol) -> float | None:
+    """Return what answering again and again reveals, where people may."""
+    return protocol.total_epsilon if isinstance(protocol, Memoising) else None
 
 
 def _facts(protocol: Protocol) -> tuple[Fact, ...]:
