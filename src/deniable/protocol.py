@@ -8,7 +8,7 @@ The flow, and the only nouns in it::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import ClassVar, Self
 
@@ -87,6 +87,14 @@ class Protocol(Mechanism):
 
         ``frequency`` is the true share of the value.
         """
+
+    def influence(self, values: Sequence[int]) -> float | None:
+        """Return by how many people one report, made to deceive, can raise the sum of some counts.
+
+        None where it is not known: it depends on how estimates are made.
+        """
+        del values
+        return None
 
     def law(self, n: int) -> KnownLaw | None:
         """Return the law of an estimated count among ``n`` people, if it is known beforehand."""

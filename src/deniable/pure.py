@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self
@@ -34,6 +35,9 @@ from deniable.protocol import Counted, Protocol
 from deniable.statistic import Counts, Footprint, Statistic, of_form
 from deniable.tally import Tally
 from deniable.validation import check_domain_size, check_epsilon, check_shares, check_values
+
+_MOST_CODES, _BLOCK = 1 << 22, 1 << 16
+"""How many different reports are tried to find one that supports the most, and how many at once."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,37 @@ class Pure(Protocol, abstract=True):
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell of each report whether it supports ``value``; the definition behind the counts."""
 
+    def most_supported(self, values: Sequence[int]) -> int:
+        """Return how many of some values one report can support: all, unless a subclass knows."""
+        return len(values)
+
+    def _most_by_codes(self, values: Sequence[int], codes: int) -> int:
+        """Return the same where reports are the integers below ``codes``, by trying them all.
+
+        Where there are too many of them it is taken for all values, which no report exceeds.
+        """
+        most = 0
+        for start in range(0, codes if codes <= _MOST_CODES else 0, _BLOCK):
+            some = np.arange(start, min(start + _BLOCK, codes)).astype(self.report_dtype)
+            supported = sum(self.supports(some, value).astype(np.int64) for value in values)
+            most = max(most, int(np.max(supported)))
+        return most or len(values)
+
+    def influence(self, values: Sequence[int]) -> float:
+        """Return by how many people one report, made to deceive, can raise the sum of some counts.
+
+        A report that supports s of t values adds (s - t q*) / (p* - q*) to the sum of their counts;
+        an honest one adds on average as many people as hold one of them.
+
+        >>> from deniable import DE, OUE
+        >>> [round(kind(1.0, 1000).influence(range(8)), 1) for kind in (OUE, DE)]
+        [25.3, 578.3]
+        """
+        chosen = self._check_values(list(values))
+        missed = len(chosen) * self.parameters.exact_q
+        raised = self.most_supported(chosen.tolist()) - missed
+        return float(raised / (self.parameters.exact_p - self.parameters.exact_q))
+
     def support_counts(
         self, reports: Reports, candidates: Candidates | None = None
     ) -> npt.NDArray[np.int64]:
@@ -141,8 +176,13 @@ class Closed(Protocol, abstract=True):
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
 
     @classmethod
-    def usual(cls, epsilon: float, domain_size: int) -> Self | None:
-        """Return the protocol as the advice ranks it, or None for one that takes other settings."""
+    def usual(cls, epsilon: float, domain_size: int, frequency: float | None = None) -> Self | None:
+        """Return the protocol as the advice ranks it, or None for one that takes other settings.
+
+        A protocol that can is made for the least variance of answers with that ``frequency``, by
+        default 1 / domain_size, where the variance is the mean over all answers.
+        """
+        del frequency  # for most there is nothing to choose
         return None if cls.usual_settings else cls(epsilon, domain_size)
 
     @classmethod

@@ -78,6 +78,25 @@ def test_recommendations_fit_the_terminal(shell, monkeypatch, columns, users):
         assert "decoding" in text
 
 
+def test_rare_answers_can_be_the_goal(shell):
+    """Recommend and question create take another protocol where rare answers are asked for."""
+    best = {}
+    for goal in ("mean", "rare"):
+        args = ["recommend", "--epsilon", 1.7727, "--domain-size", 10, "--goal", goal]
+        found = json.loads(shell(*args, "--json").out)
+        assert found["goal"] == goal
+        best[goal] = found["best"]
+        assert ("variance of rare answers" in shell(*args).text) == (goal == "rare")
+        shell.write("labels.txt", "".join(f"label {i}\n" for i in range(10)))
+        create = ["question", "create", "q", "--labels", "labels.txt", "--epsilon", 1.7727]
+        shell(*create, "--goal", goal, "-o", f"{goal}.json")
+        shown = json.loads(shell("question", "show", f"{goal}.json", "--json").out)
+        assert shown["protocol"]["name"] == best[goal]
+    assert best == {"mean": "SubsetSelection", "rare": "DE"}
+    message = shell.fails(*create, "--protocol", "OLH", "--goal", "rare", "-o", "x.json")
+    assert "--goal is about the recommended protocol" in message
+
+
 def test_a_question_shows_its_settings(shell):
     """What a protocol was made with is shown, and epsilons have no more digits than they need."""
     shell("question", "create", "s", "--open", "--protocol", "RAPPOR:f=0.5:bits=64:cohorts=4",

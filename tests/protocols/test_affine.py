@@ -176,6 +176,21 @@ def test_lines_are_counted_alike_in_every_way(g: int, count: int, data: st.DataO
         found = windows.count_supports(codes, f, m, g).tolist()
         compilation.set_compiled(None)
         assert found == expected
+    if f.degree == 1:
+        assert windows._count_points(codes, f, m).tolist() == expected
+
+
+@pytest.mark.parametrize("d", [877_951, 161_979])
+def test_many_values_have_a_line_where_epsilon_is_large(d: int) -> None:
+    """One digit is taken where it has less variance, over a prime field, and decodes exactly."""
+    protocol = AffineSelection(10.0, d)
+    assert protocol.digits == 1
+    assert protocol._field.degree == 1  # 877969, the next prime power, is the square of 937
+    reports = protocol.privatize(np.arange(500) * 7, np.random.default_rng(1))
+    counts = protocol.support_counts(reports)
+    assert counts.sum() <= 500 * protocol.window
+    for value in (0, 7, 3493, d - 1):
+        assert counts[value] == np.count_nonzero(protocol.supports(reports, value))
 
 
 def test_one_digit_keeps_counts_and_more_keep_lines() -> None:

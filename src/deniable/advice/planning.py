@@ -2,7 +2,8 @@
 
 The *standard error* of a plan is the typical one: the root of the mean squared error of the
 frequencies over all answers, which the exact variance gives whatever people will answer (see
-``ranking``). Rare answers have a little less, frequent ones more, and a plan says how much.
+``ranking``). Rare answers have a little less, frequent ones more, and a plan says how much. A plan
+for what will be significant takes the protocol with the least variance of rare answers.
 
 What *will be significant* is by the law that ``Estimates.significant`` decides by: an answer that
 so many people hold exceeds the threshold with a probability of at least 95 %.
@@ -105,8 +106,7 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
             value=sum(given),
         )
     # Rare values are what must pass the threshold, so there Var* decides between protocols.
-    frequency = 0.0 if significant is not None else 1 / domain_size
-    pick = _picker(domain_size, frequency, protocol)
+    pick = _picker(domain_size, 0.0 if significant is not None else None, protocol)
     if epsilon is None:
         goal = _goal(error, significant)
         return _solve_epsilon(pick, check_positive("users", users), goal)
@@ -122,6 +122,11 @@ class _Goal:
 
     target: float
     significance: bool
+
+    @property
+    def frequency(self) -> float | None:
+        """The frequency whose variance counts: that of rare answers, or None for the mean."""
+        return 0.0 if self.significance else None
 
     def reached(self, protocol: Closed, users: int) -> bool:
         """Tell whether ``users`` people are enough."""
@@ -168,7 +173,8 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
 def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
-        return goal.met(_planned(protocol, users, start=f"For {goal.words()}: "))
+        start = f"For {goal.words()}: "
+        return goal.met(_planned(protocol, users, start, frequency=goal.frequency))
     limit = _planned(protocol, MOST_USERS)
     return replace(
         limit,
@@ -199,10 +205,13 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
     start = "For" if high > smallest else f"Any epsilon down to {SMALLEST_EPSILON:g} will do for"
-    return goal.met(_planned(pick(high / 1000), users, f"{start} {goal.words()}: "))
+    start = f"{start} {goal.words()}: "
+    return goal.met(_planned(pick(high / 1000), users, start, frequency=goal.frequency))
 
 
-def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
+def _planned(
+    protocol: Closed, users: int, start: str = "", *, frequency: float | None = None
+) -> Plan:
     error, held = std_error(protocol, users), _detectable(protocol, users)
     rare, unanimous = (math.sqrt(variance(protocol, share) / users) for share in (0.0, 1.0))
     smallest = None if held is None else _share_of(held, users)
@@ -219,7 +228,7 @@ def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
         f"one that all give), and {found}; a report takes "
         f"{in_bytes(protocol.report_dtype.itemsize)}."
     )
-    spared = saving(protocol, users)
+    spared = saving(protocol, users, frequency)
     explanation += "" if spared is None else f" {spared}"
     return Plan(
         domain_size=protocol.domain_size,
@@ -235,9 +244,14 @@ def _planned(protocol: Closed, users: int, start: str = "") -> Plan:
     )
 
 
-def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callable[[float], Closed]:
+def _picker(
+    domain_size: int, frequency: float | None, protocol: str | None
+) -> Callable[[float], Closed]:
+    share = 1 / domain_size if frequency is None else frequency
+
     def pick(epsilon: float) -> Closed:
-        found = [p for p in find_protocols(epsilon, domain_size) if p.law(1) is not None]
+        able = find_protocols(epsilon, domain_size, frequency)
+        found = [p for p in able if p.law(1) is not None]
         if protocol is not None:
             named = [p for p in found if p.name == protocol]
             if not named:
@@ -247,7 +261,7 @@ def _picker(domain_size: int, frequency: float, protocol: str | None) -> Callabl
                     value=protocol,
                 )
             found = named
-        return rank(found, frequency, None)[0]
+        return rank(found, share, None)[0]
 
     return pick
 

@@ -2,17 +2,19 @@
 
 The variance [eq:absvar_exact] is linear in the frequency of a value, and the frequencies of d
 values average 1/d, so the mean squared error over all values is the variance at 1/d, whatever
-people will answer: this is what protocols are ranked by. For rare values alone it is Var*
-[eq:absvar].
+people will answer: this is what protocols are ranked by (the goal "mean"). What makes an answer
+significant is the variance of one that nobody gives, Var* [eq:absvar]: the goal "rare" ranks by
+that, and protocols that can choose their settings choose them for it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Literal, get_args
 
 from deniable.errors import InvalidParameter
 from deniable.protocol import Counted
@@ -24,9 +26,12 @@ TIE = 1.005
 """Variances within this factor count as equal; then the one that decodes faster wins."""
 TYPICAL_REPORTS = 1_000_000
 """How many reports decoding is compared for."""
+Goal = Literal["mean", "rare"]
+"""Whose variance is to be least: the mean over all answers, or that of answers nobody gives."""
 _SMALL_DOMAIN = 1 << 16
 MANY_BYTES = 1400
-"""Where no limit is given, the paper's guideline takes more than one network packet as too many."""
+"""More than fit in one network packet: too many where something else is as good, and for the
+paper's guideline where no limit is given."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Option:
     mean_variance: float
     """The same, averaged over all values."""
     std_error: float | None
-    """The typical standard error of an estimated frequency, if the number of people is known."""
+    """The standard error of an estimated frequency, if the number of people is known: the typical
+    one, or for rare answers theirs."""
     report_bytes: int
     client_cost: str
     server_cost: str
@@ -58,12 +64,16 @@ class Option:
         rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "protocol"}
         return {"protocol": self.name, **rest}
 
-    def cells(self, least: float) -> tuple[str, ...]:
+    def noise(self, goal: Goal) -> float:
+        """Return the variance that the goal asks for."""
+        return self.variance if goal == "rare" else self.mean_variance
+
+    def cells(self, least: float, goal: Goal = "mean") -> tuple[str, ...]:
         """Return the option as text, with its variance relative to ``least`` as well."""
         return (
             self.name,
-            f"{self.mean_variance:.4g}",
-            f"{self.mean_variance / least:.2f}x",
+            f"{self.noise(goal):.4g}",
+            f"{self.noise(goal) / least:.2f}x",
             "-" if self.std_error is None else f"{100 * self.std_error:.3g} %",
             f"{self.report_bytes:,}" + ("" if self.fits else " (too many)"),
             self.client_cost,
@@ -82,6 +92,7 @@ class Advice:
     max_report_bytes: int | None
     options: tuple[Option, ...]
     reason: str
+    goal: Goal = "mean"
 
     @property
     def best(self) -> Option:
@@ -104,7 +115,8 @@ class Advice:
             "server",
             "paper",
         )
-        rows = [header, *(option.cells(self.best.mean_variance) for option in self.options)]
+        least = self.best.noise(self.goal)
+        rows = [header, *(option.cells(least, self.goal) for option in self.options)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
         lines = [
             "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
@@ -117,25 +129,42 @@ def recommend(
     domain_size: int,
     users: int | None = None,
     max_report_bytes: int | None = None,
+    *,
+    goal: Goal = "mean",
 ) -> Advice:
-    """Rank all protocols for a closed question.
+    """Rank all protocols for a closed question, by the variance that the ``goal`` asks for.
+
+    "mean" is the mean over all answers. "rare" is that of answers which nobody gives: the smaller
+    it is, the fewer people make an answer significant.
 
     >>> advice = recommend(epsilon=1.0, domain_size=12)
     >>> advice.best.name, advice.guideline
     ('SubsetSelection', 'OUE')
     >>> recommend(epsilon=2.0, domain_size=4).reason
     'DE has the least variance of all, in 1 byte a report.'
+    >>> [recommend(1.8, 10, goal=goal).best.name for goal in ("mean", "rare")]
+    ['SubsetSelection', 'DE']
     """
     check_epsilon(epsilon), check_domain_size(domain_size)
+    if goal not in get_args(Goal):
+        raise InvalidParameter.expected('the goal "mean" or "rare"', goal)
     if users is not None:
         users = check_positive("users", users)
     if max_report_bytes is not None:
         max_report_bytes = check_positive("max_report_bytes", max_report_bytes)
-    ranked = rank(find_protocols(epsilon, domain_size), 1 / domain_size, max_report_bytes)
+    frequency = 0.0 if goal == "rare" else None
+    found = find_protocols(epsilon, domain_size, frequency)
+    share = 1 / domain_size if frequency is None else frequency
     chosen = guideline(epsilon, domain_size, max_report_bytes)
-    options = tuple(_option(p, users, max_report_bytes, guideline=p.name == chosen) for p in ranked)
-    reason = _reason(options, max_report_bytes)
-    return Advice(float(epsilon), int(domain_size), users, max_report_bytes, options, reason)
+    options = tuple(
+        replace(
+            _option(protocol, max_report_bytes, guideline=protocol.name == chosen),
+            std_error=None if users is None else math.sqrt(variance(protocol, share) / users),
+        )
+        for protocol in rank(found, share, max_report_bytes)
+    )
+    reason = _reason(options, max_report_bytes, goal)
+    return Advice(float(epsilon), int(domain_size), users, max_report_bytes, options, reason, goal)
 
 
 def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = None) -> str:
@@ -153,14 +182,19 @@ def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = N
     return "OUE" if math.ceil(domain_size / 8) <= limit else "OLH"
 
 
-def find_protocols(epsilon: float, domain_size: int) -> list[Closed]:
-    """Return the protocols that can be had with their usual settings, each as it comes."""
+def find_protocols(
+    epsilon: float, domain_size: int, frequency: float | None = None
+) -> list[Closed]:
+    """Return the protocols that can be had with their usual settings, each as it comes.
+
+    Those that can choose are made for answers of the given ``frequency``, else for the mean.
+    """
     found = []
     for kind in discover().values():
         if not issubclass(kind, Closed):
             continue
         try:
-            protocol = kind.usual(epsilon, domain_size)
+            protocol = kind.usual(epsilon, domain_size, frequency)
         except InvalidParameter:
             continue  # this protocol cannot be had at this epsilon and domain size
         if protocol is not None:
@@ -171,6 +205,7 @@ def find_protocols(epsilon: float, domain_size: int) -> list[Closed]:
 def rank(protocols: Sequence[Closed], frequency: float, limit: int | None) -> list[Closed]:
     """Order by variance; among ties the one that decodes fastest, then the smaller report.
 
+    Of ties, reports of more than a network packet come after those of less.
     Protocols whose reports are above the limit come last.
     """
 
@@ -197,11 +232,12 @@ def rank(protocols: Sequence[Closed], frequency: float, limit: int | None) -> li
     return ranked
 
 
-def _cost(protocol: Closed) -> tuple[float, int]:
-    return protocol.decoding_time(TYPICAL_REPORTS), protocol.report_dtype.itemsize
+def _cost(protocol: Closed) -> tuple[bool, float, int]:
+    size = protocol.report_dtype.itemsize
+    return size > MANY_BYTES, protocol.decoding_time(TYPICAL_REPORTS), size
 
 
-def _option(protocol: Closed, users: int | None, limit: int | None, *, guideline: bool) -> Option:
+def _option(protocol: Closed, limit: int | None, *, guideline: bool) -> Option:
     size = protocol.report_dtype.itemsize
     growth = _growth(type(protocol))
     count = protocol.words.count
@@ -210,7 +246,7 @@ def _option(protocol: Closed, users: int | None, limit: int | None, *, guideline
         protocol=protocol,
         variance=variance(protocol, 0.0),
         mean_variance=mean_variance(protocol),
-        std_error=None if users is None else std_error(protocol, users),
+        std_error=None,
         report_bytes=size,
         client_cost=f"{words}, {growth}",
         server_cost=_server_cost(protocol, growth),
@@ -253,17 +289,16 @@ def _supported(protocol: Pure) -> Fraction:
     return p + (protocol.value_count - 1) * q
 
 
-def _reason(options: Sequence[Option], limit: int | None) -> str:
+def _reason(options: Sequence[Option], limit: int | None, goal: Goal) -> str:
     best, able = options[0], [option for option in options if option.fits]
-    least = min(able, key=lambda option: option.mean_variance)
+    least = min(able, key=lambda option: option.noise(goal))
     of = "of all" if limit is None else f"of those that send at most {in_bytes(limit)}"
-    if best.mean_variance <= least.mean_variance:
-        start = (
-            f"{best.name} has the least variance {of}, in {in_bytes(best.report_bytes)} a report"
-        )
+    what = "variance of rare answers" if goal == "rare" else "variance"
+    if best.noise(goal) <= least.noise(goal):
+        start = f"{best.name} has the least {what} {of}, in {in_bytes(best.report_bytes)} a report"
     else:
         start = (
-            f"{best.name} is within {100 * (TIE - 1):g} % of the least variance {of}, that of "
+            f"{best.name} is within {100 * (TIE - 1):g} % of the least {what} {of}, that of "
             f"{least.name}, and decodes faster, in {in_bytes(best.report_bytes)} a report"
         )
     return start + "."

@@ -15,6 +15,8 @@ from deniable.protocols.hashing import OpenLH
 if TYPE_CHECKING:
     import click
 
+    from deniable.advice.ranking import Goal
+
 AUTO = "auto"
 OPEN = OpenLH.__name__
 LARGE_EPSILON = 5.0
@@ -22,11 +24,16 @@ LARGE_EPSILON = 5.0
 _SMALL_EPSILON = 1e-6
 
 
-def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -> Protocol:
-    """Return the protocol that ``text`` names; a domain size of None stands for an open domain."""
+def choose_protocol(
+    text: str, epsilon: float | None, domain_size: int | None, *, goal: Goal = "mean"
+) -> Protocol:
+    """Return the protocol that ``text`` names; a domain size of None stands for an open domain.
+
+    ``goal`` is what the recommended one is made for.
+    """
     name, *settings = text.split(":")
     if name.lower() == AUTO:
-        return _recommended(_needed(epsilon), domain_size)
+        return _recommended(_needed(epsilon), domain_size, goal)
     kind = find_protocol(name)
     known = {f.name: f for f in fields(kind)}
     given: dict[str, object] = {}
@@ -114,12 +121,12 @@ def takes(kind: type[Protocol], argument: str) -> bool:
     return argument in {f.name for f in fields(kind)}
 
 
-def _recommended(epsilon: float, domain_size: int | None) -> Protocol:
+def _recommended(epsilon: float, domain_size: int | None, goal: Goal) -> Protocol:
     if domain_size is None:
         return OpenLH(epsilon)
     from deniable.advice import recommend  # noqa: PLC0415 - only auto needs advice
 
-    return recommend(epsilon, domain_size).best.protocol
+    return recommend(epsilon, domain_size, goal=goal).best.protocol
 
 
 def _needed(epsilon: float | None) -> float:

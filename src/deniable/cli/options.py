@@ -56,6 +56,14 @@ output_option = click.option(
 summary_option = click.option(
     "--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o."
 )
+goal_option = click.option(
+    "--goal",
+    type=click.Choice(["mean", "rare"]),
+    default="mean",
+    show_default=True,
+    help="Whose variance is to be least: the mean over all answers, or that of rare answers, which "
+    "makes more of them significant.",
+)
 plot_option = click.option(
     "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -15,12 +16,15 @@ from deniable.cli.display import counted, fit, new_table, open_console
 from deniable.cli.group import Command, Lazy, LazyGroup
 from deniable.cli.inputs import check_stdin, read_labels, read_question, shorten, warn
 from deniable.cli.matching import Form, twins
-from deniable.cli.options import FILE, output_option, question_argument
+from deniable.cli.options import FILE, goal_option, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.labels import one_line
 from deniable.protocol import Protocol
 from deniable.pure import Closed, Pure
 from deniable.question import Question
+
+if TYPE_CHECKING:
+    from deniable.advice.ranking import Goal
 
 _SHOWN = 8
 _SAID = {"name", "epsilon", "domain_size"}
@@ -67,6 +71,7 @@ def question() -> None:
               shell_complete=complete_protocols,
               help="The protocol, with settings after colons: LH:g=16, THE:theta=1, "
               "UE:p=0.5:q=0.2. auto takes the recommended one.")  # fmt: skip
+@goal_option
 @output_option
 def create(
     name: str,
@@ -78,6 +83,7 @@ def create(
     other: str | None,
     epsilon: float | None,
     protocol_name: str,
+    goal: Goal,
     output: Path,
 ) -> None:
     """Create the question NAME.
@@ -96,7 +102,9 @@ def create(
         listed = (*listed, other)
     size = None if is_open else len(listed)
     check_privacy(epsilon, size)
-    protocol = choose_protocol(protocol_name, epsilon, size)
+    if goal != "mean" and (is_open or protocol_name.lower() != AUTO):
+        raise click.UsageError("--goal is about the recommended protocol of a question with labels")
+    protocol = choose_protocol(protocol_name, epsilon, size, goal=goal)
     if epsilon is None:  # the settings give it
         check_privacy(protocol.epsilon)
     made = Question(name, None if is_open else listed, protocol, other)

@@ -8,10 +8,11 @@ import click
 
 from deniable.advice import meaning
 from deniable.advice import recommend as rank
-from deniable.advice.ranking import find_protocols
+from deniable.advice.ranking import Goal, find_protocols
 from deniable.cli.choice import check_privacy
 from deniable.cli.display import fitting, new_table, open_console, print_table
 from deniable.cli.group import Command
+from deniable.cli.options import goal_option
 
 _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
 _SPARED = ("server", "client", "paper", "relative")
@@ -25,12 +26,14 @@ _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), 
         "deniable recommend --epsilon 1 --domain-size 1000",
         "deniable recommend --epsilon 4 --domain-size 41270 --users 8000000 --json",
         "deniable recommend --epsilon 1 --domain-size 1000 --max-report-bytes 16",
+        "deniable recommend --epsilon 2 --domain-size 12 --goal rare",
     ],
 )
 @click.option("--epsilon", type=float, required=True, help="The privacy loss of one report.")
 @click.option("--domain-size", type=int, required=True, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--max-report-bytes", type=int, help="The largest report that is acceptable.")
+@goal_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def recommend(
     *,
@@ -38,16 +41,18 @@ def recommend(
     domain_size: int,
     users: int | None,
     max_report_bytes: int | None,
+    goal: Goal,
     as_json: bool,
 ) -> None:
     """Rank the protocols for an epsilon and a domain size, by exact variance.
 
-    The variance is that of a count for one person, averaged over all answers. Protocols within half
-    a percent of each other count as equal: the one that decodes fastest comes first. The last
+    The variance is that of a count for one person: averaged over all answers, or with --goal rare
+    that of an answer which nobody gives, on which it depends what is significant. Protocols within
+    half a percent of each other count as equal: the one that decodes fastest comes first. The last
     column tells which protocol the guideline of the paper takes.
     """
     check_privacy(epsilon, domain_size)
-    advice = rank(epsilon, domain_size, users, max_report_bytes)
+    advice = rank(epsilon, domain_size, users, max_report_bytes, goal=goal)
     usual = (protocol.name for protocol in find_protocols(1.0, 2))
     impossible = sorted({*usual} - {option.name for option in advice.options})
     if as_json:
@@ -56,6 +61,7 @@ def recommend(
             "domain_size": advice.domain_size,
             "users": advice.users,
             "max_report_bytes": advice.max_report_bytes,
+            "goal": advice.goal,
             "best": advice.best.name,
             "guideline": advice.guideline,
             "reason": advice.reason,
@@ -67,7 +73,7 @@ def recommend(
     console = open_console()
     rows = [
         _HEADS,
-        *(_compact(option.cells(advice.best.mean_variance)) for option in advice.options),
+        *(_compact(option.cells(advice.best.noise(goal), goal)) for option in advice.options),
     ]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
     columns, left_out = fitting(columns, _SPARED, console.width)

@@ -19,6 +19,7 @@ _MOST_CELLS = 1 << 26
 
 _SORT = 60.0
 _ROTATE = 6.0
+_DIVIDE, _POINT = 400.0, 10.0
 _COUNT = 5.0
 _SPREAD = 8.0
 _NORMALISE = 35.0
@@ -31,7 +32,8 @@ _SOLVE, _SOLVE_ROW = 2.0, 14.0
 def decoding_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
     """Estimate tallying and decoding n reports with t digits over GF(g) and windows of m."""
     each = np.where(g * g <= min(_MOST_CODES, 64 * n), _COUNT, _SORT)
-    lines = each * n + _ROTATE * np.minimum(n, g) * g
+    rows = each * n + _ROTATE * np.minimum(n, g) * g
+    lines = np.minimum(rows, n * (_DIVIDE + _POINT * m) + g)
     return np.where(t == 1, lines, _tally(g, t, m, n) + _decode(g, t, n * m, d))
 
 

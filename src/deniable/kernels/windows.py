@@ -6,6 +6,7 @@ support an x with <u, x> = -z: all additions are the field's.
 
 With one digit, <u, x> = u x. In the order of the powers of a generator a product is a rotation, so
 that the supports are the sum of rotated rows D[u, ...]: one gather and one addition for each cell.
+Where the field is large and the window small, the m points (j - s) / u of each report are counted.
 
 Reports in bulk are made in NumPy or compiled, as pays; the rest is fast in NumPy.
 """
@@ -37,7 +38,9 @@ _STEP = 1 << 13
 """How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
 _PERTURB = 40.0
 _ROTATE = 5.5
-"""Nanoseconds of NumPy for one report, and for one cell of a row."""
+_DIVIDE, _POINT = 400.0, 10.0
+"""Nanoseconds of NumPy for one report, for one cell of a row, and for a report to be divided and
+each of its points."""
 
 
 def perturb_affine(
@@ -150,7 +153,9 @@ def spread(table: Counts, field: Field, m: int) -> Counts:
 
 def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     """Count the supports of 0..d-1 by reports (u - 1) g + s with one digit, fewer than 2^31."""
-    g = field.order
+    g, n = field.order, len(codes)
+    if field.degree == 1 and n * (_DIVIDE + _POINT * m) < _ROTATE * min(n, g) * g:
+        return _count_points(codes, field, m)[:d]
     distinct, times = _distinct(codes, (g - 1) * g)
     rows, places = np.divmod(distinct, np.uint64(g))
     starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
@@ -169,6 +174,24 @@ def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     result = np.empty(g, np.int64)
     result[0], result[powers[: g - 1]] = total[0], total[1:]
     return result[:d]
+
+
+def _count_points(codes: Codes, field: Field, m: int) -> Counts:
+    """Count how often each element of a prime field is a point of a report."""
+    g, steps = np.uint64(field.order), np.arange(m, dtype=np.uint64)
+
+    def part(start: int, stop: int) -> Counts:
+        rows, places = np.divmod(codes[start:stop], g)
+        inverse = field.inverse(rows + np.uint64(1))
+        first = inverse * ((g - places) % g) % g
+        points = (first[:, None] + inverse[:, None] * steps) % g
+        return np.bincount(points.ravel().view(np.int64), minlength=field.order)
+
+    total = np.zeros(field.order, np.int64)
+    # Adding up all elements must not take longer than counting the points of a chunk.
+    for counted in iterate_chunks(part, len(codes), max(1, max(_CELLS, field.order) // m)):
+        total += counted
+    return total
 
 
 Groups = tuple[

@@ -52,7 +52,7 @@ def least_variance(epsilon: float, domain_size: int) -> float:
     3.0256
     """
     size, d = best_size(epsilon, domain_size), float(domain_size)
-    return float(selection_variance(epsilon, size / d, d, domain_size))
+    return float(selection_variance(epsilon, size / d, d, 1 / d))
 
 
 def rows(context: Context) -> list[Row]:

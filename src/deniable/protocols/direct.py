@@ -12,6 +12,7 @@ Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -86,6 +87,10 @@ class DE(CountedPure):
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports are ``value``."""
         return np.asarray(self._check_reports(reports) == self._check_values([value])[0])
+
+    def most_supported(self, values: Sequence[int]) -> int:
+        """Return 1: a report supports one value."""
+        return min(1, len(values))
 
     @property
     def _footprint(self) -> Footprint:

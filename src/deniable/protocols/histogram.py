@@ -25,6 +25,7 @@ specification, which has all that it takes to rebuild W: docs/formats.md says ho
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -238,6 +239,10 @@ class SHE(Closed, Counted):
         error = math.sqrt(tally.n * self._report_variance)
         errors = np.full(len(counts), error)
         return Estimates(counts, errors, tally.n, error, law=self.law(tally.n))
+
+    def influence(self, values: Sequence[int]) -> float:
+        """Return J / 16 + 1 people for each of the values: the largest noise, and one person."""
+        return len(self._check_values(list(values))) * (self._reach + UNIT) / UNIT
 
     def law(self, n: int) -> LaplaceLaw:
         """Return the law of the summed noise, the same for every count."""

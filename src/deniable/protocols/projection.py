@@ -22,6 +22,7 @@ of p.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -134,6 +135,10 @@ class RandomMatrixProjection(Pure, Closed):
         codes = self._check_reports(reports).astype(np.uint64)
         bits = self.bits(codes >> _ONE, self._check_values([value]))
         return np.asarray(bits == codes & _ONE)
+
+    def most_supported(self, values: Sequence[int]) -> int:
+        """Return how many of some values one report can support."""
+        return self._most_by_codes(values, 2 * self.rows)
 
     def _new_sum(self) -> TableSum:
         return TableSum(2 * self.rows, lambda reports: reports.astype(np.uint64))

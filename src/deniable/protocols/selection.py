@@ -96,12 +96,12 @@ def places(epsilon: float, size: int, kept: int) -> Places:
 
 
 def selection_variance(
-    epsilon: float, share: Floats | float, points: Floats | float, domain_size: int
+    epsilon: float, share: Floats | float, points: Floats | float, frequency: float
 ) -> Floats | float:
-    """Return the mean variance of reports that support ``share`` of all points, as floats.
+    """Return the variance of reports that support ``share`` of all points, as floats.
 
     With k = share v, p* = k E / (k E + v - k) and q* = (k - p*) / (v - 1) this is the variance
-    [eq:absvar_exact] at the frequency 1/d, for one person.
+    [eq:absvar_exact] at a frequency, for one person; at 1/d it is the mean over all values.
     """
     power = math.exp(epsilon)
     p = share * power / (share * power + 1 - share)
@@ -109,14 +109,4 @@ def selection_variance(
     # p - q without the subtraction of numbers that are nearly equal at a small epsilon.
     rise = max(math.expm1(epsilon), _LEAST_RISE)
     gap = share * (1 - share) * rise / (share * power + 1 - share) * points / (points - 1)
-    return q * (1 - q) / gap**2 + (1 - p - q) / (gap * domain_size)
-
-
-def best_kept(epsilon: float, size: int) -> list[int]:
-    """Return the numbers of kept places that can be best: those around size / (e^eps + 1).
-
-    >>> best_kept(1.0, 12)
-    [2, 3, 4, 5]
-    """
-    centre = math.floor(size / (math.exp(epsilon) + 1))
-    return sorted({min(max(1, centre + step), size - 1) for step in (-1, 0, 1, 2)})
+    return q * (1 - q) / gap**2 + frequency * (1 - p - q) / gap

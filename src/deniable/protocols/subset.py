@@ -35,14 +35,15 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
-from deniable.protocols.selection import Places, best_kept, places, selection_variance
+from deniable.protocols.selection import Places, places, selection_variance
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import WORD, Uniform, Words
 from deniable.statistic import Footprint
-from deniable.validation import check_below, check_whole
+from deniable.validation import check_below, check_domain_size, check_epsilon, check_whole
 from deniable.wire import smallest_unsigned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from deniable.mechanism import Reports
@@ -55,7 +56,7 @@ LARGEST_TABLE = 1 << 24
 class SubsetSelection(CountedPure):
     """Subset selection: the least variance there is, for up to some hundred values.
 
-    ``size`` is k, the one of least variance unless given.
+    ``size`` is k, the one of least mean variance unless given.
 
     >>> protocol = SubsetSelection(epsilon=1.0, domain_size=12)
     >>> protocol.size, protocol.report_bits, round(protocol.variance(1, 1 / 12), 2)
@@ -77,6 +78,12 @@ class SubsetSelection(CountedPure):
         """Return instances of all sizes of reports."""
         chosen = ((1.0, 2), (1.0, 12), (1.0, 16), (0.5, 24), (1.0, 40), (0.1, 67))
         return [*(cls(epsilon, d) for epsilon, d in chosen), cls(6.0, 1000, 3), cls(1.0, 12, 7)]
+
+    @classmethod
+    def usual(cls, epsilon: float, domain_size: int, frequency: float | None = None) -> Self:
+        """Return the protocol with the best size of the sets for answers of a frequency."""
+        size = best_size(check_epsilon(epsilon), check_domain_size(domain_size), frequency)
+        return cls(epsilon, domain_size, size)
 
     @cached_property
     def _k(self) -> int:
@@ -143,23 +150,27 @@ class SubsetSelection(CountedPure):
         """Estimate the nanoseconds that ``n`` reports take: a few steps for each value."""
         return 5.0 * n * min(self.domain_size, self._k * self.domain_size.bit_length())
 
+    def most_supported(self, values: Sequence[int]) -> int:
+        """Return at most k: a report supports so many values, whichever they are."""
+        return min(self._k, len(values))
+
     @property
     def _footprint(self) -> Footprint:
         """A report supports k values."""
         return Footprint(self.domain_size, total=(self._k, self._k))
 
 
-def best_size(epsilon: float, domain_size: int) -> int:
-    """Return the size of the sets that has the least mean variance.
+def best_size(epsilon: float, domain_size: int, frequency: float | None = None) -> int:
+    """Return the size of the sets that has the least variance at a frequency, 1/d if not given.
 
-    >>> best_size(1.0, 12), best_size(4.0, 12)
-    (3, 1)
+    >>> best_size(1.0, 12), best_size(4.0, 12), best_size(1.8, 12), best_size(1.8, 12, 0.0)
+    (3, 1, 2, 1)
     """
-    d = float(domain_size)
-    return min(
-        best_kept(epsilon, domain_size),
-        key=lambda k: selection_variance(epsilon, k / d, d, domain_size),
-    )
+    d, share = float(domain_size), 1 / domain_size if frequency is None else frequency
+    # The best size is next to d / (e^eps + 1), whatever the frequency.
+    centre = math.floor(domain_size / (math.exp(epsilon) + 1))
+    near = {min(max(1, centre + step), domain_size - 1) for step in (-1, 0, 1, 2)}
+    return min(sorted(near), key=lambda k: selection_variance(epsilon, k / d, d, share))
 
 
 def _check_size(size: object, d: int) -> int:

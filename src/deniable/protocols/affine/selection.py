@@ -39,16 +39,17 @@ from deniable.kernels import fields, windows
 from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
 from deniable.protocols.affine.lines import Lines, LinesSum
-from deniable.protocols.affine.settings import Settings, complete
+from deniable.protocols.affine.settings import Settings, best, complete
 from deniable.protocols.selection import Places, places
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Source, Uniform, Words
 from deniable.statistic import Counts, Footprint, Statistic, of_form
 from deniable.sums import CountsSum, Sum
-from deniable.validation import check_below
+from deniable.validation import check_below, check_domain_size, check_epsilon
 from deniable.wire import smallest_unsigned
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from deniable.candidates import Chosen
@@ -61,7 +62,8 @@ _CHUNK = 1 << 17
 class AffineSelection(Pure, Closed):
     """Affine selection: within a percent of the least variance there is, in at most eight bytes.
 
-    ``g``, ``digits`` and ``window`` are the best ones unless given.
+    That holds up to epsilon 12 and a million values, for the mean over all of them. ``g``,
+    ``digits`` and ``window`` are the best ones for it unless given.
 
     >>> protocol = AffineSelection(epsilon=2.0, domain_size=41_270)
     >>> protocol.g, protocol.digits, protocol.window, protocol.report_bits
@@ -97,6 +99,14 @@ class AffineSelection(Pure, Closed):
             cls(2.0, 300, 8, 3, 3),
             cls(2.0, 700, 27, 2, 5),
         ]
+
+    @classmethod
+    def usual(cls, epsilon: float, domain_size: int, frequency: float | None = None) -> Self:
+        """Return the protocol with the best settings for answers of a frequency."""
+        if frequency is None:
+            return cls(epsilon, domain_size)
+        chosen = best(check_epsilon(epsilon), check_domain_size(domain_size), frequency)
+        return cls(epsilon, domain_size, *chosen)
 
     @cached_property
     def _settings(self) -> Settings:
@@ -178,6 +188,10 @@ class AffineSelection(Pure, Closed):
         g, t, m = self._settings
         hashed = self._field.dot(codes // np.uint64(g) + np.uint64(1), own, t)
         return np.asarray(self._field.add(hashed, codes % np.uint64(g)) < m)
+
+    def most_supported(self, values: Sequence[int]) -> int:
+        """Return how many of some values one report can support."""
+        return self._most_by_codes(values, self._settings.size)
 
     def decoding_time(self, n: int) -> float:
         """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""

@@ -1,7 +1,8 @@
 """The settings of affine selection: which g, digits and window there are, and which are best.
 
 The variance is that of subset selection with k = m g^(t-1) of v = g^t points, so it is near the
-optimum where m / g is near 1 / (e^eps + 1) and v is near d, or where both are far above e^eps.
+optimum where m / g is near 1 / (e^eps + 1) and v is near d, or where both are far above e^eps. It
+is the mean over all values, or what an answer of another frequency has.
 Among the settings whose variance is within a quarter of a percent of the least, the one that
 decodes fastest is taken; those that take too long for a million reports are not considered.
 """
@@ -30,8 +31,8 @@ BUDGET = 10e9
 """How many nanoseconds the typical number of reports may take to decode on one core."""
 
 _REMEDY = "leave it out for the best one"
-_LARGEST_LINE = 1 << 16
-"""The largest d for which one digit is looked at."""
+_LARGEST_LINE = 1 << 26
+"""The largest d for which one digit is looked at: its tally counts every value."""
 _LARGEST_RANGE = 1 << 13
 """The largest g of a table with more digits."""
 _LARGEST_POWER, _TABLE = 361, fields.LARGEST_TABLE
@@ -59,10 +60,15 @@ class Settings(NamedTuple):
         return (self.points - 1) * self.g
 
 
+def best(epsilon: float, domain_size: int, frequency: float) -> Settings:
+    """Return the settings for the least variance at a frequency."""
+    return _best(epsilon, domain_size, (None, None, None), frequency)
+
+
 def complete(
     epsilon: float, domain_size: int, g: object, digits: object, window: object
 ) -> Settings:
-    """Return the settings that were given, with the best of what was not."""
+    """Return the settings that were given, with the best of what was not, on average."""
     order = None if g is None else _check_range(g)
     t = None if digits is None else check_whole("digits", digits, 1, 63, _REMEDY)
     largest = fields.LARGEST_PRIME if order is None else order - 1
@@ -70,7 +76,7 @@ def complete(
     if order is not None and t is not None and m is not None:
         found = Settings(order, t, m)
     else:
-        found = _best(epsilon, domain_size, order, t, m)
+        found = _best(epsilon, domain_size, (order, t, m), 1 / domain_size)
     if found.points < domain_size or found.size > WORD:
         raise InvalidParameter.expected(
             f"g^digits from {domain_size}, the number of values, to what reports of eight bytes "
@@ -88,16 +94,19 @@ def _check_range(g: object) -> int:
         raise InvalidParameter.expected(
             f"g as a prime, or as a power of one up to {fields.LARGEST_POWER}",
             g,
-            f"the next prime power is {fields.next_prime_power(result)}",
+            f"the next one is {_next_field(result)}",
         )
     return result
 
 
 @lru_cache(maxsize=4096)
-def _best(epsilon: float, d: int, g: int | None, t: int | None, m: int | None) -> Settings:
+def _best(
+    epsilon: float, d: int, given: tuple[int | None, int | None, int | None], frequency: float
+) -> Settings:
     """Return the settings that decode fastest among those of nearly the least variance."""
+    g, t, m = given
     ranges, digits = _shapes(epsilon, d, g, t)
-    # The best window is next to g / (e^eps + 1).
+    # The best window is next to g / (e^eps + 1), whatever the frequency.
     centre = np.floor(ranges / (math.exp(min(epsilon, 40.0)) + 1))
     steps = (0, 1) if m is None else (0,)
     windows = [np.clip(centre + i, 1, ranges - 1) if m is None else m + 0 * centre for i in steps]
@@ -112,7 +121,7 @@ def _best(epsilon: float, d: int, g: int | None, t: int | None, m: int | None) -
             "leave out one of them",
             came=f"g = {g}, digits = {t}, window = {m}",
         )
-    noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, d))
+    noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, frequency))
     effort = decoding_time(g_, t_, m_, d, TYPICAL_REPORTS)
     able = effort <= max(BUDGET, effort.min())
     good = able & (noise <= TOLERANCE * noise[able].min())
@@ -129,12 +138,12 @@ def _shapes(epsilon: float, d: int, g: int | None, t: int | None) -> tuple[Float
     if t is not None:
         root = max(2, math.ceil(d ** (1 / t) - 1e-9))
         near = table[table >= root] if t > 1 else table[:0]
-        found = near if len(near) else np.array([float(fields.next_prime_power(root))])
+        found = near if len(near) else np.array([float(_next_field(root))])
         digits_ = np.full(len(found), float(t))
     else:
         # Beyond the table, a range next to e^eps + 1 has the variance of local hashing.
         best = min(math.floor(math.exp(min(epsilon, 40.0))) + 1, _TWO_DIGITS)
-        more = [float(fields.next_prime_power(best))] if best > _LARGEST_RANGE else []
+        more = [float(_next_field(best))] if best > _LARGEST_RANGE else []
         ranges = np.concatenate([table, more])
         digits_ = np.ceil(np.log(d) / np.log(ranges) - 1e-12)
         ranges, digits_ = ranges[digits_ > 1], digits_[digits_ > 1]
@@ -150,7 +159,15 @@ def _line(d: int) -> int:
     """Return the least prime power from d on whose field is made at once."""
     table = _prime_powers(_LARGEST_RANGE)
     at = int(np.searchsorted(table, d))
-    return int(table[at]) if at < len(table) else fields.next_prime_power(d)
+    return int(table[at]) if at < len(table) else _next_field(d)
+
+
+def _next_field(least: int) -> int:
+    """Return the least number from ``least`` on that has a field: beyond 2^16 only primes do."""
+    found = fields.next_prime_power(least)
+    while not is_linear(found):
+        found = fields.next_prime_power(found + 1)
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,142 @@
+"""Whether reports of a memoising client tell that the value changed: the best attack there is.
+
+Reports of one person share the permanent response while the value stays, and have another one once
+it has changed. An observer who sees some reports before and some after says which of the two it
+was. No test is better than that of Bayes, which compares the likelihoods. Its *advantage* is the
+probability of saying "stayed" when it stayed, less that of saying so when it changed: the distance
+in total variation between the two laws.
+
+Bits are independent given the values, so that the likelihoods are products over bits of small sums
+over the permanent bit. Their distance has no closed form and is averaged over simulated reports: of
+the absolute tanh of half the logarithm of the ratio, which lies between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.validation import check_positive
+
+if TYPE_CHECKING:
+    from deniable.protocols.rappor import BasicRAPPOR
+
+Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+_CELLS = 1 << 20
+"""How many bits of people are simulated at once."""
+
+
+@dataclass(frozen=True)
+class Linkability:
+    """The advantage of the best test for a change, with the standard error of the simulation."""
+
+    advantage: float
+    std_error: float
+
+
+def linkability(
+    protocol: BasicRAPPOR,
+    reports: tuple[int, int] = (1, 1),
+    *,
+    known: bool = False,
+    samples: int = 100_000,
+    seed: int = 0,
+) -> Linkability:
+    """Return with what advantage reports before and after tell a changed value from the same one.
+
+    ``reports`` are how many are seen before and after. With ``known`` the observer knows the first
+    value and what it would have changed to, else all values are as likely.
+
+    >>> from deniable import BasicRAPPOR
+    >>> found = linkability(BasicRAPPOR(64, 0.5, 0.75, 0.25), samples=2000)
+    >>> 0.55 < found.advantage < 0.63
+    True
+    """
+    before, after = (check_positive("the number of reports", number) for number in reports)
+    bits, rng = _Bits(protocol, before, after), np.random.default_rng(seed)
+    people = max(1, check_positive("samples", samples) // 2)
+    most = max(1, _CELLS // protocol.domain_size)
+    found: list[Floats] = []
+    for start in range(0, people, most):
+        size = min(most, people - start)
+        for stayed in (True, False):
+            seen = bits.draw(size, rng, stayed=stayed, known=known)
+            ratio = bits.known(*seen) if known else bits.unknown(*seen)
+            found.append(np.abs(np.tanh(ratio / 2)))
+    every = np.concatenate(found)
+    return Linkability(float(every.mean()), float(every.std() / math.sqrt(len(every))))
+
+
+class _Bits:
+    """The laws of the ones of one bit among the reports before and after."""
+
+    def __init__(self, protocol: BasicRAPPOR, before: int, after: int) -> None:
+        self.d, self.numbers = protocol.domain_size, (before, after)
+        self.kept, self.flipped = map(float, protocol._weights.shares)
+        self.p, self.q = map(float, protocol._instant.shares)
+        ones = [self._given(number) for number in self.numbers]
+        # By whether the bit is that of the value: with one permanent bit for all, or with two.
+        chances = np.array([[1 - self.flipped, self.flipped], [1 - self.kept, self.kept]])
+        self.same = np.einsum("tb,bx,by->txy", chances, *ones)
+        self.first, self.second = (chances @ law for law in ones)
+
+    def _given(self, number: int) -> Floats:
+        """Return the chances of ones among so many reports, by the permanent bit."""
+        k = np.arange(number + 1)
+        ways = np.array([math.comb(number, int(i)) for i in k], dtype=np.float64)
+        return np.array([ways * c**k * (1 - c) ** (number - k) for c in (self.q, self.p)])
+
+    def draw(
+        self, size: int, rng: np.random.Generator, *, stayed: bool, known: bool
+    ) -> tuple[Counts, Counts]:
+        """Return the ones of each bit before and after, for people whose value stayed or not."""
+        first = np.zeros(size, np.int64) if known else rng.integers(0, self.d, size)
+        step = 1 if known else rng.integers(1, self.d, size)
+        second = first if stayed else (first + step) % self.d
+        old = self._permanent(first, rng)
+        new = old if stayed else self._permanent(second, rng)
+        return self._ones(old, self.numbers[0], rng), self._ones(new, self.numbers[1], rng)
+
+    def _permanent(self, values: Counts, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+        true = np.arange(self.d) == values[:, None]
+        chances = np.where(true, self.kept, self.flipped)
+        return np.asarray(rng.random(chances.shape) < chances)
+
+    def _ones(
+        self, permanent: npt.NDArray[np.bool_], number: int, rng: np.random.Generator
+    ) -> Counts:
+        return rng.binomial(number, np.where(permanent, self.p, self.q))
+
+    def known(self, x: Counts, y: Counts) -> Floats:
+        """Return the logarithms of the ratio of the likelihoods, of value 0 and a change to 1."""
+        holds, comes = np.zeros((2, self.d), dtype=np.int64)
+        holds[0] = comes[1] = 1
+        stayed = _log(self.same[holds, x, y])
+        changed = _log(self.first[holds, x]) + _log(self.second[comes, y])
+        return np.asarray(stayed.sum(axis=1) - changed.sum(axis=1))
+
+    def unknown(self, x: Counts, y: Counts) -> Floats:
+        """Return the same where all values, and all changes, are as likely as others."""
+        base = _log(self.same[0, x, y]).sum(axis=1)
+        base -= (_log(self.first[0, x]) + _log(self.second[0, y])).sum(axis=1)
+        once = _ratio(self.same[:, x, y])
+        before, after = _ratio(self.first[:, x]), _ratio(self.second[:, y])
+        pairs = before.sum(axis=1) * after.sum(axis=1) - (before * after).sum(axis=1)
+        return np.asarray(base + _log(once.mean(axis=1)) - _log(pairs / (self.d * (self.d - 1))))
+
+
+def _log(chances: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(chances)
+
+
+def _ratio(chances: Floats) -> Floats:
+    """Return how much likelier the true bit makes what was seen; 1 where neither is possible."""
+    other, true = chances
+    return np.asarray(np.divide(true, other, out=np.ones_like(true), where=other > 0))
