@@ -127,7 +127,7 @@ def test_a_repeat_of_what_was_set_aside_is_known(store: Store) -> None:
 
 
 def test_what_was_set_aside_goes_with_its_question(store: Store) -> None:
-    """So do rows of which nobody can tell whose they were; those of other questions stay."""
+    """Of rows of which nobody can tell whose they were only the reason stays."""
     store.ask(OTHER)
     for number in range(3):
         store.add([submission(number)])
@@ -138,7 +138,11 @@ def test_what_was_set_aside_goes_with_its_question(store: Store) -> None:
     store.change(Q, state=State.DELETED)
     while store.sweep(100):
         pass
-    assert [found.question for found in store.aside()] == [OTHER.digest]
+    unknown, other = store.aside()
+    assert (unknown.question, unknown.day, unknown.source, unknown.reason) == (None,) * 3 + ("a",)
+    assert (other.question, other.source) == (OTHER.digest, "anonymous")
+    kept = store.connection().execute("SELECT content FROM set_aside ORDER BY no").fetchall()
+    assert kept == [(b"",), (b"report",)]
 
 
 def test_an_old_row_that_is_no_reports_is_set_aside_by_folding(place: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -85,11 +86,15 @@ def _named(holding: Holding) -> str:
 
 def describe(aside: Aside) -> str:
     """Return a sentence about a row that was set aside."""
-    day = "a day that is not known" if aside.day is None else write_day(aside.day)
-    return (
-        f"set aside: a row of {aside.origin} for {day}, {aside.n} reports of the source "
-        f"{aside.source!r}, question {aside.question or 'not known'}: {aside.reason}"
-    )
+    said = {
+        "question": aside.question,
+        "day": None if aside.day is None else write_day(aside.day),
+        "source": aside.source,
+        "reports": aside.n,
+    }
+    known = ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
+    where = f"{aside.origin} ({known or 'nothing is known of it'})"
+    return f"a row of {where} was set aside: {aside.reason}"
 
 
 def export(store: Store, asked: Asked) -> bytes:
@@ -99,6 +104,7 @@ def export(store: Store, asked: Asked) -> bytes:
     out: they are random numbers that say which submissions were counted.
     """
     places: dict[tuple[int, str], tuple[list[bytes], list[bytes]]] = {}
+    counts: Counter[tuple[int, str]] = Counter()
     unreadable = [describe(aside) for aside in store.aside() if aside.question == asked.digest]
     for holding in store.holdings(asked.digest):
         if holding.table == "published":
@@ -106,15 +112,17 @@ def export(store: Store, asked: Asked) -> bytes:
         if (fault := _fault(asked, holding)) is not None:
             unreadable.append(f"{_named(holding)}: {fault}")
             continue
-        tallies, waiting = places.setdefault((holding.total.day, holding.total.source), ([], []))
-        (waiting if holding.table == "waiting" else tallies).append(holding.total.data)
+        total, place = holding.total, (holding.total.day, holding.total.source)
+        tallies, waiting = places.setdefault(place, ([], []))
+        (waiting if holding.table == "waiting" else tallies).append(total.data)
+        counts[place] += total.n
     listed = []
     stream = io.BytesIO()
     with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
         archive.writestr("question.json", asked.document)
         for number, ((day, source), found) in enumerate(sorted(places.items()), 1):
-            name, (data, n) = f"tallies/{number:06d}.tally", _add_up(asked, *found)
-            archive.writestr(name, data)
+            name, n = f"tallies/{number:06d}.tally", counts[day, source]
+            archive.writestr(name, mathematics.add_up(asked.document, *found))
             listed.append({"file": name, "day": write_day(day), "source": source, "n": n})
         about = {
             "digest": asked.digest,
@@ -126,7 +134,3 @@ def export(store: Store, asked: Asked) -> bytes:
         }
         archive.writestr("contents.json", json.dumps(about, indent=1, ensure_ascii=False))
     return stream.getvalue()
-
-
-def _add_up(asked: Asked, tallies: list[bytes], waiting: list[bytes]) -> tuple[bytes, int]:
-    return mathematics.fold(asked.document, tallies[0] if tallies else None, b"".join(waiting))

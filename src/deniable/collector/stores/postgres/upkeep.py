@@ -143,6 +143,10 @@ def _remove_question(connection: Connection, no: int, most: int) -> int:
         if removed:
             return removed
     connection.execute("DELETE FROM exclusions WHERE question = %s", (no,))
-    # Of some rows it cannot be told whose they were: they may be this question's.
-    connection.execute("DELETE FROM set_aside WHERE question = %s OR question IS NULL", (no,))
+    connection.execute("DELETE FROM set_aside WHERE question = %s", (no,))
+    # Of some rows it cannot be told whose they were: what they have may be this question's.
+    connection.execute(
+        "UPDATE set_aside SET day = NULL, source = NULL, n = NULL, content = ''"
+        " WHERE question IS NULL"
+    )
     return connection.execute("DELETE FROM questions WHERE no = %s", (no,)).rowcount
