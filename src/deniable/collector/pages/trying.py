@@ -21,13 +21,12 @@ from deniable.collector.questions import Known
 from deniable.collector.stores.store import State
 from deniable.policy import BROWSERS
 from deniable.presentation.labels import one_line
+from deniable.protocol import Memoising, Protocol
 from deniable.pure import Pure
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from starlette.responses import Response
-
-    from deniable.protocol import Memoising, Protocol
 
 ALWAYS = Range(0, EVER)
 _NAME_WIDTH = 160
