@@ -100,7 +100,7 @@ def test_a_finished_outbox_sends_nothing(tmp_path: Path, sent: list[Sent]) -> No
     assert len(sent) == 40
     again = CliRunner().invoke(cli, command)
     assert again.exit_code == 0
-    assert "has not changed since it was sent. Nothing is sent now." in again.stderr
+    assert "answered). Nothing was sent now." in again.stderr
     assert len(sent) == 40
 
 

@@ -174,7 +174,8 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
         made_from.read()
     if box.input == made_from():
         if not waiting:
-            click.echo(_sent_before(name), err=True)
+            click.echo(_sent_before(box, name), err=True)
+            raise click.exceptions.Exit(0)
         return True
     if waiting and box.input is None and not new_people:
         click.echo(f"{box.path} was written by version 0.2.0, which did not note what it was made "
@@ -188,7 +189,6 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
             "answers."
         )
     if new_people:
-        box.close()
         return False
     came = (
         f"{name} has changed since it was sent"
@@ -205,14 +205,14 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
 def _new(made_from: Digest, earlier: Outbox | None) -> str:
     """Return the digest of the input of a new outbox, or refuse bytes that were sent before."""
     if earlier is not None and earlier.input == made_from():
-        raise InputError(_sent_before(name_of(made_from.path)))
+        raise InputError(_sent_before(earlier, name_of(made_from.path)))
     return made_from()
 
 
-def _sent_before(name: str) -> str:
+def _sent_before(box: Outbox, name: str) -> str:
     return (
-        f"{name} has not changed since it was sent. Nothing is sent now. For other people who gave "
-        "the same answers, name another --outbox."
+        f"{name} has not changed since it was sent ({_standing(box)}). Nothing was sent now. For "
+        "other people who gave the same answers, name another --outbox."
     )
 
 
