@@ -20,6 +20,7 @@ from deniable.collector.readers import Readers
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.store import Publication
 from deniable.collector.writer import Writer
+from deniable.protocol import Memoising
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -79,9 +80,10 @@ class Publisher:
                 f"expected at least {minimum} reports before estimates are shown, got fewer",
                 minimum=minimum,
             )
-        # What version 0.2.0 published does not say of how many days it is.
-        known_days = before is not None and before.days > 0
-        if before and known_days and before.edition == edition and 0 <= n - before.n < minimum:
+        # What version 0.2.0 published does not say of how many days it is, which only those
+        # questions have to know whose people may answer again.
+        complete = before and (before.days or not isinstance(known.question.protocol, Memoising))
+        if before and complete and before.edition == edition and 0 <= n - before.n < minimum:
             return before
         async with self._turn:
             new = await self._add_up(known, days, edition)
