@@ -176,7 +176,7 @@ def test_the_figure_is_data_a_drawing_and_a_claim() -> None:
 
 
 @pytest.mark.long("a benchmark, on small sizes")
-@pytest.mark.parametrize("section", ["grid", "speed", "client", "plan", "error"])
+@pytest.mark.parametrize("section", ["claim", "grid", "speed", "client", "plan", "error"])
 def test_the_benchmark_runs(section: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each section prints what it measured, on tiny sizes; no time is asserted."""
     main([section, "--quick"])

@@ -9,7 +9,8 @@ Privacy  v is in the report where y is in A, so A and the distance v - y togethe
 
 After Ye and Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential
 Privacy" (2018), and Wang et al., "Mutual Information Optimally Local Private Discrete Distribution
-Estimation" (2016): with k next to d / (e^eps + 1) no pure protocol on d values has less variance.
+Estimation" (2016): with k next to d / (e^eps + 1) no pure protocol on d values has less variance,
+averaged over the values. For rare values alone another k may be best (``best_size``).
 
 A report is the rank of the set, the sum of C(c_j, j) over its members c_1 < ... < c_k, in the
 narrowest unsigned integer of 1, 2, 4 or 8 bytes that holds C(d, k) - 1.
@@ -54,7 +55,7 @@ LARGEST_TABLE = 1 << 24
 
 @dataclass(frozen=True)
 class SubsetSelection(CountedPure):
-    """Subset selection: the least variance there is, for up to some hundred values.
+    """Subset selection: the least mean variance there is, for up to some hundred values.
 
     ``size`` is k, the one of least mean variance unless given.
 

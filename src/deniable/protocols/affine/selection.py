@@ -92,7 +92,7 @@ class AffineSelection(Pure, Closed):
     def further_examples(cls) -> list[Self]:
         """Return instances of all sizes of reports, with fields of all kinds."""
         shapes = ((3.0, 1000, 1009, 1, 48), (4.0, 41_270, 223, 2, 4), (2.0, 10**6, 25, 5, 3))
-        chosen = ((1.0, 2), (2.0, 100), (1.0, 41_270), (6.0, 10**6))
+        chosen = ((1.0, 2), (2.0, 100), (1.0, 41_270), (6.0, 10**6), (10.0, 161_979))
         return [
             *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes),
             *(cls(epsilon, d) for epsilon, d in chosen),
