@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 
 import pytest
 
@@ -53,6 +54,21 @@ def test_a_child_that_ends_is_started_again() -> None:
         assert await child.run(process_number) != first
         with pytest.raises(ChildEnded):
             await child.run(end)
+        assert await child.run(process_number)
+        child.close()
+
+    asyncio.run(run())
+
+
+def test_a_child_that_hangs_is_ended() -> None:
+    """A call that takes too long fails, and the next one has a new child."""
+
+    async def run() -> None:
+        child = Child(seconds=1)
+        await child.run(process_number)
+        with pytest.raises(ChildEnded):
+            await child.run(time.sleep, 600)
+        assert child.restarts == 1
         assert await child.run(process_number)
         child.close()
 

@@ -9,6 +9,8 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -18,8 +20,11 @@ import pytest
 from deniable import DE
 from deniable.cli import cli
 from deniable.cli.reference import walk
+from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
+from deniable.collector.stores import open_store
+from deniable.collector.stores.store import Key
 from deniable.question import Question
-from tests.collector.conftest import QUESTION, Workshop
+from tests.collector.conftest import QUESTION, Workshop, today
 
 OWN = ("send", "pull", "token", "store", "question publish")
 NEW = Question("vegetables", ("leek", "kale"), DE(1.0, 2))
@@ -51,6 +56,10 @@ def test_examples_run(workshop: Workshop, example: str) -> None:
         workshop.run("deniable token create dashboard --role viewer")
     if "restore" in line:
         workshop.run("deniable store backup copy.db")
+    if "token end" in line:
+        store = open_store("deniable.db")
+        store.keep(Key(b"h", SESSION, "viewer", "3f09c2a7b1d45e68"))
+        store.close()
     environment = {} if "--column" in line else {"DENIABLE_TOKEN": collector.tokens[role]}
     found = workshop.run(line.replace("--from 2025", "--from 2020"), **environment)
     if "store restore" in line or "store vacuum" in line:
@@ -64,14 +73,57 @@ def test_tokens_come_and_go(workshop: Workshop) -> None:
     """A token is shown once, listed by name, and worth nothing when it is revoked."""
     secret = workshop.run("deniable token create ann --role viewer").stdout.strip()
     assert secret.startswith("dn_")
-    assert "viewer  ann" in workshop.run("deniable token list").stdout
+    listed = workshop.run("deniable token list").stdout
+    assert re.search(r"viewer +never expires +never used +ann\n", listed)
     assert workshop.run("deniable token create ann --role admin").returncode == 2
     headers = {"Authorization": f"Bearer {secret}"}
     assert workshop.collector.request("GET", "/v1/counters", headers=headers).status == 200
+    listed = workshop.run("deniable token list").stdout
+    assert re.search(rf"viewer +never expires +used {today()} +ann\n", listed)
     assert workshop.run("deniable token revoke ann").returncode == 0
     workshop.collector.app.parts.access.forget()
     assert workshop.collector.request("GET", "/v1/counters", headers=headers).status == 401
     assert workshop.run("deniable token revoke ann").returncode == 2
+
+
+def test_a_token_expires(workshop: Workshop) -> None:
+    """A token can have an end, which is listed, and after which it is worth nothing."""
+    secret = workshop.run("deniable token create bob --role viewer --days 3").stdout.strip()
+    assert f"until {today(3)}" in workshop.run("deniable token list").stdout
+    headers = {"Authorization": f"Bearer {secret}"}
+    assert workshop.collector.request("GET", "/v1/counters", headers=headers).status == 200
+    store = open_store("deniable.db")
+    key = store.drop(hashed(secret))
+    assert key is not None
+    store.keep(replace(key, expires=int(time.time()) - 86400))
+    store.close()
+    workshop.collector.app.parts.access.forget()
+    assert workshop.collector.request("GET", "/v1/counters", headers=headers).status == 401
+    assert f"expired {today(-1)}" in workshop.run("deniable token list").stdout
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "\x1b[2J", " spaced ", "x" * 101])
+def test_names_of_tokens_are_checked(workshop: Workshop, name: str) -> None:
+    """A name that cannot stand in a line of a list or a log is refused."""
+    found = workshop.run(f"deniable token create {shlex.quote(name)} --role relay")
+    assert found.returncode == 2
+    assert "expected a name of 1 to 100 characters" in found.stderr
+
+
+def test_sessions_are_listed_and_ended(workshop: Workshop) -> None:
+    """A session can be ended from the command line."""
+    store = open_store("deniable.db")
+    secret = create(store, SESSION, Role.ADMIN, seconds=600)
+    (name,) = [key.name for key in store.keys(SESSION)]
+    store.close()
+    cookie = {"Cookie": f"{COOKIE}={secret}"}
+    listed = workshop.collector.request("GET", "/v1/sessions", headers=cookie).json["sessions"]
+    assert [(found["name"], found["yours"]) for found in listed] == [(name, True)]
+    assert name in workshop.run("deniable token sessions").stdout
+    assert workshop.run(f"deniable token end {name}").returncode == 0
+    workshop.collector.app.parts.access.forget()
+    assert workshop.collector.request("GET", "/v1/sessions", headers=cookie).status == 401
+    assert workshop.run(f"deniable token end {name}").returncode == 2
 
 
 def test_the_store_is_checked_folded_and_copied(workshop: Workshop) -> None:
@@ -99,7 +151,13 @@ def test_from_nothing_to_estimates(tmp_path: Path, number: signal.Signals) -> No
         assert process.stdout is not None
         assert QUESTION.digest in process.stdout.readline()
         address = re.search(r"http://[\d.:]+", process.stdout.readline())[0]
-        link = re.search(r"http://\S+", process.stdout.readline())[0]
+        hint = process.stdout.readline()
+        assert "key=" not in hint  # a log is no place for a link that works
+        words = shlex.split(hint.partition("prints: ")[2])
+        link = subprocess.run(
+            [sys.executable, "-m", "deniable.cli", *words[1:]],
+            cwd=tmp_path, capture_output=True, text=True, check=True,
+        ).stdout.strip()  # fmt: skip
         with urlopen(link) as page:
             assert "<form" in page.read().decode()
         key, place = link.partition("key=")[2], urlsplit(address).netloc

@@ -74,7 +74,7 @@ def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     try:
         assert process.stdout is not None
         said = [process.stdout.readline() for _ in range(4)]
-        assert "/login?key=" in said[1]
+        assert "deniable token login" in said[1]
         assert "5,000 simulated people" in said[3]
         page = re.findall(r"http://\S+", said[2])[0]
         _wait(lambda: re.search(r"So far there are \d+ reports", _read(page)))

@@ -212,7 +212,8 @@ def test_a_question_is_created_changed_and_deleted(collector: Collector) -> None
     assert (status["minimum"], status["collect"]) == (None, False)
     assert post(collector, path, action="open").status == 303
     assert post(collector, path, action="delete").problem == "invalid-request"
-    assert post(collector, path, action="delete", sure="yes").headers["location"] == "/"
+    assert post(collector, path, action="delete", name="Froot").problem == "invalid-request"
+    assert post(collector, path, action="delete", name="Fruit").headers["location"] == "/"
     assert collector.request("GET", f"/v1/questions/{digest}").status == 404
 
 

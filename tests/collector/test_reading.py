@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import secrets
 from dataclasses import replace
 from re import findall
@@ -41,6 +42,23 @@ def test_a_question_is_immutable(collector: Collector) -> None:
     tag = answer.headers["etag"]
     again = collector.request("GET", path, headers={"If-None-Match": tag})
     assert (again.status, again.body) == (304, b"")
+
+
+def test_a_question_is_compressed_for_who_reads_that(collector: Collector) -> None:
+    """Gzip has a tag of its own; who does not ask for it, or refuses it, gets the plain bytes."""
+    question = collector.ask()
+    path = f"/v1/questions/{question.digest}"
+    plain = collector.request("GET", path, headers={"Accept-Encoding": "br, gzip;q=0"})
+    zipped = collector.request("GET", path, headers={"Accept-Encoding": "br, gzip"})
+    assert plain.body == question.to_json().encode() == gzip.decompress(zipped.body)
+    assert "content-encoding" not in plain.headers
+    assert zipped.headers["content-encoding"] == "gzip"
+    assert zipped.headers["vary"] == plain.headers["vary"] == "accept-encoding"
+    assert zipped.headers["etag"] != plain.headers["etag"]
+    tags = {"Accept-Encoding": "gzip", "If-None-Match": f'"x", W/{zipped.headers["etag"]}'}
+    assert collector.request("GET", path, headers=tags).status == 304
+    tags["If-None-Match"] = plain.headers["etag"]
+    assert collector.request("GET", path, headers=tags).status == 200
 
 
 def test_asking_twice_is_the_same(collector: Collector) -> None:

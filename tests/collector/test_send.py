@@ -142,7 +142,18 @@ def test_a_relay_sends_in_bulk(workshop: Workshop) -> None:
     assert found.returncode == 0, found.stderr
     path = f"/v1/questions/{QUESTION.digest}/sources"
     sources = workshop.collector.request("GET", path, role="viewer").json["sources"]
-    assert sources == [{"name": "relay:relay", "n": 200, "excluded": False}]
+    assert sources == [{"name": "relay:relay", "n": 200, "excluded": False, "excluded_days": []}]
+
+
+def test_a_token_can_stand_in_a_file(workshop: Workshop) -> None:
+    """A token in a file is used as one in the environment is; a file that is not there is named."""
+    Path("token").write_text(workshop.collector.tokens["relay"] + "\n")
+    line = f"deniable send {workshop.collector.address} answers.txt"
+    found = workshop.run(line, DENIABLE_TOKEN_FILE="nowhere")
+    assert (found.returncode, "nowhere" in found.stderr) == (2, True)
+    assert workshop.run(line, DENIABLE_TOKEN_FILE="token").returncode == 0
+    counters = workshop.collector.request("GET", "/v1/counters", role="viewer").json
+    assert counters["accepted"] == 1
 
 
 def test_a_refused_question_is_an_error(workshop: Workshop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -54,3 +55,37 @@ def test_wrong_settings_are_refused(
     file.write_text(text)
     with pytest.raises(InvalidParameter, match="expected"):
         read_settings(options, environment, file)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("DENIABLE_STROE", "did you mean DENIABLE_STORE?"),
+        ("DENIABLE_BODYLIMIT", "did you mean DENIABLE_BODY_LIMIT?"),
+        ("DENIABLE_XYZZY_PLUGH", "remove it"),
+    ],
+)
+def test_a_misspelt_variable_is_refused(name: str, said: str) -> None:
+    """A setting that nobody reads is an error, which names the nearest one."""
+    with pytest.raises(InvalidParameter, match=re.escape(said)):
+        read_settings({}, {name: "1", "PATH": "/bin"})
+    assert read_settings({}, {"DENIABLE_TOKEN": "dn_x"}) == Settings()
+
+
+def test_a_setting_can_stand_in_a_file(tmp_path: Path) -> None:
+    """A file that the environment names holds the value, and the end of its line is no part."""
+    file = tmp_path / "store"
+    file.write_text("postgresql://user:secret@host/name\n")
+    environment = {"DENIABLE_STORE_FILE": str(file)}
+    assert read_settings({}, environment).store == "postgresql://user:secret@host/name"
+    assert read_settings({"store": "other.db"}, environment).store == "other.db"
+    with pytest.raises(InvalidParameter, match="got both"):
+        read_settings({}, environment | {"DENIABLE_STORE": "other.db"})
+    with pytest.raises(InvalidParameter, match="check its path"):
+        read_settings({}, {"DENIABLE_STORE_FILE": str(tmp_path / "nowhere")})
+
+
+def test_only_named_choices_are_taken() -> None:
+    """A setting with choices takes no other value."""
+    with pytest.raises(InvalidParameter, match="one of text, json"):
+        read_settings({"log_format": "xml"}, {})

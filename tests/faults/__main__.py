@@ -24,7 +24,17 @@ from re import search
 import uvloop
 
 from tests.collector.conftest import start as start_collector
-from tests.faults import copies, failing, flips, growth, hostile, overload, power, reading
+from tests.faults import (
+    copies,
+    failing,
+    flips,
+    growth,
+    hostile,
+    overload,
+    power,
+    reading,
+    strangers,
+)
 from tests.faults.check import check
 from tests.faults.fault import Process, free_port, kept
 from tests.faults.mutation import bombard
@@ -220,7 +230,9 @@ def with_collector(work: Callable[[Process], object]) -> Callable[..., Figures]:
     """Run something asynchronous on a collector of its own."""
 
     def section(folder: Path, args: argparse.Namespace) -> Figures:
-        process = Process(folder, str(folder / "store.db"), free_port())
+        # All connections come from one address, as they do from a proxy.
+        more = ("--connections-per-address", "0")
+        process = Process(folder, str(folder / "store.db"), free_port(), more=more)
         process.start()
         try:
             return asyncio.run(work(process))
@@ -235,6 +247,16 @@ def overload_once(folder: Path, args: argparse.Namespace) -> Figures:
     """Let three times the capacity arrive for as many seconds as ``--count`` says."""
     size = overload.Size(seconds=args.count)
     return with_collector(lambda process: overload.overload(process, size))(folder, args)
+
+
+def attacked(kind: str, count: int) -> Callable[[Path, argparse.Namespace], Figures]:
+    """Let strangers attack for as many seconds as ``--count`` says."""
+
+    def section(folder: Path, args: argparse.Namespace) -> Figures:
+        attack = strangers.Attack(kind, count, args.count)
+        return strangers.attacked(folder, str(folder / "store.db"), free_port(), attack)
+
+    return section
 
 
 def growth_once(folder: Path, args: argparse.Namespace) -> Figures:
@@ -263,6 +285,9 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "race": (races, 25),
     "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
+    "pipelining": (attacked("pipelining", 100), 30),
+    "readers": (attacked("readers", 2000), 30),
+    "silent": (attacked("silent", 400), 30),
     "overload": (overload_once, 60),
     "terminate": (with_collector(hostile.terminate), 1),
     "month": (lambda folder, args: reading.month(folder), 1),

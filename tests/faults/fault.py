@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.request import urlopen
 
+import psutil
+
 from deniable import DE
 from deniable.collector.stores import open_store
 from deniable.question import Question
@@ -29,6 +31,7 @@ class Process:
     store: str
     port: int
     code: str = _SERVE
+    more: tuple[str, ...] = ()
     process: subprocess.Popen[bytes] | None = None
     log: Path = field(init=False)
 
@@ -46,7 +49,7 @@ class Process:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", self.code, "serve", str(self.question),
-                 "--store", self.store, "--port", str(self.port), "--minimum", "1"],
+                 "--store", self.store, "--port", str(self.port), "--minimum", "1", *self.more],
                 stdout=log, stderr=log, cwd=self.directory, env={**os.environ},
             )  # fmt: skip
         for _ in range(3000):
@@ -57,6 +60,11 @@ class Process:
             except OSError:
                 time.sleep(0.01)
         raise AssertionError("the collector did not start within 30 seconds")
+
+    def children(self) -> list[psutil.Process]:
+        """Return the processes that the collector started."""
+        assert self.process is not None
+        return psutil.Process(self.process.pid).children(True)
 
     def kill(self) -> None:
         """End the collector in the middle of whatever it does."""

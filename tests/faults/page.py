@@ -58,6 +58,14 @@ _TEXTS = {
     "trickle": ("Slow senders", "Connections that send one byte a second, half of them headers and "
                 "half of them bodies, while an honest client submits."),
     "endless": ("Endless uploads", "Uploads in parallel that never end."),
+    "pipelining": ("Requests without end", "Strangers, at other addresses than the honest client, "
+                   "send requests as fast as they can and read no answer. The honest client, here "
+                   "and below, opens a connection for each submission; memory is that of the "
+                   "collector and its child, with default settings and no proxy."),
+    "readers": ("Slow readers", "Strangers ask for a question of 0.95 MB and read 512 bytes of it "
+                "a second."),
+    "silent": ("Silent connections", "Strangers connect and say nothing, and connect again when "
+               "they are cut."),
     "overload": ("Overload", "Submissions arrive at three times the measured capacity, whatever "
                  "became of those before them, the generator on one core and the collector on the "
                  "other; before, and at once after, they arrive at half the capacity. Recovery: "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -28,6 +30,28 @@ def probability(text: str) -> float:
 
 question_argument = click.argument("question_file", metavar="QUESTION", type=FILE)
 answers_argument = click.argument("answers", metavar="INPUT", type=FILE)
+
+
+def token_option(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option of a token, which may also stand in a file."""
+    return click.option(
+        "--token", envvar="DENIABLE_TOKEN", callback=_read_token,
+        help=f"{help} [DENIABLE_TOKEN, or DENIABLE_TOKEN_FILE for a file that holds it]",
+    )  # fmt: skip
+
+
+def _read_token(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    file = os.environ.get("DENIABLE_TOKEN_FILE")
+    if value is not None or not file:
+        return value
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"DENIABLE_TOKEN_FILE: {error}", context, parameter) from error
+
+
 column_option = click.option(
     "--column", metavar="NAME", help="The column, or key, that holds the answers."
 )

@@ -9,7 +9,7 @@ import click
 from deniable import client
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import check_stdin, read_question, shorten
-from deniable.cli.options import question_argument
+from deniable.cli.options import question_argument, token_option
 
 
 @click.command(
@@ -18,7 +18,7 @@ from deniable.cli.options import question_argument
 )
 @click.argument("address", metavar="ADDRESS")
 @question_argument
-@click.option("--token", envvar="DENIABLE_TOKEN", help="A token of the role admin.")
+@token_option("A token of the role admin.")
 def publish(address: str, question_file: Path, *, token: str | None) -> None:
     """Let the collector at ADDRESS ask the question in the file QUESTION, and print its digest.
 

@@ -9,7 +9,7 @@ import click
 from deniable import client
 from deniable.cli.display import counted
 from deniable.cli.group import Command
-from deniable.cli.options import output_option
+from deniable.cli.options import output_option, token_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.protocol import Memoising
 
@@ -26,7 +26,7 @@ from deniable.protocol import Memoising
 @click.argument("question", metavar="QUESTION")
 @click.option("--from", "first", metavar="DAY", help="The first day. [default: all days]")
 @click.option("--to", "last", metavar="DAY", help="The last day.")
-@click.option("--token", envvar="DENIABLE_TOKEN", help="A token of the role viewer.")
+@token_option("A token of the role viewer.")
 @output_option
 def pull(
     address: str,

@@ -17,7 +17,13 @@ from deniable.cli.answers import read_answers
 from deniable.cli.display import counted, show_progress
 from deniable.cli.group import Command, InputError
 from deniable.cli.matching import Form, Matcher
-from deniable.cli.options import FILE, answers_argument, column_option, input_format_option
+from deniable.cli.options import (
+    FILE,
+    answers_argument,
+    column_option,
+    input_format_option,
+    token_option,
+)
 from deniable.cli.outputs import STDIO
 from deniable.cli.source import Source
 from deniable.cli.streams import Digest, name_of
@@ -81,7 +87,7 @@ class Couriers:
     metavar="QUESTION",
     help="Its digest, the start of it, or its name. [default: the only one asked]",
 )
-@click.option("--token", envvar="DENIABLE_TOKEN", help="A token of the role relay: sends in bulk.")
+@token_option("A token of the role relay: sends in bulk.")
 @click.option("--ceiling", type=float, default=CEILING, show_default=True,
               help="The most epsilon that the question may ask each person for.")  # fmt: skip
 @click.option("--outbox", type=FILE, help="Where reports wait. [default: INPUT.outbox]")

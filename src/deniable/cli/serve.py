@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic, sleep
 
 import click
 
@@ -15,14 +18,18 @@ from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.settings import settings_options
-from deniable.collector import demonstration
+from deniable.collector import demonstration, logs
 from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings, read_settings
-from deniable.collector.stores import open_store
+from deniable.collector.stores import Store, StoreUnavailable, open_store
 from deniable.collector.stores.store import Asked, State
+
+_log = logging.getLogger("deniable.collector")
+_PAUSE = 1.0
+"""Seconds between two attempts to reach the database."""
 
 
 @click.command(
@@ -44,8 +51,9 @@ def serve(
 ) -> None:
     """Collect reports on QUESTIONS over HTTP, and estimate from them.
 
-    Creates the store, prints the address and a login link that works once. SIGTERM lets requests
-    that run finish, writes what waits, and ends. With --demo simulated people send real reports
+    Creates the store, prints the address and, on a terminal, a login link that works once. SIGTERM
+    lets requests that run finish, writes what waits, and ends; a store that is corrupt ends it with
+    status 1. With --demo simulated people send real reports
     over HTTP, so that one sees estimates move within seconds.
     """
     settings = read_settings(options, os.environ, config)
@@ -55,19 +63,27 @@ def serve(
         if demo:
             store = stack.enter_context(demonstration.temporary_store())
             settings = replace(settings, store=store)
+        logs.configure(settings.log_format, settings.log_level)
         login = _prepare(settings, questions, [demonstration.asked()] if demo else [])
 
         def announce(address: str) -> None:
             if demo:
                 stack.enter_context(demonstration.people(address))
-            _announce(address, settings.store, login, demo=demo)
+            _announce(address, settings, login, demo=demo)
 
         _run(settings, announce)
 
 
-def _announce(address: str, store: str, login: str, *, demo: bool) -> None:
-    click.echo(f"Collecting at {address} into {_shown(store)}")
-    click.echo(f"Log in, once, within ten minutes: {address}/login?key={login}")
+def _announce(address: str, settings: Settings, login: str | None, *, demo: bool) -> None:
+    if settings.log_format == "json":
+        _log.info("collecting at %s into %s", address, _shown(settings.store))
+        return
+    click.echo(f"Collecting at {address} into {_shown(settings.store)}")
+    if login is None:  # a log is read by others, and later
+        place = f"--store {_shown(settings.store)} --url {address}"
+        click.echo(f"Log in by the link that this prints: deniable token login {place}")
+    else:
+        click.echo(f"Log in, once, within ten minutes: {address}/login?key={login}")
     if demo:
         question = demonstration.QUESTION
         click.echo(f"Answer yourself: {address}/try/{question.digest}")
@@ -84,7 +100,8 @@ def _announce(address: str, store: str, login: str, *, demo: bool) -> None:
 def _run(settings: Settings, announce: Callable[[str], None]) -> None:
     # uvicorn restores this handler and raises the signal again when it has ended in good order.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    server = Server(create_app(settings), settings, announce)
+    app = create_app(settings)
+    server = Server(app, settings, announce)
     try:
         server.run()
     except SystemExit:  # which is how uvicorn says that it cannot listen
@@ -92,21 +109,43 @@ def _run(settings: Settings, announce: Callable[[str], None]) -> None:
             f"expected to listen on {settings.host}:{settings.port}, got a refusal; take another "
             "--port, or end what listens there"
         ) from None
+    if app.parts.health.broken is not None:
+        raise click.ClickException(f"the collector has stopped: {app.parts.health.broken}")
 
 
-def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) -> str:
-    """Create the store, ask the questions, and return the secret of a login link."""
-    store = open_store(settings.store, window=settings.window)
+def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) -> str | None:
+    """Create the store, ask the questions, and return the secret of a login link for a terminal."""
+    store = _open(settings)
     try:
         for asked in further:
             store.ask(asked)
         for file in files:
             question = read_question(file)
             store.ask(Asked(question.digest, question.to_json(), State.OPEN, write_terms(Terms())))
-            click.echo(f"Asking {question.name!r}: {question.digest}")
-        return create(store, LOGIN, Role.ADMIN, seconds=LOGIN_SECONDS) or ""
+            if settings.log_format == "json":
+                _log.info("asking %r: %s", question.name, question.digest)
+            else:
+                click.echo(f"Asking {question.name!r}: {question.digest}")
+        if not sys.stdout.isatty():
+            return None
+        return create(store, LOGIN, Role.ADMIN, seconds=LOGIN_SECONDS)
     finally:
         store.close()
+
+
+def _open(settings: Settings) -> Store:
+    """Open the store, waiting for a database that does not answer yet."""
+    until, said = monotonic() + settings.wait_seconds, False
+    while True:
+        try:
+            return open_store(settings.store, window=settings.window)
+        except StoreUnavailable as error:
+            if error.kind != "unreachable" or monotonic() >= until:
+                raise
+            if not said:
+                _log.warning("waiting for the database: %s", error)
+                said = True
+            sleep(_PAUSE)
 
 
 def _shown(store: str) -> str:

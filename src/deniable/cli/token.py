@@ -7,10 +7,14 @@ import click
 from deniable.cli.group import Command, InputError, Lazy, LazyGroup
 from deniable.cli.settings import with_store
 from deniable.collector import access
-from deniable.collector.access import LOGIN, LOGIN_SECONDS, TOKEN, TOKEN_ROLES, Role
+from deniable.collector.access import LOGIN, LOGIN_SECONDS, SESSION, TOKEN, TOKEN_ROLES, Role
+from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
 from deniable.collector.stores import Store
+from deniable.collector.stores.store import Key
+from deniable.presentation.labels import one_line
 
+_DAY = 86400
 _ROLES = [role.value for role in TOKEN_ROLES]
 
 
@@ -21,6 +25,8 @@ _ROLES = [role.value for role in TOKEN_ROLES]
         "list": Lazy("token", "List the tokens by name and role."),
         "revoke": Lazy("token", "Revoke a token."),
         "login": Lazy("token", "Print a login link that works once."),
+        "sessions": Lazy("token", "List the sessions of people who are logged in."),
+        "end": Lazy("token", "End a session."),
     },
     examples=["deniable token create dashboard --role viewer", "deniable token list"],
 )
@@ -31,11 +37,14 @@ def token() -> None:
 @click.command(cls=Command, examples=["deniable token create dashboard --role viewer"])
 @click.argument("name")
 @click.option("--role", type=click.Choice(_ROLES), required=True, help="What the token may do.")
+@click.option("--days", type=click.IntRange(1, 36_500),
+              help="After how many days it expires. [default: never]")  # fmt: skip
 @with_store
-def create(store: Store, settings: Settings, name: str, *, role: str) -> None:
+def create(store: Store, settings: Settings, name: str, *, role: str, days: int | None) -> None:
     """Create a token called NAME, and print it: it is shown this once."""
     del settings
-    secret = access.create(store, TOKEN, Role(role), name=name)
+    seconds = None if days is None else days * _DAY
+    secret = access.create(store, TOKEN, Role(role), name=name, seconds=seconds)
     if secret is None:
         raise InputError(f"expected a new name, got {name!r}, which a token has; revoke it first")
     click.echo(secret)
@@ -44,10 +53,21 @@ def create(store: Store, settings: Settings, name: str, *, role: str) -> None:
 @click.command(cls=Command, examples=["deniable token list"])
 @with_store
 def list(store: Store, settings: Settings) -> None:
-    """List the tokens by name and role; the tokens themselves are not known any more."""
+    """List the tokens: role, end, day of the last use and name; they themselves are not known."""
     del settings
     for key in store.keys(TOKEN):
-        click.echo(f"{key.role:<7} {key.name}")
+        click.echo(f"{key.role:<7} {_end(key):<18} {_last_use(key):<15} {one_line(key.name)}")
+
+
+def _end(key: Key) -> str:
+    if key.expires is None:
+        return "never expires"
+    day = write_day(key.expires // _DAY)
+    return f"expired {day}" if access.expired(key) else f"until {day}"
+
+
+def _last_use(key: Key) -> str:
+    return "never used" if key.last_used is None else f"used {write_day(key.last_used)}"
 
 
 @click.command(cls=Command, examples=["deniable token revoke dashboard"])
@@ -56,8 +76,7 @@ def list(store: Store, settings: Settings) -> None:
 def revoke(store: Store, settings: Settings, name: str) -> None:
     """Revoke the token called NAME; collectors stop taking it within two seconds."""
     del settings
-    found = [key for key in store.keys(TOKEN) if key.name == name]
-    if not found or store.drop(found[0].hash) is None:
+    if access.revoke(store, TOKEN, name) is None:
         raise InputError(f"expected the name of a token, got {name!r}; see deniable token list")
 
 
@@ -70,3 +89,25 @@ def login(store: Store, settings: Settings, *, role: str) -> None:
     secret = access.create(store, LOGIN, Role(role), seconds=LOGIN_SECONDS)
     address = settings.url.rstrip("/") or f"http://{settings.host}:{settings.port}"
     click.echo(f"{address}/login?key={secret}")
+
+
+@click.command(cls=Command, examples=["deniable token sessions"])
+@with_store
+def sessions(store: Store, settings: Settings) -> None:
+    """List the sessions of people who are logged in: role, end, day of the last use, name."""
+    del settings
+    for key in store.keys(SESSION):
+        if not access.expired(key):
+            click.echo(f"{key.role:<7} {_end(key):<18} {_last_use(key):<15} {key.name}")
+
+
+@click.command(cls=Command, examples=["deniable token end 3f09c2a7b1d45e68"])
+@click.argument("name")
+@with_store
+def end(store: Store, settings: Settings, name: str) -> None:
+    """End the session called NAME; collectors stop taking it within two seconds."""
+    del settings
+    if access.revoke(store, SESSION, name) is None:
+        raise InputError(
+            f"expected the name of a session, got {name!r}; see deniable token sessions"
+        )

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 
+from deniable.collector.days import today
 from deniable.collector.problems import Forbidden, Unauthorized
 from deniable.collector.readers import Readers
 from deniable.collector.stores.store import Key, Store
+from deniable.errors import InvalidParameter, brief
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -27,7 +30,8 @@ LOGIN_SECONDS = 600
 SESSION_SECONDS = 7 * 86400
 _FRESH = 2.0
 _MOST = 1024
-_SAFE = ("GET", "HEAD", "OPTIONS")
+_LONGEST_NAME = 100
+SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Role(Enum):
@@ -48,10 +52,26 @@ TOKEN_ROLES = (Role.VIEWER, Role.RELAY, Role.ADMIN)
 
 @dataclass(frozen=True)
 class Holder:
-    """Who makes a request: the role and name of the token."""
+    """Who makes a request: the role and name of a token or a session."""
 
     role: Role
     name: str
+    kind: str = TOKEN
+
+    def __str__(self) -> str:
+        """Return how log lines call the holder."""
+        return f"{self.kind} {self.name}"
+
+
+def check_name(name: str) -> str:
+    """Return a name for a token, if it can stand in a line of a list or a log."""
+    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or name != name.strip():
+        raise InvalidParameter(
+            f"expected a name of 1 to {_LONGEST_NAME} characters in one line, without control "
+            f"characters and without spaces around it, got {brief(name)}",
+            value=name,
+        )
+    return name
 
 
 def hashed(secret: str) -> bytes:
@@ -63,6 +83,8 @@ def create(
     store: Store, kind: str, role: Role, *, name: str | None = None, seconds: int | None = None
 ) -> str | None:
     """Store a new key and return its secret; None if the name is taken."""
+    if name is not None:
+        check_name(name)
     secret = f"dn_{secrets.token_urlsafe(32)}"
     expires = None if seconds is None else int(time.time()) + seconds
     key = Key(hashed(secret), kind, role.value, name or secrets.token_hex(8), expires)
@@ -73,7 +95,7 @@ def use_login(store: Store, secret: str) -> str | None:
     """Turn a login link into a session, once; None if it is used up or too old."""
     for kind in (LOGIN, SESSION):
         for key in store.keys(kind):
-            if _expired(key):
+            if expired(key):
                 store.drop(key.hash)
     found = store.key(hashed(secret))
     if found is None or found.kind != LOGIN or store.drop(found.hash) is None:
@@ -81,7 +103,14 @@ def use_login(store: Store, secret: str) -> str | None:
     return create(store, SESSION, Role(found.role), seconds=SESSION_SECONDS)
 
 
-def _expired(key: Key) -> bool:
+def revoke(store: Store, kind: str, name: str) -> Key | None:
+    """Remove the key of a name; None if there is none such."""
+    found = next((key for key in store.keys(kind) if key.name == name), None)
+    return None if found is None else store.drop(found.hash)
+
+
+def expired(key: Key) -> bool:
+    """Tell whether the time of a key is over."""
     return key.expires is not None and key.expires < time.time()
 
 
@@ -91,6 +120,8 @@ class Access:
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._known: dict[bytes, tuple[float, Key | None]] = {}
+        self.on_use: Callable[[Key], Awaitable[None]] | None = None
+        """Called when a key is used for the first time on a day."""
 
     async def demand(self, connection: HTTPConnection, role: Role) -> Holder | None:
         """Return who makes a request, or refuse it; a public route asks nobody."""
@@ -99,7 +130,7 @@ class Access:
         holder = await self.bearer(connection.headers.get("authorization"))
         if holder is None:
             holder = await self._find(connection.cookies.get(COOKIE, ""), SESSION)
-            if holder is not None and connection.scope["method"] not in _SAFE:
+            if holder is not None and connection.scope["method"] not in SAFE:
                 check_origin(connection)
         if holder is None:
             raise Unauthorized("expected a token or a session, got none that is valid; log in")
@@ -127,9 +158,11 @@ class Access:
             if len(self._known) >= _MOST:
                 self._known.clear()
             self._known[hash] = now, key
-        if key is None or key.kind != kind or _expired(key) or not compare_digest(key.hash, hash):
+        if key is None or key.kind != kind or expired(key) or not compare_digest(key.hash, hash):
             return None
-        return Holder(Role(key.role), key.name)
+        if self.on_use is not None and (key.last_used or 0) < today():
+            await self.on_use(key)
+        return Holder(Role(key.role), key.name, key.kind)
 
     def forget(self) -> None:
         """Look everybody up again."""

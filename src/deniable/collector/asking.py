@@ -8,8 +8,8 @@ import msgspec
 
 from deniable.collector import mathematics
 from deniable.collector.parts import Parts
-from deniable.collector.problems import Conflict, TooLarge, UnknownQuestion
-from deniable.collector.questions import Terms, read_terms, write_terms
+from deniable.collector.problems import Conflict, InvalidRequest, TooLarge, UnknownQuestion
+from deniable.collector.questions import Known, Terms, read_terms, write_terms
 from deniable.collector.stores.store import Asked, State
 
 
@@ -66,6 +66,15 @@ async def change(parts: Parts, digest: str, wanted: Change) -> None:
     parts.questions.forget(digest)
     if not found:
         raise UnknownQuestion("expected a question that is asked here, got one that is deleted")
+
+
+def confirm(known: Known, name: str | None, where: str) -> None:
+    """Refuse to delete a question that is not named."""
+    if name != known.question.name:
+        raise InvalidRequest(
+            f"expected the name of the question in {where}, since deleting cannot be undone; "
+            "nothing was deleted"
+        )
 
 
 async def delete(parts: Parts, digest: str) -> None:

@@ -7,6 +7,7 @@ pickled over pipes between these two processes alone; run as a module, this file
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import pickle
 import signal
@@ -15,22 +16,28 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event, Timer
 from typing import IO, ParamSpec, TypeVar
 
+_log = logging.getLogger("deniable.collector")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
 class ChildEnded(Exception):
-    """The child ended twice during one call, perhaps for lack of memory, or with its parent."""
+    """The child ended twice during one call, perhaps for lack of memory, or took too long."""
 
 
 class Child:
     """One child process, started when it is first needed and again when it ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 300) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._closing = False
+        self._seconds = seconds
+        """How long one call may take."""
+        self.restarts = 0
+        """How often the child ended before its time."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="child")
 
     async def run(
@@ -50,16 +57,41 @@ class Child:
         for _ in range(2):
             if self._closing:
                 break
+            late = Event()
+            limit = Timer(self._seconds, self._overrun, (late,))
+            limit.start()
             try:
                 done, result = pickle.load(self._send(order))
-            except (EOFError, OSError):
+            except (EOFError, OSError, pickle.UnpicklingError):
                 self._end()
+                self._count_restart()
+                if late.is_set():  # it would take as long again
+                    break
                 continue
+            finally:
+                limit.cancel()
             if done:
                 found: Result = result
                 return found
             raise result
         raise ChildEnded
+
+    def _overrun(self, late: Event) -> None:
+        """End a child that takes too long."""
+        late.set()
+        if (process := self._process) is not None:
+            _log.error("the child took more than %g seconds, and is ended", self._seconds)
+            process.kill()
+
+    def _count_restart(self) -> None:
+        if not self._closing:
+            self.restarts += 1
+            _log.warning("the child ended, and is started again when it is needed")
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, if there is one."""
+        return self._process.pid if self._process is not None else None
 
     def _send(self, order: bytes) -> IO[bytes]:
         """Hand an order to the child, and return where its answer comes from."""

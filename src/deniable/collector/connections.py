@@ -1,7 +1,8 @@
-"""Connections with limits: time for headers and body, and bytes of headers.
+"""Connections with limits: time for headers and body, bytes of headers, and requests that wait.
 
 uvicorn has none of these. A connection carries the moment at which it is too late for what it is
-doing; the server looks at all of them once a second and aborts those that are past it.
+doing; the server looks at all of them once a second and aborts those that are past it. What a
+client sends ahead is not parsed before it is its turn, and not read from the network either.
 """
 
 from __future__ import annotations
@@ -10,42 +11,141 @@ import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from deniable.collector.crowd import FULL, SMALL, Crowd, Held, Peer
 from deniable.collector.headers import CORS
 from deniable.collector.problems import InvalidRequest, render
 from deniable.collector.settings import Settings
 
 if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
-_LARGEST_HEAD = 64 * 1024
+_END = b"\r\n\r\n"
+"""What ends the headers of a request."""
+_WAITING = 2
+"""How many requests of a connection may wait for the one that is answered."""
+_UNREAD = 16 * 1024
+"""Beyond so many bytes that a client does not read, nothing more is written for it."""
 _ANSWER_SECONDS = 120
 _IDLE_SECONDS = 8
+_SLOW_SECONDS = 1.0
+"""After how long a client that sends or reads slowly makes room for others, if there is none."""
+
+
+class Flow(FlowControl):
+    """Reading and writing that pause; reading does not go on while there is something to parse."""
+
+    full = False
+
+    def resume_reading(self) -> None:
+        """Go on reading, unless more than enough was read."""
+        if not self.full:
+            super().resume_reading()
 
 
 class Connection(HttpToolsProtocol):
     """One connection of a client."""
 
     limits: ClassVar[Settings] = Settings()
+    crowd: ClassVar[Crowd] = Crowd(1)
+    held: ClassVar[Held] = Held(1)
+    flow: Flow
+    peer: Peer
+    _running: RequestResponseCycle | None = None
     _in_body = False
+    _gone = False
+    _ahead = b""
+    """What was read and is not parsed yet, from ``_at`` on."""
+    _at = 0
+    _kept = 0
+    """How many bytes are in memory because of this connection."""
 
     def __init__(
         self,
         config: Config,
         server_state: ServerState,
         app_state: dict[str, object],
-        _loop: asyncio.AbstractEventLoop | None = None,
+        peer: Peer,
     ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
+        super().__init__(config, server_state, app_state)
+        self.peer = peer
         self._await_head(self.limits.header_seconds)
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
+        """Begin, with little room for what the client does not read."""
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(_UNREAD)
+        self.flow = Flow(transport)
+        self.since = monotonic()
+        self.crowd.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Give back all that the connection had, and end what is being answered."""
+        if self._running is not None:  # which need not be the request that came last
+            self._running.disconnected = True
+        super().connection_lost(exc)
+        self._leave()
+        self._release()
+        self._ahead = b""
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def drop(self) -> None:
+        """Cut the connection; its place is free at once."""
+        self._leave()
+        self.transport.abort()
+
+    def _leave(self) -> None:
+        if not self._gone:
+            self._gone = True
+            self.crowd.wake(self)
+            self.crowd.leave(self.peer)
+
+    def is_slow(self, now: float) -> bool:
+        """Tell whether the client keeps the collector waiting, with its body or its reading."""
+        return now - self.since > _SLOW_SECONDS and (self._in_body or self.flow.write_paused)
+
     def data_received(self, data: bytes) -> None:
-        """Count the bytes of headers, and pass on what is within the limits."""
+        """Pass on what is within the limits: at most one head at a time."""
+        if self._ahead or len(data) > SMALL or data.count(_END) > 1:
+            self._ahead = self._ahead[self._at :] + data
+            self._at = 0
+            self._parse()
+        else:
+            self._feed(data)
+        if self.cycle is None or not self.cycle.response_complete or self._ahead:
+            self._kept += len(data)
+            self.held.taken += len(data)
+            if self._kept > SMALL and self.held.refuses(0):
+                self.crowd.drop(self, FULL)
+
+    def _parse(self) -> None:
+        """Parse what was read, as far as there is room for requests that wait."""
+        while self._at < len(self._ahead) and len(self.pipeline) < _WAITING:
+            if self.transport.is_closing():
+                self._ahead = b""
+                return
+            end = self._ahead.find(_END, self._at) + len(_END)
+            if end < len(_END):
+                end = len(self._ahead)
+            piece, self._at = self._ahead[self._at : end], end
+            self._feed(piece)
+        if self._at >= len(self._ahead):
+            self._ahead, self._at = b"", 0
+        self.flow.full = bool(self._ahead)
+        if self._ahead:
+            self.flow.pause_reading()
+
+    def _feed(self, data: bytes) -> None:
         if self._in_head:
             self._head += len(data)
-            if self._head > _LARGEST_HEAD + len(data):
+            if self._head > SMALL + len(data):
                 self.transport.abort()
                 return
         super().data_received(data)
@@ -58,7 +158,9 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin the time of the body."""
         self._in_head, self._in_body = False, True
-        self.deadline = monotonic() + self.limits.body_seconds
+        self.since = monotonic()
+        self.deadline = self.since + self.limits.body_seconds
+        self.crowd.wake(self)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -68,10 +170,23 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, unless the rest of a refused body still comes."""
-        if not self._in_body:
+        """Go on with what waits, or begin to wait for the next request."""
+        if not self._in_body:  # else the rest of a refused body still comes
             self._await_head(_IDLE_SECONDS)
         super().on_response_complete()
+        if self._ahead:
+            self.flow.full = False
+            self._parse()
+        waiting = sum(len(cycle.body) for cycle, _ in self.pipeline)
+        self._release(len(self._ahead) - self._at + waiting)
+        if self.cycle.response_complete and not self._in_body and not self._gone:
+            self.since = monotonic()
+            self.crowd.rest(self)
+
+    def _release(self, still: int = 0) -> None:
+        """Account for bytes that are gone, but for those that are still there."""
+        self.held.taken += still - self._kept
+        self._kept = still
 
     def _await_head(self, seconds: float) -> None:
         self._in_head, self._head = True, 0
@@ -86,6 +201,8 @@ class Connection(HttpToolsProtocol):
         self.transport.close()
 
 
-def limited(settings: Settings) -> type[Connection]:
-    """Return connections with the limits of the settings."""
-    return type("LimitedConnection", (Connection,), {"limits": settings})
+def limited(settings: Settings, crowd: Crowd, held: Held) -> type[Connection]:
+    """Return connections with the limits of the settings, which share crowd and bytes."""
+    return type(
+        "LimitedConnection", (Connection,), {"limits": settings, "crowd": crowd, "held": held}
+    )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from deniable.collector.problems import UnknownQuestion, find_problem
+from deniable.collector.metrics import Family, Histogram, counter, counters, histogram
+from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
 
 ACCEPTED, REPEATED = "accepted", "repeated"
 _MOST = 4096
@@ -24,6 +25,8 @@ class Counters:
         self.questions: dict[str, Counter[str]] = {}
         self.folded = 0
         self.failures = 0
+        self.submissions = Histogram()
+        """How long submissions took that were stored."""
 
     def accept(self, digest: str, reports: int) -> None:
         """Count a submission that was stored."""
@@ -59,27 +62,21 @@ class Counters:
             "failures": self.failures,
         }
 
-    def exposition(self, gauges: dict[str, float]) -> str:
-        """Return counters and gauges in the text format of Prometheus."""
-        lines = []
-        plain = {
-            "submissions_accepted": (self.accepted, "Submissions that were stored."),
-            "submissions_repeated": (self.repeated, "Submissions that were there already."),
-            "reports": (self.reports, "Reports in the submissions that were stored."),
-            "reports_folded": (self.folded, "Reports that were added to tallies."),
-            "failures": (self.failures, "Requests that failed inside."),
-        }
-        for name, (value, help) in plain.items():
-            lines += _head(f"deniable_{name}_total", "counter", help)
-            lines.append(f"deniable_{name}_total {value}")
-        lines += _head("deniable_submissions_refused_total", "counter", "Refusals by reason.")
-        for reason, count in sorted(self.refused.items()):
-            lines.append(f'deniable_submissions_refused_total{{reason="{reason}"}} {count}')
-        for name, gauge in gauges.items():
-            lines += _head(f"deniable_{name}", "gauge", name.replace("_", " ").capitalize() + ".")
-            lines.append(f"deniable_{name} {gauge:g}")
-        return "\n".join(lines) + "\n"
-
-
-def _head(name: str, kind: str, help: str) -> list[str]:
-    return [f"# HELP {name} {help}", f"# TYPE {name} {kind}"]
+    def families(self) -> list[Family]:
+        """Return all counters for Prometheus, every series from the start."""
+        refused = {problem.type: self.refused[problem.type] for problem in PROBLEMS.values()}
+        return [
+            counter("deniable_submissions_accepted_total", "Submissions that were stored.",
+                    self.accepted),
+            counter("deniable_submissions_repeated_total", "Submissions that were there already.",
+                    self.repeated),
+            counters("deniable_submissions_refused_total", "Refusals by reason.", "reason",
+                     refused),
+            counter("deniable_reports_total", "Reports in the submissions that were stored.",
+                    self.reports),
+            counter("deniable_reports_folded_total", "Reports that were added to tallies.",
+                    self.folded),
+            counter("deniable_failures_total", "Requests that failed inside.", self.failures),
+            histogram("deniable_submission_seconds",
+                      "Time from the head of a submission to its answer.", self.submissions),
+        ]  # fmt: skip

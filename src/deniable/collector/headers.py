@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import traceback
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ COMMON = [
     (b"content-security-policy", POLICY.encode()),
 ]
 
+_RULES = [*CORS, *COMMON]
+
 _log = logging.getLogger("deniable.collector")
 
 
@@ -48,12 +51,16 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                message["headers"] = [*message.get("headers", ()), *CORS, *COMMON]
+                # What has no body needs no rules for showing it.
+                rules = CORS[:1] if message["status"] == 204 else _RULES
+                message["headers"] = [*message.get("headers", ()), *rules]
             await send(message)
 
         scope["app"] = self
         try:
             await self._app(scope, receive, guarded)
+        except asyncio.CancelledError:  # the end of the process, whose connections are cut
+            return
         except Exception as error:
             if started:
                 raise

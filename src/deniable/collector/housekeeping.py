@@ -11,14 +11,14 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
+from time import monotonic, time
 
 from deniable.collector import mathematics
 from deniable.collector.child import Child
 from deniable.collector.counters import Counters
 from deniable.collector.readers import Readers
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.store import Pile, StoreBroken
+from deniable.collector.stores.store import Pile, StoreBroken, StoreError
 from deniable.collector.writer import Writer
 from deniable.errors import DeniableError
 
@@ -44,6 +44,11 @@ class Housekeeping:
     alarm: str | None = None
     traces: bool = True
     """Whether removed rows may still be found in the files of the store."""
+    trouble: str | None = None
+    """Why the last turn failed, if it did."""
+    failures: int = 0
+    last_success: float = 0.0
+    """When the last turn succeeded, in seconds since 1970."""
 
     async def run(self) -> None:
         """Go on until cancelled; a store that does not answer is tried again.
@@ -52,7 +57,7 @@ class Housekeeping:
         """
         last_round, last_sweep = -_ROUND, -_ROUND
         while True:
-            began = monotonic()
+            began, failures = monotonic(), self.failures
             due, sweeping = began - last_round >= _ROUND, began - last_sweep >= _SWEEP_ROUND
             try:
                 if due and await self._attempt(self.seal) and await self._attempt(self.inspect):
@@ -60,9 +65,11 @@ class Housekeeping:
                 await self._attempt(partial(self.fold_all, 1 if due else _WORTH_IT))
                 if sweeping and await self._attempt(self.sweep):
                     last_sweep = began
-            except StoreBroken:
-                self.writer.on_broken()
+            except StoreBroken:  # whoever met it has told
                 return
+            else:
+                if self.failures == failures:
+                    self._succeed()
             await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
@@ -71,11 +78,23 @@ class Housekeeping:
             await step()
         except StoreBroken:
             raise
-        except Exception as error:
-            # Submissions do not depend on it.
-            _log.warning("housekeeping tries again: %s", type(error).__name__)
+        except Exception as error:  # submissions do not depend on it
+            self._fail(error)
             return False
         return True
+
+    def _succeed(self) -> None:
+        self.last_success = time()
+        if self.trouble is not None:
+            _log.warning("housekeeping goes on again")
+        self.trouble = None
+
+    def _fail(self, error: Exception) -> None:
+        self.failures += 1
+        said = f"{type(error).__name__}: {error.reason}" if isinstance(error, StoreError) else None
+        if self.trouble is None:
+            _log.error("housekeeping fails, and tries again: %s", said or type(error).__name__)
+        self.trouble = said or type(error).__name__
 
     async def inspect(self) -> None:
         """Set aside the rows that wait and belong nowhere."""
@@ -130,6 +149,8 @@ class Housekeeping:
         window = await self.writer.run(lambda store: store.seal())
         if window.alarm and window.alarm != self.alarm:
             _log.error("no days are sealed: %s", window.alarm)
+        if self.alarm and not window.alarm:
+            _log.warning("days are sealed again")
         self.alarm = window.alarm
 
     async def sweep(self) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deniable.collector.access import Holder, Role
+from deniable.collector.access import SAFE, Holder, Role
+from deniable.collector.logs import audit
 from deniable.collector.parts import Parts
-from deniable.collector.problems import InvalidRequest, MethodRefused, TooLarge
+from deniable.collector.problems import InvalidRequest, MethodRefused, TooLarge, find_problem, own
 from deniable.collector.questions import Known
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ class Call:
     parts: Parts
     request: Request
     holder: Holder | None
+    noted: list[str] = field(default_factory=list)
+    """What the audit line says beside the address."""
+
+    @property
+    def notes(self) -> str:
+        """What was noted, in one."""
+        return ", ".join(self.noted)
 
     async def known(self) -> Known:
         """Return the question that the address names."""
@@ -124,8 +132,48 @@ class Resource:
             )
         request = Request(scope, receive, send)
         holder = await self._parts.access.demand(request, operation.role)
-        response = await operation.handler(Call(self._parts, request, holder))
+        call = Call(self._parts, request, holder)
+        if holder is None or operation.role is not Role.ADMIN or method in SAFE:
+            response = await operation.handler(call)
+        else:
+            response = await _audited(operation.handler, call)
         await response(scope, receive, send)
+
+
+async def _audited(handler: Handler, call: Call) -> Response:
+    """Call a handler, and note who did what, and what came of it."""
+    status, who = 500, str(call.holder)
+    what = f"{call.request.method} {call.request.url.path}"
+    if call.request.url.query:
+        what += f"?{call.request.url.query}"
+    try:
+        response = await handler(call)
+        status = response.status_code
+    except Exception as error:
+        status = find_problem(own(error)).status
+        raise
+    finally:
+        audit(who, f"{what} {call.notes}".rstrip(), status)
+    return response
+
+
+class Pieces(Response):
+    """An answer that is sent in pieces, as fast as the client reads them.
+
+    All clients share the bytes, and one that does not read costs a single piece.
+    """
+
+    piece: ClassVar[int] = 1 << 14
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the bytes."""
+        body = memoryview(self.body)
+        start = {"type": "http.response.start", "status": self.status_code}
+        await send({**start, "headers": self.raw_headers})
+        for at in range(0, len(body), self.piece):
+            piece = body[at : at + self.piece]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
 
 
 def answer(document: object, status: int = 200) -> Response:

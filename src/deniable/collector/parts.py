@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from deniable.collector.access import Access
 from deniable.collector.child import Child
 from deniable.collector.counters import Counters
+from deniable.collector.crowd import Crowd, Held
+from deniable.collector.days import today
+from deniable.collector.health import Health
 from deniable.collector.housekeeping import Housekeeping
+from deniable.collector.problems import Refusal
 from deniable.collector.publishing import Publisher
 from deniable.collector.questions import Questions
 from deniable.collector.readers import Readers
 from deniable.collector.settings import Settings
 from deniable.collector.showing import Showing
-from deniable.collector.stores.store import Store
+from deniable.collector.stores.store import Key, Store, StoreError
 from deniable.collector.writer import Writer
 
 
@@ -34,27 +38,42 @@ class Parts:
     publisher: Publisher
     showing: Showing
     housekeeping: Housekeeping
+    crowd: Crowd
+    held: Held
+    health: Health
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Start what runs beside the requests; at the end write what waits and stop."""
         await self.writer.start()
-        keeper = asyncio.create_task(self.housekeeping.run())
+        self.access.on_use = self._note_use
+        keepers = [
+            asyncio.create_task(self.housekeeping.run()),
+            asyncio.create_task(self.health.watch(self.writer)),
+        ]
         try:
             yield
         finally:
-            keeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeper
+            for keeper in keepers:
+                keeper.cancel()
+                with suppress(asyncio.CancelledError):
+                    await keeper
             await self.writer.close()
             self.readers.close()
             self.child.close()
 
+    async def _note_use(self, key: Key) -> None:
+        """Note the day on which a key is used; a store that cannot is no reason to refuse it."""
+        with suppress(Refusal, StoreError):
+            await self.writer.run(lambda store: store.use(key.hash, today()))
+
 
 def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
     """Make the parts; nothing runs yet."""
-    writer, readers = Writer(opener, most=settings.queue_limit), Readers(opener)
-    counters, child = Counters(), Child()
+    health = Health()
+    writer = Writer(opener, most=settings.queue_limit, health=health)
+    readers = Readers(opener, health)
+    counters, child = Counters(), Child(settings.child_seconds)
     publisher = Publisher(settings, readers, writer, child)
     return Parts(
         settings=settings,
@@ -67,4 +86,9 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
         publisher=publisher,
         showing=Showing(publisher, readers, child),
         housekeeping=Housekeeping(settings, writer, readers, child, counters),
+        crowd=Crowd(
+            settings.connection_limit, 0 if settings.url else settings.connections_per_address
+        ),
+        held=Held(settings.queue_bytes),
+        health=health,
     )

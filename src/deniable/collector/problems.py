@@ -92,6 +92,10 @@ class Stopping(Refusal):
     """The collector is about to end."""
 
 
+class NotReady(Refusal):
+    """Submissions are not stored at the moment."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """The type, status and title of a problem."""
@@ -123,6 +127,7 @@ PROBLEMS: dict[type[Exception], Problem] = {
     TooCostly: Problem("too-costly", 422, "The estimate is too costly for the collector"),
     QueueFull: Problem("queue-full", 503, "Too many submissions at once", retry_after=1),
     Stopping: Problem("stopping", 503, "The collector is about to end", retry_after=5),
+    NotReady: Problem("store-unavailable", 503, "The store does not answer", retry_after=2),
     StoreUnavailable: Problem("store-unavailable", 503, "The store does not answer", retry_after=2),
     StoreBroken: Problem("store-unavailable", 503, "The store does not answer", retry_after=60),
     Exception: Problem("internal", 500, "Something went wrong inside"),

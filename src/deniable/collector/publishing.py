@@ -8,22 +8,18 @@ nobody watches single arrivals; it is not what makes reports private.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from deniable.collector import mathematics
 from deniable.collector.child import Child
 from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
+from deniable.collector.recent import Recent
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.store import Publication
 from deniable.collector.writer import Writer
 from deniable.protocol import Memoising
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -33,30 +29,6 @@ class Range:
     first: int
     last: int
     people: int | None = None
-
-
-class Recent(Generic[Key, Value]):
-    """The values used last, up to a number of bytes."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._size = most, 0
-        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
-
-    def get(self, key: Key) -> Value | None:
-        """Return a value if it is still there."""
-        if key not in self._kept:
-            return None
-        self._kept.move_to_end(key)
-        return self._kept[key][0]
-
-    def put(self, key: Key, value: Value, size: int) -> None:
-        """Keep a value, dropping the oldest where that is too much."""
-        _, before = self._kept.pop(key, (None, 0))
-        self._kept[key] = value, size
-        self._size += size - before
-        while self._size > self._most and len(self._kept) > 1:
-            _, (_, gone) = self._kept.popitem(last=False)
-            self._size -= gone
 
 
 class Publisher:

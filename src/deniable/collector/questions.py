@@ -6,14 +6,19 @@ is what never changes (the document) and what may lag by a moment (the terms).
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import cached_property
+from gzip import compress
 from time import monotonic
+from typing import NamedTuple
 
 import msgspec
 
 from deniable.collector.problems import InvalidRequest, UnknownQuestion
 from deniable.collector.readers import Readers
+from deniable.collector.recent import Recent
+from deniable.collector.settings import MIB
 from deniable.collector.stores.store import Asked, Store
 from deniable.question import Question
 
@@ -72,6 +77,19 @@ class Known:
         return self.question.protocol.report_dtype.itemsize
 
 
+class Encoded(NamedTuple):
+    """The document of a question as it is sent, and the same for clients that read gzip."""
+
+    plain: bytes
+    zipped: bytes
+
+    @classmethod
+    def of(cls, document: str) -> Encoded:
+        """Encode a document."""
+        plain = document.encode()
+        return cls(plain, compress(plain, 6, mtime=0))
+
+
 class _Named(msgspec.Struct):
     name: str
 
@@ -97,7 +115,10 @@ class Questions:
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
         self._known: dict[str, Known] = {}
+        self._searches: dict[str, asyncio.Task[Known | None]] = {}
         self._listed: tuple[float, list[dict[str, str]]] = -_FRESH, []
+        self._encoded: Recent[str, Encoded] = Recent(32 * MIB)
+        self._turn = asyncio.Lock()  # so that many who ask for the same document do not all zip it
 
     async def listed(self) -> list[dict[str, str]]:
         """Return digest, name and state of all questions, as they were a moment ago."""
@@ -128,21 +149,51 @@ class Questions:
             return known
         if len(digest) != 64 or not digest.isascii():
             raise UnknownQuestion("expected a digest of 64 hexadecimal digits; check the address")
-        before = self._known.get(digest)
-        known = await self._readers.run(
-            lambda store: _look_up(store, digest, before.question if before else None, now)
-        )
-        self._known.pop(digest, None)
+        search = self._searches.get(digest)
+        if search is None:
+            search = self._searches[digest] = asyncio.create_task(self._search(digest, now))
+            search.add_done_callback(lambda found: found.cancelled() or found.exception())
+        known = await asyncio.shield(search)
         if known is None:
             raise UnknownQuestion(f"expected a question that is asked here, got {digest}")
-        while len(self._known) >= _MOST:
-            self._known.pop(next(iter(self._known)))
-        self._known[digest] = known
         return known
+
+    async def _search(self, digest: str, now: float) -> Known | None:
+        """Look a question up, once for all who ask for it meanwhile."""
+        before = self._known.get(digest)
+        current = False
+        try:
+            known = await self._readers.run(
+                lambda store: _look_up(store, digest, before.question if before else None, now)
+            )
+        finally:
+            if self._searches.get(digest) is asyncio.current_task():
+                del self._searches[digest]
+                current = True
+        if current:  # else it was changed meanwhile, and is looked up again
+            self._known.pop(digest, None)
+            if known is not None:
+                while len(self._known) >= _MOST:
+                    self._known.pop(next(iter(self._known)))
+                self._known[digest] = known
+        return known
+
+    async def encoded(self, known: Known) -> Encoded:
+        """Return the document of a question as bytes, the same ones for all who ask."""
+        digest = known.asked.digest
+        if found := self._encoded.get(digest):
+            return found
+        async with self._turn:
+            found = self._encoded.get(digest)
+            if found is None:
+                found = await asyncio.to_thread(Encoded.of, known.asked.document)
+                self._encoded.put(digest, found, len(found.plain) + len(found.zipped))
+        return found
 
     def forget(self, digest: str) -> None:
         """Look a question up again next time."""
         self._known.pop(digest, None)
+        self._searches.pop(digest, None)
         self._listed = -_FRESH, []
 
 

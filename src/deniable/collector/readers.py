@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, local
 from typing import TypeVar
 
-from deniable.collector.stores.store import Store
+from deniable.collector.health import Health
+from deniable.collector.stores.store import Store, StoreError
 
 Result = TypeVar("Result")
 
@@ -16,8 +17,8 @@ Result = TypeVar("Result")
 class Readers:
     """Run reading work off the event loop."""
 
-    def __init__(self, opener: Callable[[], Store], threads: int = 3) -> None:
-        self._opener = opener
+    def __init__(self, opener: Callable[[], Store], health: Health, threads: int = 3) -> None:
+        self._opener, self._health = opener, health
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reader")
         self._mine = local()
         self._lock = Lock()
@@ -26,7 +27,11 @@ class Readers:
     async def run(self, work: Callable[[Store], Result]) -> Result:
         """Run ``work`` on a store that no other thread uses meanwhile."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._work, work)
+        try:
+            return await loop.run_in_executor(self._pool, self._work, work)
+        except StoreError as error:
+            self._health.met(error)
+            raise
 
     def _work(self, work: Callable[[Store], Result]) -> Result:
         store: Store | None = getattr(self._mine, "store", None)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from deniable.collector import openapi
 from deniable.collector.access import Role
-from deniable.collector.handlers import questions, reading, status
+from deniable.collector.handlers import questions, reading, sessions, status
 from deniable.collector.mathematics import SHEET_PATH
 from deniable.collector.operations import Call, Operation, Parameter, Resource
 from deniable.collector.pages import assets, home, login, new, question, trying
@@ -37,6 +38,9 @@ SOURCE = Parameter(
     "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
     required=True,
 )  # fmt: skip
+SESSION = Parameter("session", "The name of a session.", _TEXT, where="path", required=True)
+CONFIRMED = Parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
+ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
 HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
 NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
 DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
@@ -85,7 +89,7 @@ INTERFACE = [
               "Open or close a question, or change its settings.",
               (DIGEST,), {_JSON: openapi.CHANGE}),
     Operation("DELETE", QUESTION, Role.ADMIN, questions.delete,
-              "Delete a question with all its data.", (DIGEST,), answers={204: None}),
+              "Delete a question with all its data.", (DIGEST, CONFIRMED), answers={204: None}),
     Operation("GET", QUESTION + "/status", Role.VIEWER, questions.status,
               "Read the state and the settings of a question.", (DIGEST,)),
     Operation("GET", QUESTION + "/estimates", Role.VIEWER, reading.estimates,
@@ -106,9 +110,12 @@ INTERFACE = [
               {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
     Operation("GET", QUESTION + "/sources", Role.VIEWER, reading.sources,
               "List who contributed.", (DIGEST,)),
-    Operation("PUT", QUESTION + "/sources/{source}", Role.ADMIN, reading.exclude,
-              "Leave a source out of every count, or take it in again.", (DIGEST, SOURCE),
+    Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, reading.exclude,
+              "Leave a source out of every count, or take it in again.", (DIGEST, SOURCE, ONE_DAY),
               {_JSON: openapi.EXCLUSION}),
+    Operation("GET", "/v1/sessions", Role.ADMIN, sessions.index, "List who is logged in."),
+    Operation("DELETE", "/v1/sessions/{session}", Role.ADMIN, sessions.end, "End a session.",
+              (SESSION,), answers={204: None}),
     Operation("GET", "/v1/counters", Role.VIEWER, status.counters,
               "What was accepted, repeated and refused since the start."),
     Operation("GET", "/healthz", Role.PUBLIC, status.healthz, "Whether the process answers."),
@@ -146,8 +153,21 @@ PAGES = [
 OPERATIONS = [*INTERFACE, *PAGES]
 
 
+class _Any(Convertor[str]):
+    """A name in an address that may hold anything, slashes and line ends too."""
+
+    regex = "(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
 def build_router(parts: Parts, lifespan: Lifespan[object] | None = None) -> Router:
     """Return the router of all operations, one resource for each path."""
+    register_url_convertor("any", _Any())
     paths = dict.fromkeys(operation.path for operation in OPERATIONS)
     routes = [
         Route(path, Resource([found for found in OPERATIONS if found.path == path], parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -18,9 +19,11 @@ from deniable.collector import mathematics
 from deniable.collector.app import Application
 from deniable.collector.child import ChildEnded
 from deniable.collector.connections import Connection, limited
+from deniable.collector.crowd import FULL, LATE, Peer
 from deniable.collector.settings import Settings
 from deniable.collector.stores import StoreUnavailable
 
+_log = logging.getLogger("deniable.collector")
 _SWITCH = 0.0005
 """Seconds after which a busy event loop lets the writer go on; Python's own default is ten times
 that, for each statement of a transaction."""
@@ -37,8 +40,24 @@ _UNSENT = 64 * 1024
 processor's caches when they are read: estimates of many answers took half as long again."""
 _WARMED = 4
 """Of so many questions, the newest, the first estimate is as fast as the next ones."""
+_SLOW = 64
+"""How many slow connections are cut in a tenth of a second at most, where there is no room."""
 _TICKS = 10
 """uvicorn ticks ten times a second; connections are looked at once."""
+
+
+_LAST_WORDS = 5.0
+"""For how long a collector whose store is broken goes on to say so before it ends."""
+_CLEARING = 0.5
+"""How long before the end of the time for requests their connections are cut."""
+_CROWD = 256
+"""After how many connections at once memory is given back when most of them are gone."""
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system, where the C library can."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Server(uvicorn.Server):
@@ -52,7 +71,7 @@ class Server(uvicorn.Server):
         *,
         warm: bool = True,
     ) -> None:
-        kind = limited(settings)
+        kind = limited(settings, app.parts.crowd, app.parts.held)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -62,6 +81,7 @@ class Server(uvicorn.Server):
                 ws="none",
                 lifespan="on",
                 access_log=False,
+                log_config=None,
                 log_level=logging.ERROR,
                 server_header=False,
                 proxy_headers=False,  # they tell addresses, which nobody here wants to know
@@ -72,10 +92,17 @@ class Server(uvicorn.Server):
         self._parts, self._kind = app.parts, kind
         self._accepting: set[asyncio.Task[object]] = set()
         self._listeners: list[socket.socket] = []
-        app.parts.writer.on_broken = self.stop
+        self._most = 0
+        self._ending: float | None = None
+        app.parts.health.on_broken = self._stop_broken
 
     def stop(self) -> None:
         """End as on SIGTERM."""
+        self.should_exit = True
+
+    def _stop_broken(self) -> None:
+        """End, after some seconds in which whoever asks is told why."""
+        self._ending = monotonic() + _LAST_WORDS
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -117,27 +144,37 @@ class Server(uvicorn.Server):
             asyncio.get_running_loop().remove_reader(listener)
 
     def _accept_all(self, listener: socket.socket) -> None:
-        """Accept what waits; beyond the limit of connections it waits where it costs nothing."""
-        loop = asyncio.get_running_loop()
-        taken = len(self.server_state.connections) + len(self._accepting)
-        if taken >= self._settings.connection_limit:
-            self._rest()
-            return
-        for _ in range(min(self._settings.connection_limit - taken, _ACCEPTED)):
+        """Accept what waits, in the place of idle connections; if all are busy, a little later."""
+        crowd = self._parts.crowd
+        for _ in range(_ACCEPTED):
+            if not crowd.has_room():
+                self._rest()
+                return
             try:
-                accepted, _ = listener.accept()
+                accepted, address = listener.accept()
             except BlockingIOError:  # nothing waits any more
                 return
             except OSError:  # no file can be opened
                 self._rest()
                 return
+            peer = crowd.admit(str(address[0]))
+            if peer is None:
+                accepted.close()
+                continue
             accepted.setblocking(False)
-            task = loop.create_task(loop.connect_accepted_socket(self._connect, accepted))
+            task = asyncio.create_task(self._connect(accepted, peer))
             self._accepting.add(task)
             task.add_done_callback(self._accepting.discard)
 
-    def _connect(self) -> Connection:
-        return self._kind(self.config, self.server_state, self.lifespan.state)
+    async def _connect(self, accepted: socket.socket, peer: Peer) -> None:
+        """Begin a connection; the client may be gone already."""
+        state, lifespan = self.server_state, self.lifespan.state
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: self._kind(self.config, state, lifespan, peer), accepted
+            )
+        except OSError:
+            self._parts.crowd.leave(peer)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept nothing more, and drain."""
@@ -145,7 +182,15 @@ class Server(uvicorn.Server):
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()  # whoever rests finds nothing to go on with
+        last = max(self._settings.drain_seconds - _CLEARING, 0)
+        clearing = asyncio.get_running_loop().call_later(last, self._cut)
         await super().shutdown(sockets)
+        clearing.cancel()
+
+    def _cut(self) -> None:
+        """Cut who has not come to an end; what was taken is stored nevertheless."""
+        for connection in self._connections():
+            connection.drop()
 
     async def _warm_up(self) -> None:
         """Start the child before it is needed; a collector that ends at once needs none."""
@@ -155,10 +200,30 @@ class Server(uvicorn.Server):
             await self._parts.child.run(mathematics.warm_up, documents)
 
     async def on_tick(self, counter: int) -> bool:
-        """Abort the connections that are too late."""
+        """Cut the connections that are too late, and where there is no room, the slow ones."""
+        now, crowd = monotonic(), self._parts.crowd
         if counter % _TICKS == 0:
-            now = monotonic()
-            for connection in list(self.server_state.connections):
-                if isinstance(connection, Connection) and connection.deadline < now:
-                    connection.transport.abort()
-        return await super().on_tick(counter)
+            for connection in self._connections():
+                if connection.deadline < now:
+                    crowd.drop(connection, LATE)
+        self._most = max(self._most, crowd.count)
+        if self._most > _CROWD and crowd.count < self._most // 4:
+            self._most = 0
+            give_back()
+        if crowd.full:
+            slow = [connection for connection in self._connections() if connection.is_slow(now)]
+            for connection in sorted(slow, key=lambda found: found.since)[:_SLOW]:
+                crowd.drop(connection, FULL)
+        return await super().on_tick(counter) and self._may_end(now)
+
+    def _may_end(self, now: float) -> bool:
+        """Tell whether the collector, being asked to end, has gone on for long enough."""
+        if self._ending is None:
+            _log.info("the collector was asked to end")
+            wait = self._settings.lame_duck_seconds if self._captured_signals else 0
+            self._ending = now + wait
+            self._parts.health.leave()
+        return now >= self._ending or self.force_exit
+
+    def _connections(self) -> list[Connection]:
+        return [found for found in self.server_state.connections if isinstance(found, Connection)]

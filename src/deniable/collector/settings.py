@@ -2,7 +2,8 @@
 
 A field is a command-line option (``--body-limit``), an environment variable
 (``DENIABLE_BODY_LIMIT``), a key of the settings file (``body_limit``) and a row of the table in
-docs/collector.md. An option wins over the environment, the environment over the file.
+docs/collector.md. An option wins over the environment, the environment over the file. A secret can
+be in a file of its own: ``DENIABLE_STORE_FILE`` names the one that holds the address of the store.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -18,14 +20,20 @@ from deniable.errors import InvalidParameter
 
 PREFIX = "DENIABLE_"
 MIB = 1 << 20
+_FILE = "_FILE"
+OTHERS = (
+    "DENIABLE_TOKEN", "DENIABLE_TOKEN_FILE", "DENIABLE_THREADS", "DENIABLE_MEMORY",
+    "DENIABLE_BROWSER",
+)  # fmt: skip
+"""Variables of other commands and of the library."""
 
 
 def _number(default: int, help: str, *, least: int = 0) -> int:
     return field(default=default, metadata={"help": help, "least": least})
 
 
-def _text(default: str, help: str) -> str:
-    return field(default=default, metadata={"help": help})
+def _text(default: str, help: str, *, choices: tuple[str, ...] = ()) -> str:
+    return field(default=default, metadata={"help": help, "choices": choices})
 
 
 @dataclass(frozen=True)
@@ -56,9 +64,25 @@ class Settings:
         32 * MIB, "How many bytes of bodies may be held at once.", least=1024
     )
     connection_limit: int = _number(4096, "How many connections may be open at once.", least=1)
+    connections_per_address: int = _number(
+        256,
+        "How many connections one address may have; 0 and a url, which means a proxy: no limit.",
+    )
     header_seconds: int = _number(5, "How long a client may take to send the headers.", least=1)
     body_seconds: int = _number(10, "How long a client may take to send the body.", least=1)
-    drain_seconds: int = _number(8, "How long requests may go on after SIGTERM.", least=1)
+    wait_seconds: int = _number(60, "How long to wait at the start for a database to answer.")
+    lame_duck_seconds: int = _number(
+        0, "How long after SIGTERM to go on as before, but for /readyz, which says 503."
+    )
+    drain_seconds: int = _number(8, "How long requests may go on after that.", least=1)
+    child_seconds: int = _number(
+        300, "How long one calculation may take before the child process is ended.", least=1
+    )
+    log_format: str = _text("text", "How log lines look: text or json.", choices=("text", "json"))
+    log_level: str = _text(
+        "info", "What is logged: debug, info, warning or error, and what is worse.",
+        choices=("debug", "info", "warning", "error"),
+    )  # fmt: skip
 
 
 def read_settings(
@@ -74,10 +98,47 @@ def read_settings(
             f"expected settings among {', '.join(known)}, got {', '.join(unknown)} in {file}",
             value=unknown,
         )
-    found |= {name: environment[variable(name)] for name in known if variable(name) in environment}
+    found |= _read_environment(environment)
     found |= {name: value for name, value in options.items() if value is not None}
     checked = {name: _checked(name, value) for name, value in found.items()}
     return msgspec.convert(checked, Settings)
+
+
+def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
+    """Return the settings in the environment, and in the files that it names."""
+    known = {variable(field.name): field.name for field in fields(Settings)}
+    named = {f"{name}{_FILE}": name for name in known}
+    found: dict[str, object] = {}
+    for name, value in environment.items():
+        if name in known:
+            found[known[name]] = value
+        elif name in named and value:
+            if named[name] in environment:
+                raise InvalidParameter(
+                    f"expected one of {name} and {named[name]}, got both; keep the file",
+                    value=name,
+                )
+            found[known[named[name]]] = read_secret(Path(value), name)
+        elif name.startswith(PREFIX) and name not in (*OTHERS, *named):
+            others = [other.removeprefix(PREFIX) for other in (*known, *named, *OTHERS)]
+            near = get_close_matches(name.removeprefix(PREFIX), others, 1)
+            hint = f"; did you mean {PREFIX}{near[0]}?" if near else "; remove it"
+            raise InvalidParameter(
+                f"expected settings of deniable in the environment, got {name[:80]}{hint}",
+                value=name,
+            )
+    return found
+
+
+def read_secret(file: Path, name: str) -> str:
+    """Return the line that a file holds: a secret that no list of processes shows."""
+    try:
+        return file.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidParameter(
+            f"expected a file of text in {name}, got: {error}; check its path and its rights",
+            value=str(file),
+        ) from error
 
 
 def variable(name: str) -> str:
@@ -100,6 +161,12 @@ def _checked(name: str, value: object) -> int | str:
     if isinstance(setting.default, str):
         if not isinstance(value, str):
             raise InvalidParameter(f"expected text for {name}, got {value!r}", value=value)
+        choices = setting.metadata["choices"]
+        if choices and value not in choices:
+            raise InvalidParameter(
+                f"expected {name} to be one of {', '.join(choices)}, got {value[:80]!r}",
+                value=value,
+            )
         return value
     least = setting.metadata["least"]
     try:

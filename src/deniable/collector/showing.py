@@ -9,9 +9,10 @@ from deniable.collector import looking
 from deniable.collector.child import Child
 from deniable.collector.days import write_day
 from deniable.collector.problems import TooFewReports
-from deniable.collector.publishing import Publisher, Range, Recent, collected
+from deniable.collector.publishing import Publisher, Range, collected
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
+from deniable.collector.recent import Recent
 from deniable.collector.stores.store import Publication
 from deniable.presentation import Trend, View
 

@@ -53,23 +53,25 @@ class Submissions:
             parts.access,
             parts.counters,
         )
-        self._held = 0
+        self._held = parts.held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one submission, and answer when it is on the disk."""
+        began = monotonic()
         try:
-            await self._take(scope, receive)
+            await self._take(scope, receive, began)
         except Gone:
             return
         except Exception as error:
             self._counters.refuse(error, scope["path_params"]["digest"])
             raise
+        self._counters.submissions.add(monotonic() - began)
         await send({**_DONE})
         await send(_NO_BODY)
 
-    async def _take(self, scope: Scope, receive: Receive) -> None:
+    async def _take(self, scope: Scope, receive: Receive, now: float) -> None:
         digest = scope["path_params"]["digest"]
-        known = self._questions.fresh(digest, monotonic()) or await self._questions.find(digest)
+        known = self._questions.fresh(digest, now) or await self._questions.find(digest)
         day = _day(scope["query_string"])
         origin, authorization, length = _headers(scope)
         if origin is not None and not known.terms.allows(origin, _own(scope, self._settings.url)):
@@ -78,24 +80,14 @@ class Submissions:
         most = ID_SIZE + known.report_size if holder is None else self._settings.body_limit
         if length is not None and length > most:
             raise _too_large(known, most, length)
-        held = 0
-        try:
-            body = b""
-            async for part in _parts(receive):
-                held += len(part)
-                self._hold(len(part))
-                body = body + part if body else part
-                if len(body) > most:
-                    raise _too_large(known, most, len(body))
-            await self._store(_submission(known, day, body, holder))
-        finally:
-            self._held -= held
-
-    def _hold(self, size: int) -> None:
-        """Account for bytes that are in memory because of senders."""
-        self._held += size
-        if self._held > self._settings.queue_bytes:
-            raise QueueFull("expected fewer bytes at once; send it again later")
+        body = b""
+        async for part in _parts(receive):
+            body = body + part if body else part
+            if len(body) > most:
+                raise _too_large(known, most, len(body))
+            if self._held.refuses(len(body)):
+                raise QueueFull("expected fewer bytes at once; send it again later")
+        await self._store(_submission(known, day, body, holder))
 
     async def _holder(self, authorization: str | None) -> Holder | None:
         if authorization is None:

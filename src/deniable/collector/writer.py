@@ -12,10 +12,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import NamedTuple, TypeVar
 
+from deniable.collector.health import Health
+from deniable.collector.metrics import Histogram
 from deniable.collector.problems import QueueFull, Stopping
-from deniable.collector.stores.store import Outcome, Store, StoreBroken, Submission
+from deniable.collector.stores.store import Outcome, Store, Submission
 
 Result = TypeVar("Result")
 Answer = Callable[[], None]
@@ -34,17 +37,16 @@ class _Queued(NamedTuple):
 class Writer:
     """Group commit on a store that only this thread uses."""
 
-    def __init__(
-        self, opener: Callable[[], Store], *, most: int, on_broken: Callable[[], object] = int
-    ) -> None:
-        self._opener, self._most = opener, most
-        self.on_broken: Callable[[], object] = on_broken
-        """Called when the store can no longer be trusted."""
+    def __init__(self, opener: Callable[[], Store], *, most: int, health: Health) -> None:
+        self._opener, self._most, self._health = opener, most, health
+        self.commits = Histogram()
+        """How long groups took to be stored."""
         self._queue: SimpleQueue[_Queued | Work | None] = SimpleQueue()
         self._thread = Thread(target=self._serve, name="writer", daemon=True)
         self._closing = False
         self.waiting = 0
         """How many submissions are queued and not answered; only the event loop changes it."""
+        self._oldest = 0.0
 
     async def start(self) -> None:
         """Open the store; what goes wrong there is raised here."""
@@ -67,6 +69,8 @@ class Writer:
         if self.waiting >= self._most:
             raise QueueFull("expected fewer submissions at once; send it again later")
         future: asyncio.Future[Outcome] = self._loop.create_future()
+        if not self.waiting:
+            self._oldest = monotonic()
         self.waiting += 1
         self._queue.put(_Queued(submission, future))
         return future
@@ -80,13 +84,20 @@ class Writer:
             try:
                 result = work(store)
             except Exception as error:
-                return partial(_fail, [future], error)
+                return partial(self._fail, [future], error)
             return partial(_succeed, [future], [result])
 
         self._queue.put(task)
         return await future
 
+    @property
+    def age(self) -> float:
+        """For how many seconds, at most, the oldest submission has waited."""
+        return monotonic() - self._oldest if self.waiting else 0.0
+
     def _refuse_late(self) -> None:
+        if (broken := self._health.broken) is not None:
+            raise type(broken)(str(broken), value=broken.value, kind=broken.kind)
         if self._closing:
             raise Stopping("expected a collector that runs, got one that ends; send it again later")
 
@@ -132,18 +143,33 @@ class Writer:
         return queued, works, False
 
     def _store(self, store: Store, queued: list[_Queued]) -> Answer:
-        futures = [item.future for item in queued]
+        futures, began = [item.future for item in queued], monotonic()
         try:
+            if self._health.broken is not None:
+                raise self._health.broken
             outcomes = store.add([item.submission for item in queued])
         except Exception as error:
-            if isinstance(error, StoreBroken):
-                self._loop.call_soon_threadsafe(self.on_broken)
-            return partial(self._answer, futures, partial(_fail, futures, error))
-        return partial(self._answer, futures, partial(_succeed, futures, outcomes))
+            return partial(self._answer, futures, began, partial(self._fail, futures, error))
+        took = monotonic() - began
+        return partial(self._answer, futures, began, partial(self._stored, futures, outcomes, took))
 
-    def _answer(self, futures: Sequence[asyncio.Future[Outcome]], answer: Answer) -> None:
+    def _answer(
+        self, futures: Sequence[asyncio.Future[Outcome]], began: float, answer: Answer
+    ) -> None:
         self.waiting -= len(futures)
+        self._oldest = began  # those that still wait came later
         answer()
+
+    def _stored(
+        self, futures: Sequence[asyncio.Future[Outcome]], outcomes: Sequence[Outcome], took: float
+    ) -> None:
+        self.commits.add(took)
+        self._health.wrote()
+        _succeed(futures, outcomes)
+
+    def _fail(self, futures: Sequence[asyncio.Future[Result]], error: Exception) -> None:
+        self._health.failed(error)
+        _fail(futures, error)
 
 
 def _succeed(futures: Sequence[asyncio.Future[Result]], results: Sequence[Result]) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 from starlette.responses import Response
 
 from deniable.collector import asking
 from deniable.collector.days import EVER
-from deniable.collector.operations import Call, answer
+from deniable.collector.operations import Call, Pieces, answer
 from deniable.collector.problems import InvalidRequest, UnknownQuestion
 from deniable.collector.questions import Terms, read_name, read_terms
 from deniable.collector.stores.store import Asked
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 _FOREVER = "public, max-age=31536000, immutable"
 
@@ -35,11 +40,29 @@ async def read(call: Call) -> Response:
     """Return the document of a question, which never changes."""
     call.query()
     known = await call.known()
-    tag = f'"{known.asked.digest}"'
-    headers = {"etag": tag, "cache-control": _FOREVER, "content-type": "application/json"}
-    if call.request.headers.get("if-none-match") in (tag, "*"):
+    encoded, zipped = await call.parts.questions.encoded(known), _takes_gzip(call.request)
+    tag = f'"{known.asked.digest}{"-gzip" if zipped else ""}"'
+    headers = {"etag": tag, "cache-control": _FOREVER, "vary": "accept-encoding"}
+    if _has(call.request.headers.get("if-none-match", ""), tag):
         return Response(status_code=304, headers=headers)
-    return Response(known.asked.document, headers=headers)
+    headers["content-type"] = "application/json"
+    if zipped:
+        headers["content-encoding"] = "gzip"
+    return Pieces(encoded.zipped if zipped else encoded.plain, headers=headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    """Tell whether the client reads gzip, as it says itself."""
+    for choice in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = choice.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _has(condition: str, tag: str) -> bool:
+    """Tell whether a client has the document that a tag names."""
+    return any(found.strip().removeprefix("W/") in (tag, "*") for found in condition.split(","))
 
 
 async def status(call: Call) -> Response:
@@ -71,8 +94,9 @@ async def change(call: Call) -> Response:
 
 async def delete(call: Call) -> Response:
     """Delete a question with all its data; rows vanish within the next minutes."""
-    call.query()
-    await asking.delete(call.parts, (await call.known()).asked.digest)
+    query, known = call.query("name"), await call.known()
+    asking.confirm(known, query.get("name"), "?name=NAME")
+    await asking.delete(call.parts, known.asked.digest)
     return Response(status_code=204)
 
 

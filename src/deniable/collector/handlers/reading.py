@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from hashlib import sha256
 from re import compile as pattern
 
 import msgspec
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from deniable.collector import looking, mathematics
-from deniable.collector.days import EVER, read_day
+from deniable.collector.days import EVER, read_day, write_day
 from deniable.collector.mathematics import FORMATS
-from deniable.collector.operations import Call, answer
+from deniable.collector.operations import Call, Pieces, answer
 from deniable.collector.problems import (
     Conflict,
     InvalidRequest,
@@ -27,7 +26,6 @@ from deniable.collector.stores.store import Outcome, Total
 from deniable.presentation import SHEET
 
 _ID = pattern("[0-9a-f]{32}")
-_PIECE = 1 << 18
 RANGE = ("from", "to")
 DAYS = "deniable-days"
 """The header of a tally that says on how many days its reports came."""
@@ -102,19 +100,15 @@ def _candidates(known: Known, wanted: Wanted) -> tuple[str, ...] | None:
     return None if wanted.candidates is None else tuple(wanted.candidates)
 
 
+class Export(Pieces):
+    """Pieces for few readers, who are known: large ones are faster."""
+
+    piece = 1 << 18
+
+
 def streamed(result: bytes, kind: str) -> Response:
     """Send a result in pieces, as fast as the reader takes them."""
-    headers = {"content-type": kind, "cache-control": "no-store"}
-    if len(result) <= _PIECE:
-        return Response(result, headers=headers)
-    headers["content-length"] = str(len(result))
-    return StreamingResponse(_pieces(result), headers=headers)
-
-
-async def _pieces(result: bytes) -> AsyncIterator[memoryview]:
-    # Asynchronous though it never waits: Starlette takes each piece of others from a thread.
-    for start in range(0, len(result), _PIECE):
-        yield memoryview(result)[start : start + _PIECE]
+    return Export(result, headers={"content-type": kind, "cache-control": "no-store"})
 
 
 async def trend(call: Call) -> Response:
@@ -147,7 +141,7 @@ async def tally(call: Call) -> Response:
     found = await call.parts.publisher.total(known, _range(query.get("from"), query.get("to")))
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
     headers[DAYS] = str(found.days)
-    return Response(found.tally, headers=headers)
+    return Export(found.tally, headers=headers)
 
 
 async def upload(call: Call) -> Response:
@@ -172,9 +166,17 @@ async def upload(call: Call) -> Response:
 async def sources(call: Call) -> Response:
     """List who contributed to a question."""
     call.query()
+    return await _sources(call)
+
+
+async def _sources(call: Call) -> Response:
     digest = (await call.known()).asked.digest
     found = await call.parts.readers.run(lambda store: store.sources(digest))
-    return answer({"sources": found})
+    shown = [
+        {**asdict(source), "excluded_days": [write_day(day) for day in source.excluded_days]}
+        for source in found
+    ]
+    return answer({"sources": shown})
 
 
 class Exclusion(msgspec.Struct, forbid_unknown_fields=True):
@@ -184,18 +186,20 @@ class Exclusion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def exclude(call: Call) -> Response:
-    """Leave a source out of every count, or take it in again."""
-    call.query()
+    """Leave a source out of every count, or of those of one day, or take it in again."""
+    query = call.query("day")
     digest, source = (await call.known()).asked.digest, call.request.path_params["source"]
+    day = read_day(query["day"]) if "day" in query else None
     try:
         wanted = msgspec.json.decode(await call.body(1 << 12), type=Exclusion)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidRequest(f'expected {{"excluded": true}} or false, got: {error}') from error
+    call.noted.append(f"excluded: {wanted.excluded}")
     if not await call.parts.writer.run(
-        lambda store: store.exclude(digest, source, wanted.excluded)
+        lambda store: store.exclude(digest, source, wanted.excluded, day=day)
     ):
         raise NotFound("expected a source that contributed to the question, got none such")
-    return await sources(call)
+    return await _sources(call)
 
 
 def _range(first: str | None, last: str | None) -> Range:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from starlette.responses import Response
 
+from deniable.collector import vitals
+from deniable.collector.metrics import exposition
 from deniable.collector.operations import Call, answer
-from deniable.collector.problems import Stopping
-
-_PATIENCE = 3.0
+from deniable.collector.problems import NotReady, Stopping
 
 
 async def healthz(call: Call) -> Response:
@@ -19,14 +17,15 @@ async def healthz(call: Call) -> Response:
 
 
 async def readyz(call: Call) -> Response:
-    """Say whether submissions would be stored: the writer answers and the store can be read."""
+    """Say whether submissions are stored: the last write tells, or one that is made now."""
     call.query()
-    try:
-        async with asyncio.timeout(_PATIENCE):
-            window = await call.parts.writer.run(lambda store: store.window())
-    except TimeoutError:
-        raise Stopping("expected the writer to answer, got nothing yet") from None
-    return answer({"status": "ok", "alarm": window.alarm})
+    health = call.parts.health
+    if health.leaving and health.broken is None:
+        raise Stopping("expected a collector that stays", reason="the collector is about to end")
+    trouble = await health.check(call.parts.writer)
+    if trouble is not None:
+        raise NotReady("expected a store that works", reason=trouble.reason, kind=trouble.kind)
+    return answer({"status": "ok", "alarm": call.parts.housekeeping.alarm})
 
 
 async def counters(call: Call) -> Response:
@@ -36,13 +35,7 @@ async def counters(call: Call) -> Response:
 
 
 async def metrics(call: Call) -> Response:
-    """Return the counters for Prometheus."""
+    """Return the counters for Prometheus; a store that does not answer leaves its own out."""
     call.query()
-    gauges = {
-        "submissions_waiting": float(call.parts.writer.waiting),
-        "clock_alarm": float(call.parts.housekeeping.alarm is not None),
-    }
-    return Response(
-        call.parts.counters.exposition(gauges),
-        media_type="text/plain; version=0.0.4; charset=utf-8",
-    )
+    families = await vitals.read(call.parts)
+    return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")

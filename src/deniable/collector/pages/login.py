@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 from starlette.responses import RedirectResponse, Response
 
 from deniable.collector.access import COOKIE, SESSION_SECONDS, check_origin, hashed, use_login
+from deniable.collector.logs import audit
 from deniable.collector.operations import Call
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Unauthorized
@@ -36,6 +37,8 @@ async def login(call: Call) -> Response:
             "expected a login link that was not used and is not older than ten minutes; make a new "
             "one with `deniable token login`"
         )
+    opened = await call.parts.readers.run(lambda store: store.key(hashed(session)))
+    audit(f"session {opened.name}" if opened else "session", "log in", 303)
     response = RedirectResponse("/", 303)
     response.set_cookie(
         COOKIE,
@@ -53,6 +56,7 @@ async def logout(call: Call) -> Response:
     secret = call.request.cookies.get(COOKIE, "")
     await call.parts.writer.run(lambda store: store.drop(hashed(secret)))
     call.parts.access.forget()
+    audit(str(call.holder), "log out", 303)
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)
     return response

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from deniable.advice import meaning, reveals
 from deniable.collector import asking
 from deniable.collector.asking import Change
-from deniable.collector.days import EVER, today, write_day
+from deniable.collector.days import EVER, read_day, today, write_day
 from deniable.collector.operations import Call
 from deniable.collector.pages import snippet
 from deniable.collector.pages.current import Current, Wanted, read_current
@@ -121,18 +121,21 @@ async def change(call: Call) -> Response:
     """Open, close or delete a question, change its settings, or leave a source out."""
     known, fields = await call.known(), await read_form(call)
     parts, digest, action = call.parts, known.asked.digest, fields.get("action")
+    call.noted.append(f"{action} {fields.get('source', '')}"[:200].rstrip())
     if action in (State.OPEN.value, State.CLOSED.value):
         await asking.change(parts, digest, Change(state="open" if action == "open" else "closed"))
     elif action == "settings":
         await asking.change(parts, digest, _settings(fields))
     elif action == "delete":
-        if fields.get("sure") != "yes":
-            raise InvalidRequest("expected the box to be ticked; nothing was deleted")
+        # People copy the name as the page shows it.
+        named = fields.get("name", "").strip() == one_line(known.question.name, NAME_WIDTH)
+        asking.confirm(known, known.question.name if named else None, "the field")
         await asking.delete(parts, digest)
         return RedirectResponse("/", 303)
     elif action in ("exclude", "include"):
         source, excluded = fields.get("source", ""), action == "exclude"
-        await parts.writer.run(lambda store: store.exclude(digest, source, excluded))
+        day = read_day(fields["day"]) if fields.get("day") else None
+        await parts.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
     else:
         raise InvalidRequest("expected a button of the page, got something else")
     return RedirectResponse(f"/questions/{digest}", 303)

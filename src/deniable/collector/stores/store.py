@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
+from deniable.collector.stores.measures import Measuring
 from deniable.errors import DeniableError
 
 ANONYMOUS = "anonymous"
@@ -225,11 +226,12 @@ class Holding:
 
 @dataclass(frozen=True)
 class Source:
-    """Who contributed to a question, how much, and whether it is left out."""
+    """Who contributed to a question, how much, and whether it is left out, wholly or on days."""
 
     name: str
     n: int
     excluded: bool
+    excluded_days: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,8 @@ class Key:
     role: str
     name: str
     expires: int | None = None
+    last_used: int | None = None
+    """The day."""
 
 
 class Submitting(Protocol):
@@ -297,8 +301,11 @@ class Asking(Protocol):
     def sources(self, digest: str) -> list[Source]:
         """Return who contributed to a question."""
 
-    def exclude(self, digest: str, source: str, excluded: bool) -> bool:
-        """Leave a source out of every count, or take it in again; false if there is none such."""
+    def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
+        """Leave a source out of every count, or take it in again; false if there is none such.
+
+        With a day it is that day's reports; a source may be left out as a whole and on days.
+        """
 
     def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
         """Add a tally that was collected elsewhere as a source of its own, once and for good."""
@@ -387,6 +394,9 @@ class Keeping(Protocol):
     def keys(self, kind: str) -> list[Key]:
         """Return all keys of a kind."""
 
+    def use(self, hash: bytes, day: int) -> None:
+        """Note the last day on which a key was used."""
+
     def drop(self, hash: bytes) -> Key | None:
         """Remove a key and return it; of two who drop the same key one gets it."""
 
@@ -406,5 +416,5 @@ class Keeping(Protocol):
         """Let go of the database."""
 
 
-class Store(Submitting, Asking, Publishing, Folding, Keeping, Protocol):
+class Store(Submitting, Asking, Publishing, Folding, Measuring, Keeping, Protocol):
     """All that a collector asks of a database; one test suite checks it sentence by sentence."""

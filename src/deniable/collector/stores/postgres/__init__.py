@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from deniable.collector.stores.postgres.damage import Damage
 from deniable.collector.stores.postgres.folding import Folding
+from deniable.collector.stores.postgres.measuring import Measuring
 from deniable.collector.stores.postgres.publications import Publications
 from deniable.collector.stores.postgres.questions import Questions
 from deniable.collector.stores.postgres.submissions import Submissions
 from deniable.collector.stores.postgres.upkeep import Upkeep
 
 
-class PostgresStore(Submissions, Questions, Publications, Folding, Damage, Upkeep):
+class PostgresStore(Submissions, Questions, Publications, Folding, Damage, Measuring, Upkeep):
     """A PostgreSQL database; see ``Store`` for what it promises."""

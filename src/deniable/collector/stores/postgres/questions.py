@@ -20,6 +20,7 @@ from deniable.collector.stores.waiting import HEAD, Row, holding, sound
 _COUNTED = (
     "question = %(no)s AND day BETWEEN %(first)s AND %(last)s"
     " AND source NOT IN (SELECT source FROM exclusions WHERE question = %(no)s)"
+    " AND (question, source, day) NOT IN (SELECT question, source, day FROM exclusions_by_day)"
 )
 _NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = %s"
 
@@ -138,20 +139,32 @@ class Questions(PostgresDatabase):
                     "SELECT source FROM exclusions WHERE question = %s", (no,)
                 )
             }
-        return [Source(name, n, name in excluded) for name, n in sorted(counts.items())]
+            days: dict[str, list[int]] = {}
+            for source, day in connection.execute(
+                "SELECT source, day FROM exclusions_by_day WHERE question = %s ORDER BY day", (no,)
+            ):
+                days.setdefault(source, []).append(day)
+        return [
+            Source(name, n, name in excluded, tuple(days.get(name, ())))
+            for name, n in sorted(counts.items())
+        ]
 
-    def exclude(self, digest: str, source: str, excluded: bool) -> bool:
+    def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
         """Leave a source out, or take it in again."""
         if all(source != found.name for found in self.sources(digest)):
             return False
+        table, place = ("exclusions", ()) if day is None else ("exclusions_by_day", (day,))
 
         def work(connection: Connection) -> None:
             no = self._number(digest)
+            values = (no, source, *place)
             connection.execute(
-                "INSERT INTO exclusions VALUES (%s, %s) ON CONFLICT DO NOTHING"
+                f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(values))})"
+                " ON CONFLICT DO NOTHING"
                 if excluded
-                else "DELETE FROM exclusions WHERE question = %s AND source = %s",
-                (no, source),
+                else f"DELETE FROM {table} WHERE question = %s AND source = %s"
+                f"{' AND day = %s' if place else ''}",
+                values,
             )
             connection.execute(_NEW_EDITION, (no,))
 

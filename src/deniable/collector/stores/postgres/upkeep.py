@@ -57,8 +57,8 @@ class Upkeep(PostgresDatabase):
 
         def work(connection: Connection) -> bool:
             cursor = connection.execute(
-                "INSERT INTO keys VALUES (%s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-                (key.hash, key.kind, key.role, key.name, key.expires),
+                "INSERT INTO keys VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (key.hash, key.kind, key.role, key.name, key.expires, key.last_used),
             )
             return cursor.rowcount == 1
 
@@ -78,6 +78,14 @@ class Upkeep(PostgresDatabase):
             )
             return [Key(*row) for row in rows]
 
+    def use(self, hash: bytes, day: int) -> None:
+        """Note the last day on which a key was used."""
+
+        def work(connection: Connection) -> None:
+            connection.execute("UPDATE keys SET last_used = %s WHERE hash = %s", (day, hash))
+
+        self._write(work)
+
     def drop(self, hash: bytes) -> Key | None:
         """Remove a key and return it."""
 
@@ -96,7 +104,14 @@ class Upkeep(PostgresDatabase):
                 ((found,),) = connection.execute("SELECT current_setting(%s)", (name,))
                 if found != wanted:
                     yield f"{name} is {found}: acknowledged submissions can be lost"
-            for table in ("arrivals", "waiting", "tallies", "published", "exclusions"):
+            for table in (
+                "arrivals",
+                "waiting",
+                "tallies",
+                "published",
+                "exclusions",
+                "exclusions_by_day",
+            ):
                 ((count,),) = connection.execute(
                     f"SELECT count(*) FROM {table} WHERE question NOT IN (SELECT no FROM questions)"
                 )
@@ -142,8 +157,8 @@ def _remove_question(connection: Connection, no: int, most: int) -> int:
         ).rowcount
         if removed:
             return removed
-    connection.execute("DELETE FROM exclusions WHERE question = %s", (no,))
-    connection.execute("DELETE FROM set_aside WHERE question = %s", (no,))
+    for table in ("exclusions", "exclusions_by_day", "set_aside"):
+        connection.execute(f"DELETE FROM {table} WHERE question = %s", (no,))
     # Of some rows it cannot be told whose they were: what they have may be this question's.
     connection.execute(
         "UPDATE set_aside SET day = NULL, source = NULL, n = NULL, content = ''"

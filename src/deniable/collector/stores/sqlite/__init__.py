@@ -8,11 +8,12 @@ and opened anew, so that no half-finished state of it is trusted.
 from __future__ import annotations
 
 from deniable.collector.stores.sqlite.damage import Damage
+from deniable.collector.stores.sqlite.measuring import Measuring
 from deniable.collector.stores.sqlite.publications import Publications
 from deniable.collector.stores.sqlite.questions import Questions
 from deniable.collector.stores.sqlite.submissions import Submissions
 from deniable.collector.stores.sqlite.upkeep import Upkeep
 
 
-class SqliteStore(Submissions, Questions, Publications, Damage, Upkeep):
+class SqliteStore(Submissions, Questions, Publications, Damage, Measuring, Upkeep):
     """A SQLite file; see ``Store`` for what it promises."""

@@ -20,6 +20,7 @@ from deniable.collector.stores.waiting import HEAD, Row, holding, sound
 _COUNTED = (
     "question = ? AND day BETWEEN ? AND ?"
     " AND source NOT IN (SELECT source FROM exclusions WHERE question = ?)"
+    " AND (question, source, day) NOT IN (SELECT question, source, day FROM exclusions_by_day)"
 )
 
 
@@ -143,19 +144,30 @@ class Questions(SqliteFile):
                     "SELECT source FROM exclusions WHERE question = ?", (no,)
                 ).fetchall()
             }
-        return [Source(name, n, name in excluded) for name, n in sorted(counts.items())]
+            days: dict[str, list[int]] = {}
+            for source, day in connection.execute(
+                "SELECT source, day FROM exclusions_by_day WHERE question = ? ORDER BY day", (no,)
+            ).fetchall():
+                days.setdefault(source, []).append(day)
+        return [
+            Source(name, n, name in excluded, tuple(days.get(name, ())))
+            for name, n in sorted(counts.items())
+        ]
 
-    def exclude(self, digest: str, source: str, excluded: bool) -> bool:
+    def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
         """Leave a source out, or take it in again."""
         if all(source != found.name for found in self.sources(digest)):
             return False
+        table, place = ("exclusions", ()) if day is None else ("exclusions_by_day", (day,))
         with self._writing() as connection:
             no = self._number(digest)
+            values = (no, source, *place)
             connection.execute(
-                "INSERT OR IGNORE INTO exclusions VALUES (?, ?)"
+                f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * len(values))})"
                 if excluded
-                else "DELETE FROM exclusions WHERE question = ? AND source = ?",
-                (no, source),
+                else f"DELETE FROM {table} WHERE question = ? AND source = ?"
+                f"{' AND day = ?' if place else ''}",
+                values,
             )
             connection.execute("UPDATE questions SET edition = edition + 1 WHERE no = ?", (no,))
         return True

@@ -60,8 +60,8 @@ class Upkeep(SqliteFile):
         """Store an access key."""
         with self._writing() as connection:
             cursor = connection.execute(
-                "INSERT INTO keys VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (key.hash, key.kind, key.role, key.name, key.expires),
+                "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (key.hash, key.kind, key.role, key.name, key.expires, key.last_used),
             )
             return cursor.rowcount == 1
 
@@ -77,6 +77,11 @@ class Upkeep(SqliteFile):
             rows = connection.execute("SELECT * FROM keys WHERE kind = ? ORDER BY name", (kind,))
             return [Key(*row) for row in rows.fetchall()]
 
+    def use(self, hash: bytes, day: int) -> None:
+        """Note the last day on which a key was used."""
+        with self._writing() as connection:
+            connection.execute("UPDATE keys SET last_used = ? WHERE hash = ?", (day, hash))
+
     def drop(self, hash: bytes) -> Key | None:
         """Remove a key and return it."""
         with self._writing() as connection:
@@ -91,7 +96,14 @@ class Upkeep(SqliteFile):
             for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
                 if said != "ok":
                     yield said
-            for table in ("arrivals", "waiting", "tallies", "published", "exclusions"):
+            for table in (
+                "arrivals",
+                "waiting",
+                "tallies",
+                "published",
+                "exclusions",
+                "exclusions_by_day",
+            ):
                 (count,) = connection.execute(
                     f"SELECT count(*) FROM {table} WHERE question NOT IN (SELECT no FROM questions)"
                 ).fetchone()
@@ -150,8 +162,8 @@ def _remove_question(connection: sqlite3.Connection, no: int, most: int) -> int:
         ).rowcount
         if removed:
             return removed
-    connection.execute("DELETE FROM exclusions WHERE question = ?", (no,))
-    connection.execute("DELETE FROM set_aside WHERE question = ?", (no,))
+    for table in ("exclusions", "exclusions_by_day", "set_aside"):
+        connection.execute(f"DELETE FROM {table} WHERE question = ?", (no,))
     # Of some rows it cannot be told whose they were: what they have may be this question's.
     connection.execute(
         "UPDATE set_aside SET day = NULL, source = NULL, n = NULL, content = x''"

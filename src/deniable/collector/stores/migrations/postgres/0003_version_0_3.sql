@@ -27,3 +27,22 @@ CREATE TABLE set_aside (
 
 -- On how many days the reports of a published sum came; 0: not known.
 ALTER TABLE published ADD COLUMN days integer NOT NULL DEFAULT 0;
+
+-- One row that is written to see whether writing works.
+CREATE TABLE heartbeat (
+    one integer PRIMARY KEY CHECK (one = 1),
+    beats bigint NOT NULL
+);
+
+INSERT INTO heartbeat VALUES (1, 0);
+
+-- Sources that are left out of every count on single days.
+CREATE TABLE exclusions_by_day (
+    question integer NOT NULL,
+    source text NOT NULL,
+    day integer NOT NULL,
+    PRIMARY KEY (question, source, day)
+);
+
+-- The last day on which a key was used.
+ALTER TABLE keys ADD COLUMN last_used integer;

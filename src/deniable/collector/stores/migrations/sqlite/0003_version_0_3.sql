@@ -43,3 +43,22 @@ CREATE TABLE set_aside (
 
 -- On how many days the reports of a published sum came; 0: not known.
 ALTER TABLE published ADD COLUMN days INTEGER NOT NULL DEFAULT 0;
+
+-- One row that is written to see whether writing works.
+CREATE TABLE heartbeat (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    beats INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO heartbeat VALUES (1, 0);
+
+-- Sources that are left out of every count on single days.
+CREATE TABLE exclusions_by_day (
+    question INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    PRIMARY KEY (question, source, day)
+) STRICT, WITHOUT ROWID;
+
+-- The last day on which a key was used.
+ALTER TABLE keys ADD COLUMN last_used INTEGER;

@@ -1,0 +1,112 @@
+"""Health: whether submissions are stored, as the last write tells; each change is one log line.
+
+A store that fails for a while is tried again; one that is corrupt ends the collector, whoever met
+it first. All of this happens on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from deniable.collector.stores.store import KINDS, StoreBroken, StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from deniable.collector.writer import Writer
+
+_log = logging.getLogger("deniable.collector")
+_FRESH = 2.0
+"""For how many seconds a write tells that the next one will succeed."""
+_PATIENCE = 3.0
+"""How long a write may take before the store counts as one that does not answer."""
+_CALM = 1.5
+"""For how many seconds nothing may fail before the trouble is over: a disk that is almost full
+takes some writes and not others."""
+
+
+class Health:
+    """What is known about the store: nothing wrong, trouble that may pass, or the end."""
+
+    def __init__(self) -> None:
+        self.errors: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+        self.trouble: StoreError | None = None
+        """Why nothing is stored at the moment."""
+        self.leaving = False
+        """Whether the collector was asked to end."""
+        self.on_broken: Callable[[], object] = int
+        """Called once, when the store can no longer be trusted."""
+        self._wrote = self._failed = self._since = -_CALM
+        self._probe: asyncio.Task[None] | None = None
+
+    @property
+    def broken(self) -> StoreBroken | None:
+        """Why the collector must stop, if so."""
+        return self.trouble if isinstance(self.trouble, StoreBroken) else None
+
+    def wrote(self) -> None:
+        """Note that something was stored."""
+        self._wrote = now = monotonic()
+        if self.trouble is not None and not self.broken and now - self._failed >= _CALM:
+            self.trouble = None
+            _log.warning("reports are stored again, after %.0f seconds", now - self._since)
+
+    def failed(self, error: Exception) -> None:
+        """Note that something could not be stored."""
+        if not isinstance(error, StoreError) or self.broken:
+            return
+        self.errors[error.kind] += 1
+        if isinstance(error, StoreBroken):
+            self._stop(error)
+            return
+        self._failed = monotonic()
+        if self.trouble is None:
+            self._since = self._failed
+            _log.error("no reports are stored: %s: %s", error.reason, error)
+        self.trouble = error
+
+    def met(self, error: Exception) -> None:
+        """Note what a reader met: only corruption says something about storing."""
+        if isinstance(error, StoreBroken):
+            self.failed(error)
+        elif isinstance(error, StoreError):
+            self.errors[error.kind] += 1
+
+    def leave(self) -> None:
+        """Note that the collector was asked to end."""
+        self.leaving = True
+
+    def _stop(self, error: StoreBroken) -> None:
+        self.trouble = error
+        _log.critical("the collector stops: %s: %s", error.reason, error)
+        self.on_broken()
+
+    async def check(self, writer: Writer) -> StoreError | None:
+        """Say what is wrong; where nothing was written lately, try to."""
+        if not self.broken and monotonic() - self._wrote > _FRESH:
+            if self._probe is None or self._probe.done():
+                self._probe = asyncio.create_task(self._try(writer))
+            done, _ = await asyncio.wait({self._probe}, timeout=_PATIENCE)
+            if not done and monotonic() - self._wrote > _PATIENCE:
+                self.failed(
+                    StoreUnavailable(
+                        f"expected a write to take less than {_PATIENCE:g} seconds", kind="busy"
+                    )
+                )
+        return self.trouble
+
+    async def _try(self, writer: Writer) -> None:
+        """Write something without meaning; the writer tells how that went."""
+        with suppress(Exception):
+            await writer.run(lambda store: store.probe())
+            self.wrote()
+
+    async def watch(self, writer: Writer) -> None:
+        """Check again and again, so that a change is seen although nobody sends or asks."""
+        while not self.broken:
+            await self.check(writer)
+            await asyncio.sleep(1.0 if self.trouble else _FRESH)

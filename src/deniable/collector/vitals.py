@@ -1,0 +1,132 @@
+"""What /metrics tells beside the counters: store, queue, connections, housekeeping, process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+from importlib.metadata import version
+from math import nan
+from mmap import PAGESIZE
+from pathlib import Path
+from time import process_time, time
+
+from deniable.collector.days import today
+from deniable.collector.metrics import Family, counter, counters, gauge, histogram
+from deniable.collector.parts import Parts
+from deniable.collector.stores.measures import Measures
+from deniable.collector.stores.store import StoreError
+
+_DAY = 86400
+_PATIENCE = 2.0
+_STARTED = time()
+_UNKNOWN = Measures(0, None, 0, 0, nan)
+_PROCESS = Path("/proc")
+
+
+async def read(parts: Parts) -> list[Family]:
+    """Return all families."""
+    return [
+        *parts.counters.families(),
+        *_service(parts),
+        *await _store(parts),
+        *_process(parts),
+    ]
+
+
+def _service(parts: Parts) -> list[Family]:
+    writer, health, keeping, crowd = parts.writer, parts.health, parts.housekeeping, parts.crowd
+    return [
+        gauge("deniable_ready", "Whether submissions are stored, as /readyz says.",
+              health.trouble is None and not health.leaving),
+        counters("deniable_store_errors_total", "Errors of the store by kind.", "kind",
+                 health.errors),
+        histogram("deniable_commit_seconds", "Time that a group of submissions took to be stored.",
+                  writer.commits),
+        gauge("deniable_submissions_waiting", "Submissions that wait to be written.",
+              writer.waiting),
+        gauge("deniable_submissions_waiting_oldest_seconds",
+              "For how long the oldest of them has waited.", writer.age),
+        gauge("deniable_housekeeping_last_success_timestamp_seconds",
+              "When folding, sealing and sweeping last succeeded; 0 if not yet.",
+              keeping.last_success),
+        counter("deniable_housekeeping_failures_total", "Turns of housekeeping that failed.",
+                keeping.failures),
+        gauge("deniable_clock_alarm", "Whether days are not sealed because the clock moved.",
+              keeping.alarm is not None),
+        gauge("deniable_connections", "Connections that are open.", crowd.count),
+        counters("deniable_connections_dropped_total",
+                 "Connections that were cut: too late, in the way, or too many of an address.",
+                 "reason", crowd.dropped),
+        gauge("deniable_held_bytes", "Bytes in memory because of senders.", parts.held.taken),
+        counter("deniable_child_restarts_total", "How often the child process ended early.",
+                parts.child.restarts),
+    ]  # fmt: skip
+
+
+async def _store(parts: Parts) -> list[Family]:
+    """Return the measures of the store; those of one that does not answer are not numbers."""
+    known = True
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            found = await parts.readers.run(lambda store: store.measure())
+    except (StoreError, TimeoutError, OSError):
+        found, known = _UNKNOWN, False
+    days = 0 if found.oldest is None else max(0, today() - found.oldest)
+    return [
+        gauge("deniable_reports_waiting", "Reports that are in no tally yet.",
+              found.waiting if known else nan),
+        gauge("deniable_reports_waiting_oldest_seconds",
+              "How long ago the first day was that has such reports, in whole days.",
+              days * _DAY if known else nan),
+        gauge("deniable_sealed_through_timestamp_seconds",
+              "When the last sealed day began.", found.sealed_through * _DAY if known else nan),
+        gauge("deniable_rows_set_aside", "Rows of the store that could not be read.",
+              found.set_aside if known else nan),
+        gauge("deniable_store_bytes", "Size of the store.", found.size),
+        gauge("deniable_store_log_bytes", "Size of the file that SQLite writes ahead.",
+              found.log_size),
+        gauge("deniable_store_free_bytes", "What the disk of the store has left.", found.free),
+    ]  # fmt: skip
+
+
+def _process(parts: Parts) -> list[Family]:
+    child = parts.child.pid
+    python = ".".join(map(str, sys.version_info[:3]))
+    labels = f'{{version="{version("deniable")}",python="{python}",system="{platform.system()}"}}'
+    return [
+        Family("deniable_build_info", "gauge", "The release that runs.", [(labels, 1)]),
+        gauge("deniable_child_resident_memory_bytes", "Memory of the child process.",
+              _resident(child) if child else 0),
+        gauge("process_resident_memory_bytes", "Memory of the collector itself.",
+              _resident(os.getpid())),
+        counter("process_cpu_seconds_total", "Processor time of the collector itself.",
+                process_time()),
+        gauge("process_open_fds", "Files and connections that are open.", _files()),
+        gauge("process_max_fds", "How many may be open.",
+              _most_files()),
+        gauge("process_start_time_seconds", "When the collector started.", _STARTED),
+    ]  # fmt: skip
+
+
+def _resident(pid: int) -> float:
+    try:
+        pages = (_PROCESS / str(pid) / "statm").read_text().split()[1]
+    except OSError:
+        return nan
+    return float(int(pages) * PAGESIZE)
+
+
+def _files() -> float:
+    try:
+        return float(len(list((_PROCESS / "self" / "fd").iterdir())))
+    except OSError:
+        return nan
+
+
+def _most_files() -> float:
+    try:
+        return float(os.sysconf("SC_OPEN_MAX"))
+    except (AttributeError, ValueError):
+        return nan
