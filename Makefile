@@ -19,7 +19,9 @@ PYTEST := -m pytest -n logical --dist worksteal
 # make test leaves out what needs more than requirements/test.txt, and what is long.
 SHORT := -m "not (browser or frames or long or node or numba or postgres or spark)"
 
-# Modules are compiled when they are first imported, and most never are. Bars are for terminals.
+# Modules are compiled when they are first imported, and most never are; what is compiled is kept,
+# since tests start many processes. Bars are for terminals.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := -m pip --disable-pip-version-check --no-input install --no-compile \
 	$(if $(MAKE_TERMOUT),,--progress-bar off)
 LOCKED := $(PIP) --require-hashes --requirement

@@ -82,10 +82,12 @@ def test_the_python_of_the_quick_start_works(tmp_path: Path) -> None:
         f"{device}\nassert len(report) == 1\n{server}\nassert tally.n == 1\n"
         f"tally.to_bytes('tally.bin')\n{analyst}\nassert estimates.n == 1\n"
     )
+    # Python itself cannot read a path beyond ASCII from the file that names ours in such a locale.
+    path = os.pathsep.join(sys.path)
     done = subprocess.run(
-        [sys.executable, "-X", "utf8=0", "-c", checked],
+        [sys.executable, "-S", "-X", "utf8=0", "-c", checked],
         cwd=tmp_path,
-        env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"},
+        env={**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": path},
         capture_output=True,
         encoding="utf-8",
         check=False,

@@ -134,7 +134,11 @@ def __getattr__(name: str) -> object:
     if name.startswith("_"):  # what Python itself looks for, such as __path__
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     if name in _MODULES:
-        return _import_module(f"deniable.{name}")
+        try:
+            return _import_module(f"deniable.{name}")
+        except _import_module("deniable.errors").DeniableError as error:
+            # An extra is missing, and a shell that completes names asks for all of them.
+            raise AttributeError(str(error)) from error
     home = _HOME_OF.get(name)
     if home is None and not name[0].isupper():  # no protocol; perhaps a module of ours
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")

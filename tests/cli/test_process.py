@@ -251,7 +251,8 @@ def test_json_is_the_same_in_every_encoding(gallery):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is full")
-def test_a_full_device_is_named(gallery):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_device_is_named(gallery, unbuffered):
     """Standard output or the device that was named, and no claim about a file that is there."""
     privatize = ["privatize", "fruit.json", "answers.txt", "-o"]
     found = run(*privatize, "/dev/full", cwd=gallery)
@@ -261,12 +262,13 @@ def test_a_full_device_is_named(gallery):
         process = subprocess.run(
             [*PYTHON, *privatize, "there.bin", "--json"], cwd=gallery, stdout=full,
             stderr=subprocess.PIPE, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )  # fmt: skip
     assert process.returncode == 2
     assert process.stderr == (
         b"deniable: standard output: No space left on device; free some space\n"
     )
-    assert (gallery / "there.bin").exists()
+    (gallery / "there.bin").unlink()
 
 
 def test_termination_leaves_no_temporary_file(gallery):

@@ -166,6 +166,10 @@ class CommandLine(LazyGroup):
         except DeniableError as error:
             _fail(str(error))
         except OSError as error:
+            if (
+                error.errno and not error.filename
+            ):  # what standard output did not take, it never will
+                _discard_output()
             _fail(describe(error))
         except MemoryError:
             _fail("expected a task that fits into memory, got a larger one; take fewer people, "
