@@ -195,3 +195,12 @@ def test_the_answers_are_those_of_the_benchmark() -> None:
     assert crowd.sent[0] == crowd.sent[1]
     found = question.estimate(question.tally(question.parse(crowd.sent[0], None)), rounds=1)
     assert np.all(np.abs(found.counts - crowd.truth) < 5 * found.std_errors)
+
+
+def test_the_public_page_says_what_answering_again_reveals(
+    collector: Collector, crowd: Crowd
+) -> None:
+    """It bounds any number of reports, and not only one."""
+    text = collector.request("GET", f"/try/{crowd.question.digest}").body.decode()
+    said = "as long as the answer stays the same, change them by a factor of at most 9."
+    assert said in " ".join(text.split())
