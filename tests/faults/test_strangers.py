@@ -9,7 +9,7 @@ import pytest
 from tests.faults.fault import free_port
 from tests.faults.strangers import MOST_MEMORY, Attack, attacked
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long("hundreds of connections, for seconds")
 
 
 @pytest.mark.parametrize(
