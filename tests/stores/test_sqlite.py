@@ -11,7 +11,7 @@ import pytest
 
 from deniable.collector.stores import open_store
 from deniable.collector.stores.migration import Migration, migrations
-from deniable.collector.stores.sqlite import SqliteStore, file, upkeep
+from deniable.collector.stores.sqlite import SqliteStore, file, place, upkeep
 from deniable.collector.stores.sqlite.connection import describe
 from deniable.collector.stores.sqlite.copies import restore, vacuum
 from deniable.collector.stores.store import (
@@ -197,7 +197,7 @@ def test_a_commit_into_a_file_that_went_meanwhile_is_not_acknowledged(
             path.unlink()
         return looked[-1]
 
-    monkeypatch.setattr(os, "stat", unlink_after_a_look)
+    monkeypatch.setattr(place.os, "stat", unlink_after_a_look)
     with pytest.raises(StoreReplaced):
         store.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"r")])
     monkeypatch.undo()
@@ -206,17 +206,41 @@ def test_a_commit_into_a_file_that_went_meanwhile_is_not_acknowledged(
     assert not path.exists()
 
 
-def test_closing_leaves_the_log_of_another_file_alone(tmp_path: Path) -> None:
-    """Whoever has a file open that was replaced removes nothing that belongs to the new one."""
-    path, log = tmp_path / "store.db", tmp_path / "store.db-wal"
+def test_the_log_of_a_file_that_was_replaced_is_put_away(tmp_path: Path) -> None:
+    """It would be applied to the file that took its place, which another start goes on with."""
+    path = tmp_path / "store.db"
+    new = SqliteStore(tmp_path / "new.db", today=lambda: DAY)
+    new.ask(QUESTION)
+    new.close()
+    old, reader = (SqliteStore(path, today=lambda: DAY) for _ in range(2))
+    old.ask(QUESTION)
+    old.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"r")])
+    assert reader.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    whole = contents(tmp_path / "new.db")
+    (tmp_path / "new.db").rename(path)
+    old.close()
+    reader.close()
+    assert contents(path) == whole
+    assert (tmp_path / "store.db.replaced-wal").stat().st_size > 0
+    again = SqliteStore(path, today=lambda: DAY)
+    assert again.snapshot(QUESTION.digest, DAY, DAY).n == 0
+    again.close()
+
+
+def test_a_copy_over_a_store_in_use_is_noticed(tmp_path: Path) -> None:
+    """A backup that was written into the open file is not mixed with it, and comes back whole."""
+    path, copy = tmp_path / "store.db", tmp_path / "copy.db"
     store = SqliteStore(path, today=lambda: DAY)
     store.ask(QUESTION)
-    path.unlink()
-    log.unlink()
-    path.write_bytes(b"another")
-    log.write_bytes(b"its log")
+    store.backup(copy)
+    group = [Submission(QUESTION.digest, DAY, b"i" * 16, b"r")]
+    assert store.add(group) == [Outcome.STORED]
+    path.write_bytes(copy.read_bytes())
+    for _ in range(2):
+        with pytest.raises(StoreReplaced, match="found another one"):
+            store.add(group)
     store.close()
-    assert (path.read_bytes(), log.read_bytes()) == (b"another", b"its log")
+    assert contents(path) == contents(copy)
 
 
 def test_only_the_owner_reads_a_store(tmp_path: Path) -> None:

@@ -1,8 +1,4 @@
-"""The SQLite file itself: its connection, its transactions, its schema.
-
-The file must stay where it is. A commit into a file that was deleted or replaced would be lost, so
-device and inode are looked at before anybody is told that something is stored.
-"""
+"""The SQLite file itself: its connection, its transactions, its schema."""
 
 from __future__ import annotations
 
@@ -13,18 +9,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
-from weakref import WeakSet
+from weakref import finalize
 
 from deniable.collector.stores.migration import pending
 from deniable.collector.stores.sqlite.connection import connect, describe
 from deniable.collector.stores.sqlite.copies import copy_of, write_copy
+from deniable.collector.stores.sqlite.place import Place
 from deniable.collector.stores.store import StoreReplaced
 
 Connect = Callable[[Path], sqlite3.Connection]
-_handles: WeakSet[SqliteFile] = WeakSet()
-"""All that are open in this process: those at one path must have the same file."""
-_lock = Lock()
 
 
 def utc_day() -> int:
@@ -46,72 +39,60 @@ class SqliteFile:
         self.path = path
         self._window, self._today, self._connect = window, today, connect
         self._connection: sqlite3.Connection | None = None
-        with _lock:
-            known = [handle._identity for handle in _handles if handle.path == path]
-            self._identity: tuple[int, int] | None = next(filter(None, known), None)
-            _handles.add(self)
-        self._migrate()
+        self._place = Place.enter(path)
+        self._leave = finalize(self, self._place.leave)
+        try:
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of the file."""
-        with _lock:
-            _handles.discard(self)
-        self._give_up()
+        if self._give_up() == "replaced":
+            # Whoever opens the file that took the place must not find the log of the old one.
+            for end in ("-wal", "-shm"):
+                beside = self.path.with_name(self.path.name + end)
+                with suppress(OSError):
+                    beside.rename(self.path.with_name(f"{self.path.name}.replaced{end}"))
+        self._leave()
 
-    def _give_up(self) -> None:
-        """Close the connection; it is opened anew when it is needed."""
+    def _give_up(self) -> str | None:
+        """Close the connection; it is opened anew when it is needed. Say where the file went."""
         connection, self._connection = self._connection, None
         if connection is None:
-            return
+            return None
         try:
-            self._stay()
-        except StoreReplaced:
-            # Closing would remove the log of the file that now is there: leave it to the system.
+            self._place.look()
+        except StoreReplaced as error:
+            # Closing would remove a log that may be another file's: leave it to the system.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
-            return
+            return error.kind
         with suppress(sqlite3.Error):
             connection.close()
+        return None
 
     def connection(self) -> sqlite3.Connection:
         """Return the connection, opened anew if the last one was given up."""
         if self._connection is None:
-            if self._identity is not None:
-                self._stay()
+            if not self._leave.alive:
+                self._place = Place.enter(self.path)
+                self._leave = finalize(self, self._place.leave)
+            if self._place.known:
+                self._place.look()
             elif not self.path.exists():
                 with suppress(OSError):  # which SQLite will name
                     os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             self._connection = self._connect(self.path)
-            if self._identity is None:
-                found = self.path.stat()
-                self._identity = found.st_dev, found.st_ino
+            self._place.note()
         return self._connection
-
-    def _stay(self) -> None:
-        """Refuse to go on when the file that was opened is no longer where it was."""
-        try:
-            found = os.stat(self.path)
-        except FileNotFoundError:
-            raise StoreReplaced(
-                f"expected the store at {self.path}, where it was opened, and found no file; put "
-                "it back, or stop the collector and restore a backup with `deniable store restore`",
-                value=str(self.path),
-                kind="missing",
-            ) from None
-        except OSError:  # SQLite will meet it too
-            return
-        if (found.st_dev, found.st_ino) != self._identity:
-            raise StoreReplaced(
-                f"expected the file at {self.path} that was opened, and found another one; restart "
-                "the collector to go on with it, and next time use `deniable store restore`",
-                value=str(self.path),
-            )
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         """Run a transaction; after any error of SQLite the connection is not trusted again."""
         try:
             connection = self.connection()
-            self._stay()
+            self._place.look()
             connection.execute(begin)
             try:
                 yield connection
@@ -129,7 +110,7 @@ class SqliteFile:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
-        self._stay()
+        self._place.look()
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -182,7 +163,7 @@ class SqliteFile:
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy to a new file while the collector goes on."""
-        self._stay()
+        self._place.look()
         write_copy(self.connection(), target)
 
 

@@ -45,7 +45,7 @@ class Upkeep(SqliteFile):
 
     def erase(self) -> bool:
         """Empty the write-ahead log, where removed rows are still to be found."""
-        self._stay()
+        self._place.look()
         try:
             connection = self.connection()
             connection.execute("PRAGMA busy_timeout = 0").fetchall()
