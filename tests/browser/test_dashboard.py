@@ -58,8 +58,9 @@ def digest_of(page):
 
 def answer(page, label):
     """Give an answer on a page of the site, as a person does, and return what came of it."""
+    page.wait_for_selector("form button:enabled")
     seen = page.evaluate("outcomes.length")
-    page.select_option("[name=answer]", label)
+    page.select_option("select", label)
     page.click("button")
     until(page, f"outcomes.length > {seen}")
     return page.evaluate("outcomes.at(-1)")
@@ -87,12 +88,12 @@ def test_from_an_empty_store_to_a_first_report(visit, site):
     assert answer(tab, "fig") == "answered"
     page.reload()
     assert reports(page) == 1
-    assert answer(tab, "kiwi") == "answered"
+    assert answer(tab, "kiwi") == "already"
     tab.reload()
-    assert answer(tab, "kiwi") == "answered"
+    assert answer(tab, "kiwi") == "already"
     second = visit.context.new_page()
     second.goto(asking.url)
-    assert answer(second, "apple") == "answered"
+    assert answer(second, "apple") == "already"
     assert len(visit.sent) == 1
     page.reload()
     assert reports(page) == 1
@@ -147,7 +148,7 @@ def test_an_answer_given_offline_arrives_later(visit, site):
     page = create(visit, "Offline fruit")
     tab = visit.context.new_page()
     tab.goto(site(page).url)
-    tab.wait_for_load_state("networkidle")
+    tab.wait_for_selector("form button:enabled")
     visit.context.set_offline(True)
     assert answer(tab, "fig") == "waiting"
     visit.context.set_offline(False)
@@ -164,15 +165,15 @@ def test_only_listed_sites_collect_and_none_asks_first(visit, site):
     page.click("text=Save")
     tab = visit.context.new_page()
     tab.goto(asking.url)
-    assert answer(tab, "fig") == "refused"
+    # A list that is mended within a week lets in what was refused.
+    assert answer(tab, "fig") == "waiting"
     page.reload()
     assert reports(page) == 0
     assert "a page of a site that is not listed" in page.inner_text("main")
     page.fill("[name=origins]", asking.url)
     page.click("text=Save")
-    tab.evaluate("localStorage.clear()")
     tab.reload()
-    assert answer(tab, "fig") == "answered"
+    until(tab, "localStorage.deniable.includes('answered')")
     page.reload()
     assert reports(page) == 1
     assert {each.method for each in visit.asked if "/v1/" in each.url} == {"GET", "POST"}

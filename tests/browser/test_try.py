@@ -211,13 +211,13 @@ def test_odds_follow_from_what_an_observer_believed(visit):
 
 def test_many_draws_give_the_answer_away(visit):
     """The page shows why a real client draws once: over many reports belief nears certainty."""
-    visit.begin(visit.ask(Question("again", LABELS, DE(8.0, 4))))
+    visit.begin(visit.ask(Question("again", LABELS, DE(5.0, 4))))
     visit.page.check('input[value="3"]')
     visit.draw()
-    for number in range(2, 7):
+    for number in range(2, 13):
         shown = visit.again(number)
-    assert "6 reports of “milk”" in shown["together"]
-    # That the belief is below 99.9 % has the probability 2.3e-9.
+    assert "12 reports of “milk”" in shown["together"]
+    # That the belief is below 99.9 % takes six others of twelve, which has the probability 5e-8.
     belief = shown["together"].partition(" now believe in this one with ")[2]
     assert belief == "practically 100 %." or float(belief.removesuffix(" %.")) >= 99.9
 

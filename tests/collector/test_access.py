@@ -18,6 +18,7 @@ PUBLIC = {
     ("GET", "/readyz"),
     ("GET", "/openapi.json"),
     ("GET", "/static/{hash}/{name}"),
+    ("GET", "/client/{hash}/deniable.js"),
     ("GET", "/deniable.js"),
     ("GET", "/try/{digest}"),
     ("GET", "/login"),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import re
-from hashlib import sha384
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
 
 from deniable.collector.pages.assets import assets
-from deniable.protocols.direct import DE
-from deniable.protocols.histogram import SHE
 from deniable.question import Question
 from tests.collector.conftest import Answer, Collector, today
 
@@ -248,28 +244,6 @@ def test_a_source_can_be_left_out(collector: Collector) -> None:
     assert collector.n(question) == 1
     post(collector, path, action="include", source="relay:relay")
     assert collector.n(question) == 31
-
-
-def test_the_snippet_names_the_question_and_the_hash_of_the_client(collector: Collector) -> None:
-    """What is pasted carries the digest and an integrity that the served client has."""
-    question = collector.ask()
-    text = get(collector, f"/questions/{question.digest}")
-    served = collector.request("GET", "/deniable.js")
-    assert served.headers["access-control-allow-origin"] == "*"
-    hash = base64.b64encode(sha384(served.body).digest()).decode()
-    assert f"sha384-{hash}" in text.replace("&#43;", "+")
-    assert f"data-question=&#34;{question.digest}&#34;" in text
-    other = collector.ask(SHE(1.0, 3))
-    assert "does not speak SHE" in get(collector, f"/questions/{other.digest}")
-
-
-def test_a_large_epsilon_raises_the_ceiling_by_name(collector: Collector) -> None:
-    """A client refuses more than 5, and 10 in all, unless the page says so, hence the tag does."""
-    for epsilon, said in ((5.1234444, True), (12.0, True), (5.0, False)):
-        question = collector.ask(DE(epsilon, 3))
-        text = get(collector, f"/questions/{question.digest}")
-        assert (f"data-ceiling=&#34;{epsilon!r}&#34;" in text) is said
-        assert ("data-budget" in text) is (epsilon > 10)
 
 
 def test_files_are_served_under_their_own_hash(collector: Collector) -> None:

@@ -2,9 +2,11 @@
  * The client of a collector: answers a question once, and sees to it that the answer arrives once.
  *
  * The report is drawn once and kept with its id before it is sent. Nothing that a server answers, no
- * reload and no second tab makes the client draw again; a changed answer changes nothing.
+ * reload and no second tab makes the client draw again; a changed answer changes nothing. How an
+ * attempt ends is the table of docs/formats.md, which every client replays from vectors/delivery.json.
  */
-import { type Entry, type Outcome, remember, type State } from "./memory.ts";
+import { expect } from "./errors.ts";
+import { type Entry, isOut, type Outcome, page, remember } from "./memory.ts";
 import { type Limits, parse, type Question } from "./question.ts";
 import { system } from "./words.ts";
 
@@ -21,17 +23,16 @@ export interface Leaving {
   report: Uint8Array;
 }
 
-/** The days that a collector names when it refuses one. */
-interface Window {
+/** What a reply may say beside its status: its kind, and the days that the collector takes. */
+interface Problem {
+  type?: string;
   first?: string;
   last?: string;
 }
 
-type Reply = [status: number, after: number, open?: string | undefined];
-
 export interface Settings extends Limits {
   /** The most epsilon that all questions of this site may spend together. */
-  budget?: number;
+  budget?: number | undefined;
   /** Shown what leaves, just before it does. */
   inspect?: ((leaving: Leaving) => void) | false;
   platform?: Platform;
@@ -44,27 +45,25 @@ export interface Client {
   answer(question: Question, answer: string, explicit?: boolean): Promise<Outcome>;
   /** Send what an earlier page had to keep; undefined if this question was never answered. */
   resume(digest: string): Promise<Outcome | undefined>;
-  /** Send nothing from now on and forget the reports that wait; `optOut(false)` takes it back. */
-  optOut(out?: boolean): void;
+  /**
+   * Send nothing from now on and forget the reports that wait; `optOut(false)` takes it back. Tells
+   * whether this will be remembered when the page is gone.
+   */
+  optOut(out?: boolean): boolean;
 }
 
-/** The epsilon that all questions of a site may spend together, unless told otherwise. */
-export const BUDGET = 10;
-
-/** The milliseconds after which no collector takes reports of a day, and need not be asked. */
-const MONTH = 30 * 864e5;
-/** Seconds that a page does not wait: the next one tries again. */
-const LONG = 100;
 const QUIET = { credentials: "omit", referrerPolicy: "no-referrer" } as const;
 
+/** The day of a date, as it is written; undefined if it is none. */
+const dayOf = (date: Date): string | undefined => date.toJSON()?.slice(0, 10);
+const isDay = (text?: string): boolean => dayOf(new Date(text!)) === text;
+
 export const connect = (collector: string, settings: Settings = {}): Client => {
-  const { budget = BUDGET, inspect, platform = globalThis } = settings;
+  const { budget = 10, inspect, platform = globalThis } = settings;
   const { crypto, fetch, navigator } = platform;
   const base = `${collector.replace(/\/$/, "")}/v1/questions/`;
-  const retrying = new Set<string>();
-
-  const isOut = (state: State): boolean =>
-    !!state["out"] || !!(navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl;
+  const retrying: Record<string, unknown> = {};
+  expect(budget >= 0, "the budget is no number");
 
   /** Do something in one tab at a time where the browser has locks. */
   const alone = async <T>(work: (locked?: unknown) => Promise<T>): Promise<T> => {
@@ -77,75 +76,88 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
   /** Wait for some seconds or until the browser is online again; if it is long, only for the latter. */
   const pause = (seconds: number): Promise<unknown> =>
     new Promise((resolve) => {
-      platform.addEventListener?.("online", resolve, { once: true });
-      if (seconds < LONG) platform.setTimeout(resolve, 1e3 * seconds);
+      platform.addEventListener("online", resolve, { once: true });
+      if (seconds < 100) platform.setTimeout(resolve, 1e3 * seconds);
     });
 
-  /** Post the id and the report; return the status or 0, the seconds to wait, and a day that is open. */
-  const post = async (url: string, bytes: Uint8Array<ArrayBuffer>, today: string): Promise<Reply> => {
-    try {
-      inspect && inspect({ url, id: bytes.subarray(0, 16), report: bytes.subarray(16) });
-      // Plain bytes have no content type, so there is no preflight.
-      const reply = await fetch(url, {
-        ...QUIET,
-        method: "POST",
-        body: bytes,
-        keepalive: bytes.length < 32768,
-        signal: AbortSignal.timeout?.(3e4),
-      });
-      const { first = "", last }: Window = reply.status === 422 ? await reply.json() : {};
-      const open = (today < first ? first : last)?.slice(0, 10);
-      return [reply.status, +reply.headers.get("Retry-After")! || 0, open];
-    } catch {
-      return [0, 0];
-    }
-  };
-
-  /** Make one attempt to send what waits; go on in the background if it has to wait longer. */
+  /** Try to send what waits; go on in the background if it has to wait longer. */
   const send = async (digest: string, wait = 1): Promise<Outcome | undefined> => {
-    const state = remember(platform, digest);
-    const entry = state?.[digest];
-    if (!entry?.[3]) return entry?.[1];
-    if (isOut(state!)) return "opted-out";
-    const [loss, outcome, day, body, unknown] = entry;
-    /** Remember another entry, unless the person opted out in the meantime. */
-    const keep = (...entry: Entry) =>
-      remember(platform, digest, false, (state) => state[digest]?.[3] && (state[digest] = entry));
-
-    if (navigator.onLine !== false) {
-      // The day is that of the first attempt. Until the reply is here, this one may have arrived.
-      const today = new platform.Date().toISOString().slice(0, 10);
-      const first = day || today;
-      if (!keep(loss, outcome, first, body, true)) return "no-storage";
-      const late = unknown && Date.parse(today) - Date.parse(first) > MONTH;
-      const url = `${base}${digest}/reports?day=${first}`;
-      const [status, after, open] = late ? [422, 0] : await post(url, new Uint8Array(body!), today);
-      const refused = status >= 400 && status < 500;
-      const end =
-        (status >= 200 && status < 300) || status === 409
-          ? "answered"
-          : refused && ![408, 429, unknown || 422].includes(status) && (unknown ? "maybe" : "refused");
-      if (end) {
-        keep(loss, end);
-        return end;
+    for (let moves = 0; ; ) {
+      const state = remember(platform, digest);
+      let [loss, mark, day, body, doubt, since] = state?.[digest] ?? ([] as never as Entry);
+      if (!body) return mark === "answered" ? "already" : mark;
+      if (isOut(state!, navigator as never)) return "opted-out";
+      if (navigator.onLine === false) break;
+      /** Remember how it stands, unless the person opted out in the meantime. */
+      const keep = (end?: Outcome | false, unsure = doubt) =>
+        remember(platform, digest, false, (state) => {
+          if (state[digest]?.[3]) state[digest] = end ? [loss, end] : [loss, mark, day, body, unsure, since];
+        });
+      const today = dayOf(new platform.Date())!;
+      /** How far a day is back, in milliseconds. */
+      const back = (day: string): number => +new Date(today) - +new Date(day);
+      const lost = doubt ? "maybe" : "refused";
+      let end: Outcome | undefined;
+      day ||= today;
+      // 30 days: no collector takes a report any more.
+      if (doubt && back(day) > 2592e6) end = lost;
+      else {
+        // Until the reply is here, this attempt may have arrived.
+        if (!keep(false, true)) return "no-storage";
+        // Without a reply nobody knows whether it arrived, as with most replies from 500 on.
+        let status = "5";
+        let problem: Problem = {};
+        try {
+          const bytes = new Uint8Array(body);
+          const url = `${base}${digest}/reports?day=${day}`;
+          inspect && inspect({ url, id: bytes.slice(0, 16), report: bytes.slice(16) });
+          // Plain bytes have no content type, so there is no preflight.
+          const reply = await fetch(url, {
+            ...QUIET,
+            method: "POST",
+            body: bytes,
+            // What outlives the page must be short.
+            keepalive: !body[32768],
+            redirect: "manual",
+            signal: AbortSignal.timeout?.(3e4),
+          });
+          problem = (await reply.json().catch(() => {})) ?? problem;
+          // A redirect, which is not followed, has no status.
+          status = `${reply.status || 300}${problem.type}`;
+          wait = Math.max(wait, +reply.headers.get("Retry-After")! || 0);
+        } catch {}
+        const { first, last } = problem;
+        const open = /^422/.test(status) && isDay(first) && isDay(last) && first! <= last!;
+        if (/^2/.test(status)) end = "answered";
+        else if (/^4(00|09|10)/.test(status) || (open && doubt)) end = lost;
+        else if (open && moves++ < 2) {
+          // A wrong clock is put right by the collector: all attempts so far were refused for certain.
+          day = day < first! ? first! : day > last! ? last! : day;
+          keep();
+          continue;
+        } else if (!/^4(08|25|29)|^503.*:(queue-full|stopping)$/.test(status)) {
+          if (/^5/.test(status)) doubt = true;
+          else {
+            since = since! <= today ? since! : today;
+            if (back(since) > 6048e5) end = lost;
+          }
+        }
       }
-      // A wrong clock is put right by the collector: all attempts so far were refused for certain.
-      keep(loss, outcome, open ?? first, body, unknown || !refused);
-      wait = Math.max(wait, after);
+      keep(end);
+      if (end) return end;
+      break;
     }
-    if (!retrying.has(digest)) {
-      retrying.add(digest);
-      void pause(wait * (1 + system(crypto)(1)[0]! / 256)).then(() => {
-        retrying.delete(digest);
-        return alone(() => send(digest, 2 * wait));
-      });
-    }
-    return outcome;
+    retrying[digest] ??= pause(wait * (1 + system(crypto)(1)[0]! / 256)).then(() => {
+      delete retrying[digest];
+      return alone(() => send(digest, 2 * wait));
+    });
+    return "waiting";
   };
 
   return {
     async load(digest, url = base + digest) {
       const reply = await fetch(url, QUIET);
+      expect(reply.status !== 404, "the collector does not know this question");
       return parse(await reply.text(), digest, settings);
     },
     async answer({ digest, loss, privatize }, answer, explicit) {
@@ -154,8 +166,8 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
         let out: Outcome = "no-storage";
         const state = remember(platform, digest, explicit, (state) => {
           const spent = Object.values(state).reduce((sum, [loss]) => sum + loss, loss);
-          if (isOut(state)) out = "opted-out";
-          else if (spent > budget + 1e-9) out = "over-budget";
+          if (isOut(state, navigator as never)) out = "opted-out";
+          else if (!(spent <= budget + 1e-9)) out = "over-budget";
           else state[digest] ??= [loss, "waiting", "", body];
         });
         if (!state?.[digest]) return out;
@@ -166,11 +178,13 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
     },
     resume: (digest) => alone(() => send(digest)),
     optOut(out = true) {
-      remember(platform, "", true, (state) => {
-        for (const entry of Object.values(state)) if (out && entry[3]) entry.splice(1, 4, "opted-out");
+      delete page["out"];
+      const state = remember(platform, "", true, (state) => {
+        for (const entry of Object.values(state)) if (out && entry[3]) entry.splice(1, 5, "opted-out");
         delete state["out"];
         if (out) state["out"] = [0, "opted-out"];
       });
+      return state !== page;
     },
   };
 };

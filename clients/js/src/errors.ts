@@ -1,14 +1,9 @@
-/** What the client refuses, and what it was given; a failing network raises the platform's own errors. */
+/** What the client refuses. No error holds an answer; a failing network raises the platform's own. */
 export class DeniableError extends Error {
   override name = "DeniableError";
 }
 
-/** Refuse: say what was expected and what came instead. */
-export const fail = (expected: string, got?: unknown): never => {
-  throw new DeniableError(`expected ${expected}, got ${got}`.slice(0, 300));
-};
-
-/** Go on only if something holds. */
-export const expect = (holds: boolean, expected: string, got?: unknown): void => {
-  if (!holds) fail(expected, got);
+/** Go on only if something holds; most of it is about questions. */
+export const expect = (holds: unknown, otherwise = "cannot answer this question"): void => {
+  if (!holds) throw new DeniableError(otherwise);
 };

@@ -1,46 +1,46 @@
 /**
- * The field GF(g), g = p^k: an integer stands for the polynomial whose coefficients are its digits.
+ * The field GF(g), g = p^k: an element is the k digits of a number to the base p, the coefficients of
+ * a polynomial.
  *
- * Products are taken coefficient by coefficient and not from tables, so that neither the time nor
- * the memory that is touched depends on the elements.
+ * Products are modulo the smallest polynomial modulo which x has every element but zero among its
+ * powers: so g alone says which field it is. They are taken coefficient by coefficient and not from
+ * tables, so that neither the time nor the memory that is touched depends on the elements.
  */
-import { expect } from "./errors.ts";
-import { type Specification, whole } from "./mechanism.ts";
-import { WORD } from "./words.ts";
 
-export interface Field {
-  /** a + c b, for an integer c >= 0; c = p - 1 subtracts. */
-  plus(a: bigint, b: bigint, c: bigint): bigint;
-  /** The sum of the products of the digits of u and v to the base g. */
-  dot(u: bigint, v: bigint): bigint;
-  g: bigint;
-  p: bigint;
-  /** g^t, the number of vectors of t digits. */
-  vectors: bigint;
-}
+/** Products modulo x^k + c by Horner's rule: of numbers, or of big integers, as all that is given. */
+const product =
+  (c: bigint[], p: bigint) =>
+  (a: bigint[], b: bigint[]): bigint[] =>
+    a.reduceRight(
+      (r, digit) => r.map((_, i) => ((r[i - 1] ?? p - p) + (p - c[i]!) * r.at(-1)! + digit * b[i]!) % p),
+      c.map(() => p - p),
+    );
 
-export const field = ({ g: order, digits, field, domain_size }: Specification): Field => {
-  const g = whole(order);
-  const t = whole(digits, 1);
-  const p = whole(field.characteristic);
-  const k = whole(field.degree, 1);
-  const vectors = g ** t;
-  const places = Array.from({ length: Number(k) }, (_, j) => p ** BigInt(j));
-  const top = g / p;
-  const modulus = places.reduce((sum, place, j) => sum + place * BigInt(field.modulus[j] ?? 0), 0n);
-  // With another modulus or order, some values would be hashed to no element, and stand out.
-  const exists = p ** k === g && 0n <= modulus && modulus < g;
-  expect(exists && whole(domain_size) <= vectors && vectors * g <= WORD, "a field", order);
-
-  const plus = (a: bigint, b: bigint, c: bigint): bigint =>
-    places.reduce((sum, place) => sum + ((a / place + c * (b / place)) % p) * place, 0n);
-  // Horner's rule: times x, which takes away the leading coefficient times the modulus, plus a_j b.
-  const times = (a: bigint, b: bigint): bigint =>
-    places.reduceRight((r, place) => plus(plus((r % top) * p, modulus, p - r / top), b, (a / place) % p), 0n);
-  const dot = (u: bigint, v: bigint): bigint => {
-    let sum = 0n;
-    for (let i = 0n; i < t; i++, u /= g, v /= g) sum = plus(sum, times(u % g, v % g), 1n);
-    return sum;
+/** The field of an order, if it is that of a prime, or of a power of one up to 2^16. */
+export const field = (order: number) => {
+  let p = 2;
+  let k = 1;
+  while (order % p && p * p < order) p++;
+  if (order % p) p = order;
+  while (p ** k < order) k++;
+  if (p ** k !== order || (k > 1 && order > 65536)) return;
+  const digits = (n: number) => Array.from({ length: k }, (_, i) => Math.floor(n / p ** i) % p);
+  const last = order - 1;
+  // Modulo x^k + c the powers of x are too few, and those are the first p.
+  let modulus = k > 1 ? p + 1 : 0;
+  for (; modulus; modulus++) {
+    const times = product(digits(modulus) as never, p as never) as never as (a: number[], b: number[]) => number[];
+    /** x^e = 1, by squares. */
+    const returns = (e: number): boolean =>
+      `${[...e.toString(2)].reduce((y, bit) => times(times(y, y), digits(p ** +bit)), digits(1))}` === `${digits(1)}`;
+    if (returns(last) && ![...Array(last).keys()].some((e) => e && !(last % e) && returns(e))) break;
+  }
+  const c = digits(modulus);
+  return {
+    p: BigInt(p),
+    times: product(c.map(BigInt), BigInt(p)),
+    /** The element that a number stands for. */
+    element: (n: bigint): bigint[] => digits(Number(n)).map(BigInt),
+    shape: { characteristic: p, degree: k, modulus: modulus ? [...c, 1] : [] },
   };
-  return { plus, dot, g, p, vectors };
 };

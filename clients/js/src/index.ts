@@ -1,5 +1,5 @@
 /** Answer questions deniably, from a browser: the client of a deniable collector. */
-import { attach } from "./tag.ts";
+import { scan } from "./tag.ts";
 
 export { type Client, connect, type Leaving, type Platform, type Settings } from "./client.ts";
 export { DeniableError } from "./errors.ts";
@@ -7,4 +7,8 @@ export type { Outcome } from "./memory.ts";
 export { parse, type Question } from "./question.ts";
 export type { Source } from "./words.ts";
 
-attach();
+// Tags and forms may come later. There are none where the client is imported outside of a page.
+if (globalThis.document) {
+  new MutationObserver(scan).observe(document, { childList: true, subtree: true });
+  scan();
+}

@@ -1,62 +1,77 @@
 /** What all protocols share: what a client needs to know of one, and the checks of its numbers. */
 import { expect } from "./errors.ts";
-import type { Ratio } from "./loss.ts";
+import { fixed, ONE, power } from "./power.ts";
 import { WORD } from "./words.ts";
 
 /** A protocol as its question specifies it. Nothing in it is trusted. */
 export interface Specification {
   name: string;
-  epsilon?: number;
-  domain_size: number;
+  epsilon: number;
   size: number;
+  p: number;
+  q: number;
+  theta: number;
   g: number;
   digits: number;
   window: number;
-  family: string;
-  field: { characteristic: number; degree: number; modulus: number[] };
-  weights: { p?: string; q?: string; inside?: string; outside?: string };
 }
 
 export interface Mechanism {
   /** The words that a report takes: each is drawn again until it is below its limit. */
   limits: bigint[];
-  ratio: Ratio;
+  /** All that the specification must say beside name, epsilon and size, worked out anew. */
+  says: object;
   /** Make a report from a value and its words; the work does not depend on the value. */
   perturb(value: bigint, words: bigint[]): Uint8Array;
 }
 
-/** A whole number from `least` to 2^31 - 1, as all sizes in a question are. */
-export const whole = (number: number, least = 2): bigint => {
+/** A whole number from 1 on and below a limit, or from 2 on: all are below 2^31. */
+export const whole = (number: number, below?: number | bigint): bigint => {
   // As a signed integer of 32 bits it must still be itself.
-  expect((number | 0) === number && number >= least, "a size", number);
+  expect((number | 0) === number && number > +!below && !(number >= below!));
   return BigInt(number);
 };
 
-/** The two weights of a specification, the larger first: whole numbers in decimal. */
-export const weights = ({ weights: { p, q, inside = p, outside = q } }: Specification): [bigint, bigint] => {
-  const high = BigInt(inside!);
-  const low = BigInt(outside!);
-  const decimal = [high, low].join() === [inside, outside].join();
-  expect(decimal && 0n < low && low < high && high < WORD, "weights", [inside, outside]);
-  return [high, low];
+/** Weights as a specification has them; those of a selection have names of their own. */
+export const weigh = (high: bigint, low: bigint, kept?: bigint): object => {
+  expect(low < high);
+  return kept ? { inside: `${high}`, outside: `${low}` } : { p: `${high}`, q: `${low}` };
 };
 
 /**
- * One of `size` places: the first `kept` have the larger weight each and the others the smaller.
+ * Reports of one of `size` places: the first `kept` have the larger weight each, the others the smaller.
  *
- * The weights add up to 2^64; those of selections to a little less, and words beyond are drawn again.
+ * The weights of direct encoding, where nothing is kept, add up to 2^64; those of selections to a
+ * little less, and words beyond are drawn again, which is rare. None spends more than epsilon.
+ * `make` gets the value, the place, and the words that `limits` are of; a report has `length` bytes.
  */
-export const places = (specification: Specification, size: bigint, kept = 1n) => {
-  const ratio = weights(specification);
-  const [inside, outside] = ratio;
-  const edge = kept * inside;
-  const limit = edge + (size - kept) * outside;
-  const sound = limit === WORD || (!specification.weights.p && limit < WORD);
-  expect(sound && kept < size, "weights that add up", limit);
-  /** The place of a word: both cases are worked out, and arithmetic takes the place of a branch. */
-  const place = (r: bigint): bigint => {
-    const far = BigInt(r >= edge);
-    return (1n - far) * (r / inside) + far * (kept + (r - edge) / outside);
+export const places = (
+  { epsilon }: Specification,
+  size: bigint,
+  kept: bigint,
+  limits: bigint[],
+  length: number,
+  says: object,
+  make: (value: bigint, place: bigint, words: bigint[]) => bigint[],
+): Mechanism => {
+  const first = kept || 1n;
+  const rest = size - first;
+  const e = power(fixed(epsilon));
+  // What direct encoding rounds up, selections round down: no quotient is a whole number.
+  const outside = (WORD * ONE) / (first * e + rest * ONE) + BigInt(!kept) || 1n;
+  const most = (WORD - rest * outside) / first;
+  const least = (e * outside) / ONE;
+  const inside = least < most ? least : most;
+  const edge = first * inside;
+  return {
+    limits: [...limits, edge + rest * outside],
+    says: { ...says, weights: weigh(inside, outside, kept) },
+    perturb(value, words) {
+      const r = words.pop()!;
+      // Both cases are worked out, and arithmetic takes the place of a branch.
+      const far = BigInt(r >= edge);
+      const place = (1n - far) * (r / inside) + far * (first + (r - edge) / outside);
+      return new Uint8Array(new BigUint64Array(make(value, place, words)).buffer).slice(0, length);
+    },
   };
-  return { limit, place, ratio };
 };

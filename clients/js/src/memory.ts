@@ -1,15 +1,17 @@
 /**
  * What a browser remembers, so that no question is answered twice and no budget is overspent.
  *
- * Everything is one JSON object under one key of `localStorage`, which may throw when touched, be
- * full, or be forgotten at once: then there is no lasting storage, and only an explicit act of a
- * person is remembered, by the page alone.
+ * Everything is one JSON object under one key of `localStorage`. Where that is full, or holds what is
+ * not ours, nothing is sent. Where a browser blocks it, an explicit act of a person is remembered by
+ * the page alone.
  */
 
 /** How an answer stands. */
 export type Outcome =
   /** The collector has it. */
   | "answered"
+  /** The collector had it before, and nothing was sent. */
+  | "already"
   /** It is kept here and will be sent again. */
   | "waiting"
   /** The collector will not count it; nothing more is sent. */
@@ -23,35 +25,57 @@ export type Outcome =
   /** Nothing is sent: the questions so far have used up the budget. */
   | "over-budget";
 
-/** The loss, the outcome and, while it waits: the day, id and report, and if an attempt may have arrived. */
-export type Entry = [loss: number, outcome: Outcome, day?: string, body?: number[], unknown?: boolean];
+/** The loss, the outcome and, while it waits, all that is sent and known. */
+export type Entry = [
+  loss: number,
+  outcome: Outcome,
+  /** The day in the address; none before the first attempt. */
+  day?: string | undefined,
+  /** The id and the report. */
+  body?: number[] | undefined,
+  /** Whether an attempt may have arrived. */
+  doubt?: boolean | undefined,
+  /** The day of the first refusal that may be mended. */
+  since?: string | undefined,
+];
 
 /** Entries by the digests of their questions; `out` is there when the person opted out. */
 export type State = Record<string, Entry>;
 
 const KEY = "deniable";
-const page: State = {};
+/** What the page alone remembers. */
+export const page: State = {};
 
-/** Change what is remembered and return it; undefined where nothing lasts and `explicit` is not set. */
+/** Tell whether the person opted out, even if that could not be kept, or the browser says so. */
+export const isOut = ({ out = page["out"] }: State, navigator: { globalPrivacyControl?: boolean }): unknown =>
+  out || navigator.globalPrivacyControl;
+
+/**
+ * Change what is remembered and return it; undefined where it would not last.
+ *
+ * Without a digest, which is for opting out, room is made first, and the page remembers in any case.
+ */
 export const remember = (
   platform: { localStorage: Storage },
   digest: string,
-  explicit = false,
+  explicit?: boolean,
   change: (state: State) => unknown = () => {},
 ): State | undefined => {
-  if (!page[digest]) {
-    try {
-      const storage = platform.localStorage;
+  let storage: Storage | undefined;
+  try {
+    storage = platform.localStorage;
+    if (!page[digest]) {
       const state = JSON.parse(storage.getItem(KEY) ?? "{}") as State;
       change(state);
       const text = JSON.stringify(state);
+      if (!digest) storage.removeItem(KEY);
       storage.setItem(KEY, text);
       if (storage.getItem(KEY) === text) return state;
-    } catch {
-      // Blocked, full, or not ours to read: nothing that was changed here lasts.
     }
-    if (!explicit) return;
+  } catch {
+    // Blocked, full, or not ours to read: nothing that was changed here lasts.
   }
+  if (!page[digest] && (!explicit || (storage && digest))) return;
   change(page);
   return page;
 };

@@ -4,15 +4,11 @@
  * Whoever asks names the digest of the question and vouches for it; the document itself may come
  * from anywhere. The loss is computed from the weights that are executed, not taken from its word.
  */
-import { canonical, sha256 } from "./canonical.ts";
-import { expect, fail } from "./errors.ts";
-import { loss, within } from "./loss.ts";
-import type { Specification } from "./mechanism.ts";
-import { mechanism } from "./protocols/index.ts";
-import { draw, type Source, system, word } from "./words.ts";
-
-/** The epsilon that a question may spend, unless told otherwise. */
-export const CEILING = 5;
+import { sha256 } from "./digest.ts";
+import { DeniableError, expect } from "./errors.ts";
+import type { Mechanism, Specification } from "./mechanism.ts";
+import { PROTOCOLS } from "./protocols/index.ts";
+import { draw, type Source, system, words } from "./words.ts";
 
 export interface Question {
   digest: string;
@@ -27,64 +23,76 @@ export interface Question {
 
 export interface Limits {
   /** The most epsilon that one question may spend. */
-  ceiling?: number;
+  ceiling?: number | undefined;
+  /** The most characters of its document, so that nobody notices that it is read. */
+  longest?: number;
   platform?: { crypto: Crypto };
 }
 
 interface Document {
-  format: unknown;
-  version: unknown;
+  digest: string;
+  format: string;
+  version: number;
   name: string;
   labels: string[] | null;
   other: string | null;
   protocol: Specification;
 }
 
+/** Tell whether text has an encoding: half a surrogate pair has none. */
+const encodes = (text: unknown): boolean => !/\p{Cs}/u.test(text as string);
+
 /** Read a question, refusing one that is not the one named, not sound, or that gives away too much. */
 export const parse = async (
   text: string,
   digest: string,
-  { ceiling = CEILING, platform: { crypto } = globalThis }: Limits = {},
+  { ceiling = 5, longest = 1 << 20, platform: { crypto } = globalThis }: Limits = {},
 ): Promise<Question> => {
   try {
-    const { digest: claimed, ...document } = JSON.parse(text) as Document & { digest: string };
-    expect(!!crypto.subtle, "a secure context");
-    const hash = await sha256(canonical(document), crypto);
-    const found = hash.reduce((hex, byte) => hex + (byte + 256).toString(16).slice(1), "");
-    expect(found === digest && found === claimed, `the digest ${digest}`, found);
-    return check(document, digest, ceiling, crypto);
+    expect(crypto.subtle, "no secure context");
+    expect(text.length <= longest);
+    const { digest: claimed, format, labels, name, other, protocol, version } = JSON.parse(text) as Document;
+    const { name: kind, epsilon, p, q } = protocol;
+    const domain_size = labels?.length;
+    const first = format === "deniable-question" && version === 1 && !(domain_size! > longest / 16);
+    expect(first && name && encodes([name, labels]));
+    // Where there are no labels the protocol has no size either: it is open.
+    const index = labels && new Map<string, number>();
+    labels?.forEach((label, i) => index!.set(label, i));
+    expect(index?.size === domain_size && (other === null || index?.has(other)));
+    const { limits, perturb, says } = PROTOCOLS[kind]!(protocol, BigInt(domain_size ?? 0)) as Mechanism;
+    const stated = kind === "UE" ? undefined : +epsilon;
+    const loss = stated ?? Math.log((p / q) * ((1 - q) / (1 - p)));
+    expect(loss <= ceiling, `epsilon ${loss} is above the ceiling of ${ceiling}`);
+    // The canonical form (RFC 8785) of what this client makes of it, which must be what was named.
+    const found = await sha256(
+      JSON.stringify({
+        format,
+        labels: labels && labels.map(String),
+        name: `${name}`,
+        other,
+        protocol: Object.fromEntries(
+          Object.entries({ name: `${kind}`, epsilon: stated, domain_size, ...says }).sort(),
+        ),
+        version,
+      }),
+      crypto,
+    );
+    const hex = found.reduce((hex, byte) => hex + (byte + 256).toString(16).slice(1), "");
+    expect(hex === digest && hex === claimed, "not the question named");
+    return {
+      digest,
+      name,
+      labels,
+      loss,
+      async privatize(answer, source = system(crypto)) {
+        const value = index ? (index.get(answer) ?? index.get(other!)) : words(await sha256(answer, crypto))[0];
+        expect(value != null && encodes(answer), "no answer to this question");
+        return perturb(BigInt(value!), draw(limits, source));
+      },
+    };
   } catch (error) {
-    return fail("a question", error);
+    expect(error instanceof DeniableError);
+    throw error;
   }
-};
-
-const check = (document: Document, digest: string, ceiling: number, crypto: Crypto): Question => {
-  const { format, version, name, labels, other, protocol } = document;
-  const complete = Object.keys(document).length === 6;
-  expect(complete && format === "deniable-question" && version === 1, "version 1", version);
-  expect(!!name && typeof name === "string", "a name", name);
-
-  // Where there are no labels the protocol has no size either: it is open.
-  const index = labels && new Map(labels.map((label, i) => [label, i]));
-  const texts = !labels?.some((label) => typeof label !== "string");
-  expect(texts && index?.size === protocol.domain_size && labels?.length === index?.size, "a label for each value");
-  expect(other === null || !!index?.has(other), "other among the labels", other);
-
-  const { limits, perturb, ratio } = mechanism(protocol);
-  const { epsilon = protocol.name === "UE" ? ceiling : 0 } = protocol;
-  const most = Math.min(epsilon, ceiling);
-  expect(typeof epsilon === "number" && within(ratio, most), `a loss of at most ${most}`, loss(ratio));
-  return {
-    digest,
-    name,
-    labels,
-    loss: loss(ratio),
-    async privatize(answer, source = system(crypto)) {
-      canonical(answer); // which refuses what has no encoding
-      const value = index
-        ? BigInt(index.get(answer) ?? index.get(other!) ?? fail("an answer", answer))
-        : word(await sha256(answer, crypto), 0);
-      return perturb(value, draw(limits, source));
-    },
-  };
 };

@@ -4,44 +4,65 @@
  *     <script type="module" src="deniable.js" data-collector="https://collector.example"
  *       data-question="DIGEST" data-form="#survey"></script>
  *
- * `data-form` answers with the field `answer` of a form when a person submits it; `data-answer` is an
- * answer that the page knows by itself. `data-document` is another address of the question,
- * `data-debug` shows on the console what leaves. The tag gets an event `deniable` with the outcome.
+ * `data-form` answers with the field of a form when a person submits it; `data-answer` is an answer
+ * that the page knows by itself. `data-document` is another address of the question, `data-debug` shows
+ * on the console what leaves. The tag gets an event `deniable` with the outcome.
+ *
+ * The button of the form is enabled when the question is here. How it stands is said in the form's
+ * element with the role `status`, in the words of the form's attribute `data-` and the state.
  */
-import { BUDGET, connect } from "./client.ts";
-import { DeniableError } from "./errors.ts";
-import { CEILING } from "./question.ts";
+import { connect } from "./client.ts";
 
-const run = (tag: HTMLScriptElement): void => {
-  const { answer, budget, ceiling, collector = "", debug, document: url, form, question = "" } = tag.dataset;
-  const client = connect(collector, {
-    budget: +(budget ?? BUDGET),
-    ceiling: +(ceiling ?? CEILING),
-    inspect: debug != null && console.log,
-  });
-  const load = () => client.load(question, url);
-  const give = (label: string, explicit: boolean): unknown =>
-    load()
-      .then((question) => client.answer(question, label, explicit))
-      .catch((error) => {
-        // The network failed before anything was drawn: the page still knows the answer.
-        const again = () => give(label, explicit);
-        if (!(error instanceof DeniableError)) addEventListener("online", again, { once: true });
-        return error;
-      })
-      .then((detail) => tag.dispatchEvent(new CustomEvent("deniable", { detail })));
+type Tag = HTMLScriptElement & { wire?: () => void };
 
-  if (form) {
-    load().catch(() => {}); // so that the browser has it, should it be offline at the answer
-    document.querySelector<HTMLFormElement>(form)!.addEventListener("submit", (event) => {
+/** Begin with a tag; returns what to do when the page has changed. */
+const run = (tag: Tag): (() => void) => {
+  const { answer, budget, ceiling, collector = "", debug, document: url, form: selector, question: digest } = tag.dataset;
+  let state = "";
+  let give: ((label: string, explicit: boolean) => unknown) | undefined;
+
+  /** Enable the form if it is there, and say how it stands. */
+  const wire = (): void => {
+    const form = document.querySelector(selector!);
+    if (!form || !state) return;
+    const status = form.querySelector("[role=status]");
+    const words = form.getAttribute(`data-${state}`) ?? state;
+    form.querySelector("button")!.disabled = !give;
+    // Only what is new: the page is watched for changes.
+    if (status && status.textContent !== words) status.textContent = words;
+  };
+  const say = (detail: unknown): void => {
+    state = (detail as Error).name ? "failed" : (detail as string);
+    wire();
+    tag.dispatchEvent(new CustomEvent("deniable", { detail }));
+  };
+  document.addEventListener("submit", (event) => {
+    const form = event.target as HTMLFormElement;
+    if (tag.isConnected && form.matches(selector!)) {
       event.preventDefault();
-      give(new FormData(event.target as HTMLFormElement).get("answer") as string, event.isTrusted);
+      const field = form.querySelector<HTMLInputElement>(":checked:enabled,[type=text]");
+      if (field) give?.(field.value, event.isTrusted);
+    }
+  });
+  const start = async (): Promise<void> => {
+    const client = connect(collector, {
+      budget: (budget && +budget) as number,
+      ceiling: (ceiling && +ceiling) as number,
+      inspect: debug != null && console.log,
     });
-  }
-  if (answer != null) give(answer, false);
-  else void client.resume(question);
+    const earlier = client.resume(digest!);
+    const question = await client.load(digest!, url);
+    give = (label, explicit) => client.answer(question, label, explicit).then(say, say);
+    state = "ready";
+    wire();
+    if (answer != null) give(answer, false);
+    state = (await earlier) || state;
+    wire();
+  };
+  start().catch(say);
+  return wire;
 };
 
-/** Run every tag of the page; there is none where the client is imported. */
-export const attach = (): void =>
-  globalThis.document?.querySelectorAll<HTMLScriptElement>("script[data-question]").forEach(run);
+/** Run every tag of the page that does not run yet, and wire up forms that have come. */
+export const scan = (): void =>
+  document.querySelectorAll<Tag>("script[data-question]").forEach((tag) => (tag.wire ??= run(tag))());

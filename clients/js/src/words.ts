@@ -19,24 +19,18 @@ export const system =
     return bytes;
   };
 
-/** The word at a place among bytes. */
-export const word = ({ buffer, byteOffset }: Uint8Array, place: number): bigint =>
-  new DataView(buffer, byteOffset).getBigUint64(8 * place, true);
+/** The words that bytes are; all browsers are little-endian. */
+export const words = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(bytes.slice().buffer);
 
 /** Draw one word below each limit: all words first, then again those that were not below theirs. */
-export const draw = (limits: bigint[], source: Source): bigint[] => {
-  const words = limits.map(() => WORD);
-  for (;;) {
-    const rejected = [...limits.keys()].filter((i) => words[i]! >= limits[i]!);
-    if (!rejected.length) return words;
-    const bytes = source(8 * rejected.length);
-    rejected.forEach((i, k) => (words[i] = word(bytes, k)));
-  }
+export const draw = (limits: bigint[], source: Source, drawn: bigint[] = []): bigint[] => {
+  const rejected = [...limits.keys()].filter((i) => !(drawn[i]! < limits[i]!));
+  if (!rejected.length) return drawn;
+  const more = words(source(8 * rejected.length));
+  rejected.forEach((i, k) => (drawn[i] = more[k]!));
+  return draw(limits, source, drawn);
 };
 
 /** The bytes of the narrowest unsigned integer, of 1, 2, 4 or 8 bytes, that has `count` values. */
 export const width = (count: bigint): number => [1, 2, 4].find((n) => count <= 1n << BigInt(8 * n)) ?? 8;
 
-/** The lowest `length` bytes of an integer. */
-export const little = (integer: bigint, length: number): Uint8Array =>
-  Uint8Array.from({ length }, (_, i) => Number((integer >> BigInt(8 * i)) & 255n));

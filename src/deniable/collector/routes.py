@@ -145,8 +145,11 @@ PAGES = [
               "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, assets.serve, "Files of pages.",
               (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
-    Operation("GET", "/deniable.js", Role.PUBLIC, assets.client, "The browser client.",
+    Operation("GET", "/client/{hash}/deniable.js", Role.PUBLIC, assets.client,
+              "The browser client, of this version or an earlier one.", (HASH,),
               answers={200: "text/javascript"}),
+    Operation("GET", "/deniable.js", Role.PUBLIC, assets.first_client,
+              "The browser client of version 0.2.0.", answers={200: "text/javascript"}),
 ]  # fmt: skip
 """What people look at."""
 

@@ -1,33 +1,28 @@
 /** The protocols that this client speaks, by the names that questions give them. */
-import { fail } from "../errors.ts";
 import type { Mechanism, Specification } from "../mechanism.ts";
 import { direct } from "./direct.ts";
 import { linear } from "./linear.ts";
 import { multiplyShift } from "./multiply_shift.ts";
 import { subset } from "./subset.ts";
-import { unary } from "./unary.ts";
+import { OUE, SUE, THE, UE, unary } from "./unary.ts";
 
-type Make = (specification: Specification) => Mechanism;
+/** Makes what a specification names, for so many values; none where any text is an answer. */
+type Make = (specification: Specification, d: bigint) => Mechanism | undefined | false;
 
-/** What a table has under a name of its own; "constructor" and the like are none. */
-const find = (table: Record<string, Make>, name: string): Make =>
-  Object.hasOwn(table, name) ? table[name]! : fail("a known protocol", name);
+const hashing = linear(0n);
 
-const FAMILIES = { linear, "multiply-shift": multiplyShift };
-const hashing: Make = (specification) => find(FAMILIES, specification.family)(specification);
-
-const PROTOCOLS = {
+export const PROTOCOLS = {
+  // "constructor" and the like are no names of protocols.
+  __proto__: null,
   DE: direct,
-  UE: unary,
-  SUE: unary,
-  OUE: unary,
-  THE: unary,
-  LH: hashing,
-  BLH: hashing,
+  UE: unary(UE),
+  SUE: unary(SUE),
+  OUE: unary(OUE),
+  THE: unary(THE),
+  LH: (specification: Specification, d: bigint) => hashing(specification, d) ?? multiplyShift(specification, d),
+  BLH: (specification: Specification, d: bigint) => specification.g === 2 && hashing(specification, d),
   OLH: hashing,
-  OpenLH: hashing,
-  AffineSelection: linear,
+  OpenLH: multiplyShift,
+  AffineSelection: linear(1n),
   SubsetSelection: subset,
-};
-
-export const mechanism: Make = (specification) => find(PROTOCOLS, specification.name)(specification);
+} as unknown as Record<string, Make>;

@@ -6,24 +6,34 @@
  */
 import { field } from "../field.ts";
 import { type Mechanism, places, type Specification, whole } from "../mechanism.ts";
-import { little, width, WORD } from "../words.ts";
+import { width, WORD } from "../words.ts";
 
-export const linear = (specification: Specification): Mechanism => {
-  const selects = specification.name === "AffineSelection";
-  const first = BigInt(selects);
-  const { dot, g, plus, p, vectors } = field(specification);
-  const { limit, place, ratio } = places(specification, g, selects ? whole(specification.window, 1) : 1n);
-  const functions = vectors - first;
-  const share = WORD / functions;
-  const length = width(functions * g);
-  return {
-    limits: [share * functions, limit],
-    ratio,
-    perturb(value, [r, s]) {
-      const u = r! / share;
-      const hash = dot(u + first, value);
-      const y = place(s!);
-      return little(u * g + (selects ? plus(y, hash, p - 1n) : (hash + y) % g), length);
-    },
+/**
+ * Hashing with `first` 0, selection with 1, which is the first function that there is. Undefined where
+ * there is no such field, or where reports would take more than 64 bits.
+ */
+export const linear =
+  (first: bigint) =>
+  (specification: Specification, d: bigint): Mechanism | undefined => {
+    const { digits, g: order, window } = specification;
+    const g = whole(order);
+    let t = first && whole(digits, 64);
+    while (!first && g ** ++t < d);
+    const functions = g ** t - first;
+    const found = field(order);
+    if (!found || functions + first < d || functions * g > WORD) return;
+    const { element, p, shape, times } = found;
+    const says = { g: order, digits: Number(t), field: shape, ...(first ? { window } : { family: "linear" }) };
+    const kept = first && whole(window, order);
+    const limits = [WORD - (WORD % functions)];
+    return places(specification, g, kept, limits, width(functions * g), says, (value, place, [r]) => {
+      const u = r! / (WORD / functions);
+      // The sum of the products of the digits of both numbers to the base g, or the place less it.
+      let sum = element(first * place);
+      for (let i = 0n, a = u + first; i < t; i++, a /= g, value /= g) {
+        const more = times(element(a % g), element(value % g));
+        sum = sum.map((digit, i) => (digit + (first ? p - 1n : 1n) * more[i]!) % p);
+      }
+      return [u * g + ((sum.reduceRight((n, digit) => n * p + digit) + (first ? 0n : place)) % g)];
+    });
   };
-};

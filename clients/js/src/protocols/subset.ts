@@ -7,40 +7,33 @@
  */
 import { expect } from "../errors.ts";
 import { type Mechanism, places, type Specification, whole } from "../mechanism.ts";
-import { little, width, WORD } from "../words.ts";
+import { width, WORD } from "../words.ts";
 
-/** C(n, k). */
-const choose = (n: bigint, k: bigint): bigint => {
-  let product = 1n;
-  for (let i = 0n; i < k; ) product = (product * (n - i)) / ++i;
-  return product;
-};
-
-export const subset = (specification: Specification): Mechanism => {
-  const d = whole(specification.domain_size);
-  const k = whole(specification.size, 1);
-  const { limit, place, ratio } = places(specification, d, k);
-  const sets = choose(d, k);
-  expect(sets <= WORD, "2^64 sets", sets);
-  const share = WORD / sets;
-  const length = width(sets);
-  return {
-    limits: [share * sets, limit],
-    ratio,
-    perturb(value, [r, s]) {
-      let rank = r! / share;
-      const members: bigint[] = [];
-      const others: bigint[] = [];
-      for (let c = d, j = k; c--; ) {
-        const count = choose(c, j);
-        const is = BigInt(rank >= count);
-        rank -= is * count;
-        j -= is;
-        (is ? members : others).unshift(c);
+export const subset = (specification: Specification, d: bigint): Mechanism => {
+  const { size } = specification;
+  const k = whole(size, d);
+  let sets = 1n;
+  for (let i = 0n; i < k && i < d - k && sets <= WORD; ) sets = (sets * (d - i)) / ++i;
+  expect(sets <= WORD);
+  return places(specification, d, k, [WORD - (WORD % sets)], width(sets), { size }, (value, place, [r]) => {
+    let rank = r! / (WORD / sets);
+    /** Go down through all values: of the sets that are left, so many do not have this one. */
+    const walk = (sign: bigint, has: (value: bigint, without: bigint) => boolean): void => {
+      for (let n = d, j = k, count = sets; n; ) {
+        const without = (count * (n - j)) / n--;
+        const found = BigInt(has(n, without));
+        rank += sign * found * without;
+        count = found ? count - without : without;
+        j -= found;
       }
-      const distance = d + value - [...members, ...others][Number(place(s!))]!;
-      const moved = members.map((c) => (c + distance) % d).sort((a, b) => Number(a - b));
-      return little(moved.reduce((rank, c, j) => rank + choose(c, BigInt(j + 1)), 0n), length);
-    },
-  };
+    };
+    const members: bigint[] = [];
+    const others: bigint[] = [];
+    walk(-1n, (n, without) => !!(rank < without ? others : members).push(n) && rank >= without);
+    // Both are in descending order; places go up through the members and then the others.
+    const distance = d + value - others.concat(members).at(~Number(place))!;
+    const moved = new Set(members.map((c) => (c + distance) % d));
+    walk(1n, (n) => moved.has(n));
+    return [rank];
+  });
 };

@@ -1,17 +1,41 @@
 /** Unary encoding: one bit for each value, set with weight p for the true one and q for the others. */
-import { type Mechanism, type Specification, weights, whole } from "../mechanism.ts";
+import { type Mechanism, type Specification, weigh } from "../mechanism.ts";
+import { fixed, ONE, power } from "../power.ts";
 import { WORD } from "../words.ts";
 
-export const unary = (specification: Specification): Mechanism => {
-  const d = Number(whole(specification.domain_size));
-  const [p, q] = weights(specification);
-  return {
-    limits: Array<bigint>(d).fill(WORD),
-    ratio: [p * (WORD - q), (WORD - p) * q],
-    perturb(value, words) {
-      const report = new Uint8Array((d + 7) >> 3);
-      words.forEach((r, i) => (report[i >> 3]! |= +(r < [q, p][+(i === Number(value))]!) << (i & 7)));
-      return report;
-    },
+/** p and q as fixed-point numbers, and what a specification says of them beside the weights. */
+type Chances = (specification: Specification) => [bigint, bigint, object?];
+
+/** 1 / (1 + e^x) */
+const logistic = (x: number): bigint => (ONE * ONE) / (power(fixed(x)) + ONE);
+
+export const UE: Chances = ({ p, q }) => [fixed(p), fixed(q), { p: +p, q: +q }];
+export const SUE: Chances = ({ epsilon }) => [ONE - logistic(epsilon / 2), logistic(epsilon / 2)];
+export const OUE: Chances = ({ epsilon }) => [ONE / 2n, logistic(epsilon)];
+export const THE: Chances = ({ epsilon, theta }) => {
+  /** How often Laplace noise of the scale 2 / epsilon is above x. */
+  const tail = (x: bigint): bigint => {
+    const half = power(((x < 0n ? x : -x) * fixed(epsilon)) / ONE / 2n) / 2n;
+    return x < 0n ? ONE - half : half;
   };
+  // With room for rounding, as Python has it.
+  const room = 1n << 24n;
+  return [tail(fixed(theta) - ONE) - room, tail(fixed(theta)) + room, { theta: +theta }];
 };
+
+export const unary =
+  (chances: Chances) =>
+  (specification: Specification, d: bigint): Mechanism => {
+    const [p, q, more] = chances(specification);
+    const high = p >> 192n;
+    const low = -(-q >> 192n);
+    return {
+      limits: Array<bigint>(Number(d)).fill(WORD),
+      says: { ...more, weights: weigh(high, low) },
+      perturb(value, words) {
+        const report = new Uint8Array((words.length + 7) >> 3);
+        words.forEach((r, i) => (report[i >> 3]! |= +(r < [low, high][+(BigInt(i) === value)]!) << (i & 7)));
+        return report;
+      },
+    };
+  };

@@ -1,11 +1,15 @@
 """Files that pages load: style, scripts and the client, each under the hash of its content.
 
-A file of another content has another address, so that browsers keep what they have for good. The
-client is also at ``/deniable.js``, for pages of other sites.
+A file of another content has another address, so that browsers keep what they have for good.
+
+Tags of other sites name a client by its address and its hash, and stay where they were pasted. So
+every client that was ever released goes on being served: ``static/clients`` has them, with a list
+of their hashes. ``/deniable.js``, which the tags of version 0.2.0 name, is that version's for ever.
 """
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +23,8 @@ from deniable.collector.problems import NotFound
 from deniable.presentation import page
 
 CLIENT = "deniable.js"
+_FIRST = "0.2.0"
+"""The version whose tags name the client without its hash."""
 _FOREVER = "public, max-age=31536000, immutable"
 _AN_HOUR = "public, max-age=3600"
 _KINDS = {
@@ -41,9 +47,14 @@ class Asset:
         return _KINDS[self.name.rpartition(".")[2]]
 
     @property
+    def hash(self) -> str:
+        """What tells its content from any other in an address."""
+        return sha256(self.data).hexdigest()[:12]
+
+    @property
     def address(self) -> str:
         """Where it is served, for as long as its content is this."""
-        return f"/static/{sha256(self.data).hexdigest()[:12]}/{self.name}"
+        return f"/static/{self.hash}/{self.name}"
 
     @property
     def integrity(self) -> str:
@@ -63,6 +74,21 @@ def assets() -> dict[str, Asset]:
     return {**found, "table.css": Asset("table.css", page.STYLE.encode())}
 
 
+@cache
+def released() -> dict[str, Asset]:
+    """Return the clients of all releases by version."""
+    directory = files(__package__) / "static" / "clients"
+    versions: list[str] = json.loads((directory / "manifest.json").read_bytes())
+    return {
+        version: Asset(CLIENT, (directory / f"{version}.js").read_bytes()) for version in versions
+    }
+
+
+def client_address() -> str:
+    """Return where the present client is served, now and by all later versions."""
+    return f"/client/{assets()[CLIENT].hash}/{CLIENT}"
+
+
 def address(name: str) -> str:
     """Return where a file is served."""
     return assets()[name].address
@@ -73,13 +99,26 @@ async def serve(call: Call) -> Response:
     call.query()
     name, hash = call.request.path_params["name"], call.request.path_params["hash"]
     found = assets().get(name)
-    if found is None or found.address.split("/")[2] != hash:
+    if found is None or found.hash != hash:
         raise NotFound("expected a file of this version, got another; load the page again")
-    return Response(found.data, headers={"content-type": found.kind, "cache-control": _FOREVER})
+    return _response(found, _FOREVER)
 
 
 async def client(call: Call) -> Response:
-    """Return the browser client, for the pages of other sites."""
+    """Return a browser client by its hash: the present one, or that of an earlier release."""
     call.query()
-    found = assets()[CLIENT]
-    return Response(found.data, headers={"content-type": found.kind, "cache-control": _AN_HOUR})
+    hash = call.request.path_params["hash"]
+    known = {each.hash: each for each in (*released().values(), assets()[CLIENT])}
+    if hash not in known:
+        raise NotFound("no client with this hash was released; paste the tag of the question again")
+    return _response(known[hash], _FOREVER)
+
+
+async def first_client(call: Call) -> Response:
+    """Return the client of version 0.2.0, whose hash stands in tags that name no other."""
+    call.query()
+    return _response(released()[_FIRST], _AN_HOUR)
+
+
+def _response(asset: Asset, caching: str) -> Response:
+    return Response(asset.data, headers={"content-type": asset.kind, "cache-control": caching})

@@ -1,4 +1,12 @@
-"""What to paste into a page so that it asks a question: a form, and the tag of the client."""
+"""What to paste into a page so that it asks a question: a form, and the tag of the client.
+
+The form cannot leak. Its fields have no name, so that no browser has anything to send, and its
+method is ``dialog``, so that none sends at all; Send is disabled until the client is there.
+
+Three things make it, and know nothing of each other: the *states* in words, which the client shows
+and which a page may replace or translate; the *fields* of a question's answers; and *looks*, which
+are left to the page.
+"""
 
 from __future__ import annotations
 
@@ -6,51 +14,86 @@ from dataclasses import dataclass
 from html import escape
 
 from deniable.collector.operations import Call
-from deniable.collector.pages.assets import CLIENT, assets
+from deniable.collector.pages.assets import CLIENT, assets, client_address
 from deniable.policy import BROWSERS, BUDGET, CEILING
 from deniable.question import Question
 
+STATES = {
+    "ready": "",
+    "answered": "Thank you. Your answer has arrived.",
+    "already": "You have answered this question before. Nothing more was sent.",
+    "waiting": "Thank you. Your answer is kept in this browser and will be sent again.",
+    "refused": "Your answer could not be counted. Nothing more is sent.",
+    "maybe": "It is not known whether your answer was counted. Nothing more is sent.",
+    "opted-out": "Nothing was sent: this browser is set not to take part.",
+    "no-storage": "Nothing was sent: this browser keeps no data for this site.",
+    "over-budget": "Nothing was sent: your earlier answers have used up what this browser reveals.",
+    "failed": "Nothing was sent: the question cannot be answered here at the moment.",
+}
+"""How an answer stands, and how the form says it: one attribute each."""
+UNREADY = "Answering needs JavaScript. Send works as soon as the page has loaded."
+"""What the form says where the client does not run."""
 _MOST_CHOICES = 50
 
 
 @dataclass(frozen=True)
 class Snippet:
-    """The text to paste, the address of the page to try, and whether browsers can answer."""
+    """The text to paste, the address of the page to try, and whether browsers answer."""
 
     html: str
     address: str
     command: str
     speaks: bool
     protocol: str
+    beyond: str
 
 
 def make(call: Call, question: Question) -> Snippet:
     """Return the tag of a question with a form that fits it."""
     base = call.parts.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
-    client = assets()[CLIENT]
-    html = (
-        f'<form id="deniable-{question.digest[:8]}">\n{_field(question)}\n'
-        "  <button>Send</button>\n</form>\n"
-        f'<script type="module" src="{escape(base)}/{CLIENT}" crossorigin="anonymous"\n'
-        f'  integrity="{client.integrity}"\n'
-        f'  data-collector="{escape(base)}"\n'
-        f'  data-question="{question.digest}"\n'
-        f'{_ceiling(question)}  data-form="#deniable-{question.digest[:8]}"></script>\n'
-    )
+    form = f"deniable-{question.digest[:8]}"
     return Snippet(
-        html,
+        f"{_form(form, question)}{_tag(form, base, question.digest)}",
         f"{base}/try/{question.digest}",
         f"deniable send {base} answers.txt --question {question.digest}",
         question.protocol.name in BROWSERS,
         question.protocol.name,
+        beyond(question),
     )
 
 
-def _ceiling(question: Question) -> str:
-    """Return what lets a client answer a question above its usual ceiling and budget."""
-    total = question.protocol.total_epsilon
-    ceiling = "" if total <= CEILING else f'  data-ceiling="{total!r}"\n'
-    return ceiling + ("" if total <= BUDGET else f'  data-budget="{total!r}"\n')
+def beyond(question: Question) -> str:
+    """Say that browsers refuse a question, if it asks for more than their policy allows."""
+    total, limit = question.protocol.total_epsilon, min(CEILING, BUDGET)
+    if total <= limit:
+        return ""
+    return (
+        f"Browsers refuse this question by default: it reveals up to epsilon = {total:.4g}, and "
+        f"they allow {limit:g}. Ask with a smaller epsilon."
+    )
+
+
+def _form(name: str, question: Question) -> str:
+    """Return the form: what it says in each state, the field, the button."""
+    states = "\n".join(f'  data-{state}="{escape(words)}"' for state, words in STATES.items())
+    return (
+        f'<form id="{name}" method="dialog" autocomplete="off"\n{states}>\n'
+        f"{_field(question)}\n"
+        "  <button disabled>Send</button>\n"
+        f'  <p role="status">{UNREADY}</p>\n'
+        "</form>\n"
+    )
+
+
+def _tag(form: str, base: str, digest: str) -> str:
+    """Return the tag, which leaves ceiling and budget to the client."""
+    return (
+        f'<script type="module" src="{escape(base)}{client_address()}" crossorigin="anonymous"\n'
+        f'  integrity="{assets()[CLIENT].integrity}"\n'
+        f'  data-collector="{escape(base)}"\n'
+        f'  data-question="{digest}"\n'
+        f'  data-form="#{form}"></script>\n'
+    )
 
 
 def _host(call: Call) -> str:
@@ -58,16 +101,19 @@ def _host(call: Call) -> str:
 
 
 def _field(question: Question) -> str:
-    """Return a list to choose from where there are few answers, else a field for text."""
+    """Return a list to choose from where there are few answers, else a field for text.
+
+    Nothing is chosen beforehand, and no field has a name.
+    """
     name = _written(question.name[:200])
     if question.labels is None or len(question.labels) > _MOST_CHOICES:
-        return f'  <label>{name} <input name="answer" required></label>'
+        return f'  <label>{name} <input type="text" required></label>'
     options = "\n".join(
         f'      <option value="{_written(label)}">{_written(label)}</option>'
         for label in question.labels
     )
-    choice = f'<select name="answer" required>\n{options}\n    </select>'
-    return f"  <label>{name}\n    {choice}\n  </label>"
+    choose = '      <option value="" disabled selected>Choose …</option>'
+    return f"  <label>{name}\n    <select required>\n{choose}\n{options}\n    </select>\n  </label>"
 
 
 def _written(text: str) -> str:

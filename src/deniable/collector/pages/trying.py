@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from deniable.advice import meaning
 from deniable.collector.days import EVER
 from deniable.collector.operations import Call
+from deniable.collector.pages.snippet import beyond
 from deniable.collector.pages.tables import table
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import TooFewReports
@@ -59,6 +60,8 @@ class Trying:
     protocol: str
     closed: bool
     spoken: bool
+    beyond: str
+    tried: bool
     sending: bool
     bound: str
     facts: tuple[Fact, ...]
@@ -76,14 +79,17 @@ async def show(call: Call) -> Response:
     question, protocol = known.question, known.question.protocol
     counts = await _counts(call, known)
     gain, fall = _shifts(protocol)
-    spoken = protocol.name in BROWSERS
+    spoken, too_much = protocol.name in BROWSERS, beyond(question)
+    tried = spoken and not too_much
     context = Trying(
         name=one_line(question.name, _NAME_WIDTH),
         digest=question.digest,
         protocol=protocol.name,
         closed=question.labels is not None,
         spoken=spoken,
-        sending=spoken and known.terms.collect and known.asked.state is State.OPEN,
+        beyond=too_much,
+        tried=tried,
+        sending=tried and known.terms.collect and known.asked.state is State.OPEN,
         bound=f"{math.exp(min(protocol.total_epsilon, 700.0)):.7g}",
         facts=_facts(protocol),
         meaning=meaning(protocol.epsilon, forever=_forever(protocol)),

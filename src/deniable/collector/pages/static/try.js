@@ -22,13 +22,14 @@ const { brief, find, hex, make } = await import(root.dataset.shown ?? "");
 const BUTTONS = 12;
 const LISTED = 200;
 const SUGGESTED = 20;
-/** The largest epsilon that is simulated; what is sent has the client's own ceiling. */
-const CEILING = 100;
+/** The page is about one question, so that it may take its time to read it. */
+const LONGEST = 1 << 24;
 /** So many other answers to an open question are compared. */
 const COMPARED = 1000;
 
 const OUTCOMES = {
   answered: "The collector has a report of yours to this question. Answering again changes nothing.",
+  already: "The collector has a report of yours to this question already. Nothing more was sent.",
   waiting: "The collector did not answer yet. The report is kept, and the same bytes are sent again.",
   refused: "The collector refused the report. Nothing more is sent.",
   maybe: "Nothing more is sent, and whether the collector counted the report is not known.",
@@ -115,7 +116,7 @@ const offerSending = async (client, text, answer) => {
   if (!button) return;
   const say = (/** @type {string} */ said) => (find("sent").textContent = said);
   const { connect, parse } = client;
-  const question = await parse(text, digest).catch((error) => say(`Nothing can be sent: ${error}`));
+  const question = await parse(text, digest, { longest: LONGEST }).catch((error) => say(`Nothing can be sent: ${error}`));
   button.disabled = typeof question === "string";
   const connection = connect(location.origin, {
     inspect({ id, report }) {
@@ -150,7 +151,7 @@ const start = async () => {
   ]);
   const text = await reply.text();
   /** @type {Question} */
-  const question = await client.parse(text, digest, { ceiling: CEILING });
+  const question = await client.parse(text, digest, { longest: LONGEST });
   const { other, protocol } = JSON.parse(text);
   const { labels } = question;
   const law = lawOf(protocol);
