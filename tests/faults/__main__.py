@@ -30,6 +30,7 @@ from tests.faults import (
     flips,
     growth,
     hostile,
+    illness,
     overload,
     power,
     reading,
@@ -259,6 +260,24 @@ def attacked(kind: str, count: int) -> Callable[[Path, argparse.Namespace], Figu
     return section
 
 
+def ill(folder: Path, args: argparse.Namespace) -> Figures:
+    """Have every illness of a store."""
+    wrong: list[str] = []
+    for number, make in enumerate(illness.ON_DISK):
+        place = folder / f"ill-{number}"
+        place.mkdir()
+        wrong += illness.suffer(place, make)
+    full = illness.suffer_mounted(folder)
+    wrong += full or []
+    wrong += illness.suffer_postgres(folder) + illness.bad_row(folder)
+    return {
+        "illnesses": len(illness.ON_DISK) + 3,
+        "disk full": "not mounted" if full is None else "yes",
+        "wrong": "; ".join(wrong) or 0,
+        "passed": wrong == [] and full is not None,
+    }
+
+
 def growth_once(folder: Path, args: argparse.Namespace) -> Figures:
     """Submit and poll for as many seconds as ``--count`` says."""
     return with_collector(lambda process: growth.growth(process, args.count))(folder, args)
@@ -285,6 +304,7 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "race": (races, 25),
     "trickle": (with_collector(lambda process: hostile.trickle(process, 1000)), 1000),
     "endless": (with_collector(lambda process: hostile.endless(process, 100)), 100),
+    "illness": (ill, 1),
     "pipelining": (attacked("pipelining", 100), 30),
     "readers": (attacked("readers", 2000), 30),
     "silent": (attacked("silent", 400), 30),

@@ -31,8 +31,8 @@ async def call(
             statuses.append(int(str(message["status"])))
         else:
             found = message.get("body", b"")
-            assert isinstance(found, bytes)
-            parts.append(found)
+            assert isinstance(found, bytes | memoryview)
+            parts.append(bytes(found))
 
     headers = [(b"content-length", b"%d" % len(body))]
     if token is not None:

@@ -46,12 +46,8 @@ class Process:
 
     def start(self) -> None:
         """Start the collector, and return when it is ready."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", self.code, "serve", str(self.question),
-                 "--store", self.store, "--port", str(self.port), "--minimum", "1", *self.more],
-                stdout=log, stderr=log, cwd=self.directory, env={**os.environ},
-            )  # fmt: skip
+        self.start_anyway()
+        assert self.process is not None
         for _ in range(3000):
             assert self.process.poll() is None, self.log.read_text()
             try:
@@ -60,6 +56,15 @@ class Process:
             except OSError:
                 time.sleep(0.01)
         raise AssertionError("the collector did not start within 30 seconds")
+
+    def start_anyway(self) -> None:
+        """Start the collector, whatever becomes of it."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", self.code, "serve", str(self.question),
+                 "--store", self.store, "--port", str(self.port), "--minimum", "1", *self.more],
+                stdout=log, stderr=log, cwd=self.directory, env={**os.environ},
+            )  # fmt: skip
 
     def children(self) -> list[psutil.Process]:
         """Return the processes that the collector started."""
@@ -72,6 +77,11 @@ class Process:
         self.process.kill()
         self.process.wait()
         self.process = None
+
+    def end(self) -> None:
+        """End the collector if it still runs."""
+        if self.process is not None:
+            self.kill()
 
     def stop(self) -> int:
         """Ask the collector to end, and return its exit status."""

@@ -58,6 +58,12 @@ _TEXTS = {
     "trickle": ("Slow senders", "Connections that send one byte a second, half of them headers and "
                 "half of them bodies, while an honest client submits."),
     "endless": ("Endless uploads", "Uploads in parallel that never end."),
+    "illness": ("A store that falls ill", "While a client submits, the file is moved away, "
+                "replaced by a copy or refuses writes, the disk fills up, PostgreSQL becomes "
+                "read-only: within five seconds `/readyz` is 503 with the reason, one log line "
+                "says so and another when it is over, and nothing acknowledged is lost. A corrupt "
+                "page that folding, the writer or a reader meets ends the collector with a status "
+                "other than 0; one bad row is counted by a metric, and everything goes on."),
     "pipelining": ("Requests without end", "Strangers, at other addresses than the honest client, "
                    "send requests as fast as they can and read no answer. The honest client, here "
                    "and below, opens a connection for each submission; memory is that of the "

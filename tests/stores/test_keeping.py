@@ -77,7 +77,15 @@ def number_of(store: Store, table: str, where: str = "1 = 1") -> int:
 
 def rows_of(store: Store, question: int) -> int:
     """Return how many rows of any table a question has."""
-    tables = ("arrivals", "waiting", "tallies", "published", "exclusions", "set_aside")
+    tables = (
+        "arrivals",
+        "waiting",
+        "tallies",
+        "published",
+        "exclusions",
+        "exclusions_by_day",
+        "set_aside",
+    )
     return sum(number_of(store, table, f"question = {question}") for table in tables)
 
 
@@ -145,7 +153,7 @@ def test_corruption_that_housekeeping_meets_is_told(
     async def work() -> None:
         told = asyncio.Event()
         app = create_app(Settings(store="the test's"), place.open)
-        app.parts.writer.on_broken = lambda *args: told.set()
+        app.parts.health.on_broken = told.set
         async with app.parts.running():
             await asyncio.wait_for(told.wait(), 30)
 

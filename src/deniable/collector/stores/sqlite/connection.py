@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -71,5 +72,13 @@ def describe(error: sqlite3.Error, path: Path) -> StoreError:
     return StoreUnavailable(
         f"expected to write to {path}, got: {error}; check the disk and its free space",
         value=code,
-        kind=_KINDS.get(primary, "failed"),
+        kind=_KINDS.get(primary) or ("read-only" if _is_read_only(path) else "failed"),
     )
+
+
+def _is_read_only(path: Path) -> bool:
+    """Tell whether a file system has become read-only, which SQLite takes for a failing disk."""
+    try:
+        return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
+    except (AttributeError, OSError):  # not on every system, and not without the directory
+        return False
