@@ -71,6 +71,9 @@ GROUPS = st.lists(
 class Here:
     """The child process without the process."""
 
+    def __init__(self, seconds: float) -> None:
+        pass
+
     async def run(
         self,
         function: Callable[Parameters, Result],
