@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import traceback
 from typing import TYPE_CHECKING
@@ -59,8 +58,6 @@ class Guard:
         scope["app"] = self
         try:
             await self._app(scope, receive, guarded)
-        except asyncio.CancelledError:  # the end of the process, whose connections are cut
-            return
         except Exception as error:
             if started:
                 raise

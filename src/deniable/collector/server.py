@@ -54,6 +54,11 @@ _CROWD = 256
 """After how many connections at once memory is given back when most of them are gone."""
 
 
+def _tells(record: logging.LogRecord) -> bool:
+    """Tell whether uvicorn has something to say: requests that are cut at the end are no news."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+
 def give_back() -> None:
     """Give memory that is free back to the system, where the C library can."""
     with suppress(OSError, AttributeError):
@@ -88,6 +93,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=settings.drain_seconds,
             )
         )
+        logging.getLogger("uvicorn.error").addFilter(_tells)
         self._settings, self._on_started, self._warm = settings, on_started, warm
         self._parts, self._kind = app.parts, kind
         self._accepting: set[asyncio.Task[object]] = set()
