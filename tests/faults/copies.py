@@ -133,7 +133,7 @@ def kill_backups(folder: Path, count: int, seed: int, ids: int = 100_000) -> Cou
     took, whole, found = time_of(start, folder), contents(target), Counter[str]()
     for _ in range(count):
         target.unlink(missing_ok=True)
-        found["killed"] += kill_while_copying(start, folder, chance.uniform(0, took))
+        found["killed"] += kill_while_copying(start, folder, chance.uniform(0, 1.5 * took))
         found[state_of(target, whole)] += 1
     for left in folder.glob(".*.part"):
         left.unlink()
@@ -165,7 +165,7 @@ def kill_upgrades(folder: Path, count: int, seed: int, ids: int = 100_000) -> Co
 
     took, found = time_of(start, folder), Counter[str]()
     for _ in range(count):
-        found["killed"] += kill_while_copying(start, folder, chance.uniform(0, took))
+        found["killed"] += kill_while_copying(start, folder, chance.uniform(0, 1.5 * took))
         state = state_of(copy, whole)
         found[state] += 1
         found["upgraded without a copy"] += version_of(store) > 2 and state != "whole"
@@ -299,7 +299,7 @@ def backups(folder: Path, count: int, seed: int) -> dict[str, object]:
         "of these copies, absent and whole": f"{killed['absent']} and {killed['whole']}",
         "upgrades killed": upgraded["killed"],
         "of their copies, absent and whole": f"{upgraded['absent']} and {upgraded['whole']}",
-        "writes that met a full disk": full["refused: full"],
+        "writes that met a full disk": full["refused: full"] + full["refused: failed"],
         "copies that were neither absent nor whole": wrong,
         "passed": wrong == 0 and min(full["refused: full"], killed["killed"]) > 0,
     }

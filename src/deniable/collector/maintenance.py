@@ -1,12 +1,8 @@
-"""What an operator does to a store by hand: fold all that waits, check everything, export."""
+"""What an operator does to a store by hand: fold all that waits, and check everything."""
 
 from __future__ import annotations
 
-import io
-import json
-from collections import Counter
 from collections.abc import Iterator
-from zipfile import ZIP_DEFLATED, ZipFile
 
 from deniable.collector import mathematics
 from deniable.collector.days import write_day
@@ -62,13 +58,14 @@ def check(store: Store) -> Iterator[str]:
             yield f"the question {asked.digest} cannot be read: {error}"
             continue
         for holding in store.holdings(asked.digest):
-            if holding.row not in damaged and (fault := _fault(asked, holding)) is not None:
-                yield f"{_named(holding)} of the question {asked.digest}: {fault}"
+            if holding.row not in damaged and (fault := fault_of(asked, holding)) is not None:
+                yield f"{name_of(holding)} of the question {asked.digest}: {fault}"
     for aside in store.aside():
         yield describe(aside)
 
 
-def _fault(asked: Asked, holding: Holding) -> str | None:
+def fault_of(asked: Asked, holding: Holding) -> str | None:
+    """Read what a row has, and say why it cannot be used, if so."""
     if holding.fault is not None:
         return holding.fault
     n, data = holding.total.n, holding.total.data
@@ -76,7 +73,8 @@ def _fault(asked: Asked, holding: Holding) -> str | None:
     return mathematics.find_fault(asked.document, n, tallies, waiting)
 
 
-def _named(holding: Holding) -> str:
+def name_of(holding: Holding) -> str:
+    """Return how sentences call a row."""
     if holding.table == "waiting":
         return f"row {holding.row} of those that wait"
     kind = "tally" if holding.table == "tallies" else "published sum"
@@ -95,42 +93,3 @@ def describe(aside: Aside) -> str:
     known = ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
     where = f"{aside.origin} ({known or 'nothing is known of it'})"
     return f"a row of {where} was set aside: {aside.reason}"
-
-
-def export(store: Store, asked: Asked) -> bytes:
-    """Return everything that a question has as a ZIP file, with a tally for each day and source.
-
-    Reports that wait are in the tallies; rows that cannot be read are only listed. Ids are left
-    out: they are random numbers that say which submissions were counted.
-    """
-    places: dict[tuple[int, str], tuple[list[bytes], list[bytes]]] = {}
-    counts: Counter[tuple[int, str]] = Counter()
-    unreadable = [describe(aside) for aside in store.aside() if aside.question == asked.digest]
-    for holding in store.holdings(asked.digest):
-        if holding.table == "published":
-            continue
-        if (fault := _fault(asked, holding)) is not None:
-            unreadable.append(f"{_named(holding)}: {fault}")
-            continue
-        total, place = holding.total, (holding.total.day, holding.total.source)
-        tallies, waiting = places.setdefault(place, ([], []))
-        (waiting if holding.table == "waiting" else tallies).append(total.data)
-        counts[place] += total.n
-    listed = []
-    stream = io.BytesIO()
-    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
-        archive.writestr("question.json", asked.document)
-        for number, ((day, source), found) in enumerate(sorted(places.items()), 1):
-            name, n = f"tallies/{number:06d}.tally", counts[day, source]
-            archive.writestr(name, mathematics.add_up(asked.document, *found))
-            listed.append({"file": name, "day": write_day(day), "source": source, "n": n})
-        about = {
-            "digest": asked.digest,
-            "state": asked.state.value,
-            "settings": json.loads(asked.terms),
-            "excluded": [found.name for found in store.sources(asked.digest) if found.excluded],
-            "tallies": listed,
-            "unreadable": unreadable,
-        }
-        archive.writestr("contents.json", json.dumps(about, indent=1, ensure_ascii=False))
-    return stream.getvalue()

@@ -9,7 +9,7 @@ from re import compile as pattern
 import msgspec
 from starlette.responses import Response
 
-from deniable.collector import looking, mathematics
+from deniable.collector import exporting, looking, mathematics
 from deniable.collector.days import EVER, read_day, write_day
 from deniable.collector.mathematics import FORMATS
 from deniable.collector.operations import Call, Pieces, answer
@@ -142,6 +142,15 @@ async def tally(call: Call) -> Response:
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
     headers[DAYS] = str(found.days)
     return Export(found.tally, headers=headers)
+
+
+async def export(call: Call) -> Response:
+    """Return everything that a question has as a ZIP file."""
+    call.query()
+    asked = (await call.known()).asked
+    gathered = await call.parts.readers.run(lambda store: exporting.gather(store, asked))
+    packed = await call.parts.child.run(exporting.pack, gathered)
+    return streamed(packed, exporting.MEDIA_TYPE)
 
 
 async def upload(call: Call) -> Response:

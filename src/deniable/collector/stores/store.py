@@ -1,4 +1,4 @@
-"""What a store promises: the verbs, and the records that they pass about.
+"""What a store promises: the verbs, and what can be wrong with it.
 
 A store knows bytes and days and no mathematics: what a report is and how tallies add is told to it.
 Days are whole numbers, counted from 1970-01-01 in UTC. A store is used by one thread at a time.
@@ -7,20 +7,58 @@ Days are whole numbers, counted from 1970-01-01 in UTC. A store is used by one t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
 from deniable.collector.stores.measures import Measuring
+from deniable.collector.stores.records import (
+    ANONYMOUS,
+    MOST_PUBLISHED,
+    Aside,
+    Asked,
+    Holding,
+    Key,
+    Outcome,
+    Pile,
+    Publication,
+    Snapshot,
+    Source,
+    State,
+    Submission,
+    Total,
+    Window,
+)
 from deniable.errors import DeniableError
 
-ANONYMOUS = "anonymous"
-"""The source of submissions that came without a token."""
-MOST_PUBLISHED = 128
-"""Of how many ranges of days of one question the published sums are kept, those shown last."""
-
+__all__ = [
+    "ANONYMOUS",
+    "KINDS",
+    "MOST_PUBLISHED",
+    "Aside",
+    "Asked",
+    "Asking",
+    "Folding",
+    "Holding",
+    "Keeping",
+    "Key",
+    "Outcome",
+    "Pile",
+    "Publication",
+    "Publishing",
+    "Snapshot",
+    "Source",
+    "State",
+    "Store",
+    "StoreBroken",
+    "StoreCorrupt",
+    "StoreError",
+    "StoreReplaced",
+    "StoreUnavailable",
+    "Submission",
+    "Submitting",
+    "Total",
+    "Window",
+]
 
 KINDS = {
     "full": "the disk of the store is full",
@@ -74,186 +112,6 @@ class StoreCorrupt(StoreBroken):
     """What the store holds is not what was written to it."""
 
     usual = "corrupt"
-
-
-class Outcome(Enum):
-    """What became of a submission."""
-
-    STORED = "stored"
-    REPEATED = "repeated"
-    CONFLICT = "conflict"
-    UNKNOWN = "unknown question"
-    CLOSED = "closed question"
-    SEALED = "sealed day"
-    NOT_YET = "day not yet open"
-
-
-class State(Enum):
-    """Whether a question takes reports; a deleted one vanishes as soon as its data are gone."""
-
-    OPEN = "open"
-    CLOSED = "closed"
-    DELETED = "deleted"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """Reports under an id that the client drew: counted once, however often they come."""
-
-    question: str
-    day: int
-    id: bytes
-    reports: bytes
-    count: int = 1
-    source: str = ANONYMOUS
-
-    @property
-    def fingerprint(self) -> int:
-        """64 bits that tell the same bytes from others after the reports are folded away."""
-        head = sha256(self.id + self.reports).digest()[:8]
-        return int.from_bytes(head, "big", signed=True)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A question as the store keeps it; ``edition`` grows with every change to what it counts."""
-
-    digest: str
-    document: str
-    state: State
-    terms: str
-    edition: int = 0
-
-
-@dataclass(frozen=True)
-class Total:
-    """A tally of one source on one day, or the reports of it that are not folded yet."""
-
-    day: int
-    source: str
-    n: int
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All that was counted in a range of days at one moment, excluded sources left out."""
-
-    tallies: tuple[Total, ...]
-    waiting: tuple[Total, ...]
-
-    @property
-    def n(self) -> int:
-        """The number of reports."""
-        return sum(total.n for total in (*self.tallies, *self.waiting))
-
-    @property
-    def days(self) -> int:
-        """On how many days the reports came."""
-        return len({total.day for total in (*self.tallies, *self.waiting) if total.n})
-
-
-@dataclass(frozen=True)
-class Publication:
-    """The sum of a range of days as readers were shown it, at an edition of the question.
-
-    ``days`` are those on which its reports came; 0: not known, of what version 0.2.0 published.
-    """
-
-    n: int
-    edition: int
-    tally: bytes
-    days: int = 0
-
-    def same(self, other: Publication | None) -> bool:
-        """Tell whether two are the same, without comparing the tallies."""
-        return other is not None and (self.n, self.edition) == (other.n, other.edition)
-
-
-@dataclass(frozen=True)
-class Pile:
-    """Some waiting reports of one question, day and source, and the tally they belong to.
-
-    ``parts`` has the number and the bytes of the reports of each row, ``counted`` is the tally's
-    number; ``damaged`` says of further rows of that place why they cannot be used.
-    """
-
-    question: str
-    day: int
-    source: str
-    rows: tuple[int, ...]
-    parts: tuple[tuple[int, bytes], ...]
-    tally: bytes | None
-    counted: int
-    version: int
-    damaged: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def n(self) -> int:
-        """The number of reports."""
-        return sum(n for n, _ in self.parts)
-
-    @property
-    def reports(self) -> bytes:
-        """All reports in one."""
-        return b"".join([reports for _, reports in self.parts])
-
-
-@dataclass(frozen=True)
-class Aside:
-    """A row that could not be read and was set aside; None is what cannot be told of it."""
-
-    origin: str
-    question: str | None
-    day: int | None
-    source: str | None
-    n: int | None
-    reason: str
-
-
-@dataclass(frozen=True)
-class Holding:
-    """A row of a question as it is stored: in ``tallies``, ``published`` or, numbered, ``waiting``.
-
-    ``fault`` says why the row cannot be used, if so.
-    """
-
-    table: str
-    total: Total
-    row: int | None = None
-    fault: str | None = None
-
-
-@dataclass(frozen=True)
-class Source:
-    """Who contributed to a question, how much, and whether it is left out, wholly or on days."""
-
-    name: str
-    n: int
-    excluded: bool
-    excluded_days: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Window:
-    """The days that take reports now; ``alarm`` says why no more days are sealed, if so."""
-
-    first: int
-    last: int
-    alarm: str | None = None
-
-
-@dataclass(frozen=True)
-class Key:
-    """A token, session or login link: only the hash of the secret, and what it may do."""
-
-    hash: bytes
-    kind: str
-    role: str
-    name: str
-    expires: int | None = None
-    last_used: int | None = None
-    """The day."""
 
 
 class Submitting(Protocol):
