@@ -8,6 +8,7 @@ import pytest
 
 from deniable.protocols import discover
 from tests import components
+from tests.browser import hostile
 from tests.browser.law import ROOT, SPOKEN, follows, specifications
 
 pytestmark = pytest.mark.node
@@ -52,6 +53,13 @@ def test_the_types_hold(node):
     """The source passes TypeScript's strict checks, and so do the scripts of the page to try it."""
     run(node, str(TOOLS / "tsc"), "--noEmit")
     run(node, str(TOOLS / "tsc"), "-p", "pages.json")
+
+
+def test_hostile_questions_are_answered_or_refused_as_python_does():
+    """Of a thousand questions that were made to hurt none hangs, and the verdicts are Python's."""
+    cases = hostile.make()
+    assert hostile.wrong(cases, hostile.in_node(cases)) == []
+    assert sum(case["accepted"] for case in cases) > 50
 
 
 def test_every_protocol_of_the_client_is_sampled():

@@ -17,10 +17,12 @@ from deniable.documents import canonical_json
 from deniable.policy import BROWSERS, BUDGET, CEILING, DOCUMENT_BYTES, DUST
 from deniable.protocol import Protocol
 from deniable.protocols import discover
+from deniable.protocols.affine import AffineSelection
 from deniable.protocols.direct import DE
-from deniable.protocols.hashing import LH, OLH, OpenLH
+from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
 from deniable.protocols.histogram import THE
 from deniable.protocols.rappor import BasicRAPPOR
+from deniable.protocols.subset import SubsetSelection
 from deniable.protocols.unary import OUE, UE
 from deniable.question import Question
 from deniable.randomness import WORD
@@ -37,7 +39,7 @@ _UNUSUAL = (
 
 def make_refusals() -> dict[str, object]:
     """Return the contents of the file: texts, the digests that are named, and the verdicts."""
-    cases = [*_accepted(), *_foreign(), *_malformed(), *_overspent(), *_numbers()]
+    cases = [*_accepted(), *_foreign(), *_malformed(), *_overspent(), *_numbers(), *_hostile()]
     return {"format": "deniable-vectors", "version": 1, "vectors": cases}
 
 
@@ -253,6 +255,50 @@ def _fields(hashed: Document) -> Iterator[Case]:
     ]
     for why, change in changes:
         yield _case(why, _with(hashed, {**protocol, **change}))
+
+
+def _hostile() -> Iterator[Case]:
+    """Yield what is sound and unusual, and what would cost a device dearly, or is not a field."""
+    unusual: list[Protocol] = [
+        LH(1.0, 5, 65_536), LH(1.0, 5, 13**4), LH(1.0, 5, 251**2), LH(1.0, 5, (1 << 31) - 1),
+        AffineSelection(1.0, 5, 2, 63, 1), AffineSelection(1.0, 5, 65_536, 3, 17_000),
+        SubsetSelection(1.0, 5, 4), OpenLH(1.0, 1 << 24), THE(1.0, 5, 40.0), THE(4.0, 5, -0.1),
+        THE(2.0, 5, 1.0), UE(0.5, 0.4999999, 5),
+    ]  # fmt: skip
+    for protocol in unusual:
+        labels = None if protocol.name == "OpenLH" else _FRUIT
+        yield _case(f"a sound {protocol}", _ask(protocol, labels), accepted=True)
+    hashed, selected = _ask(LH(1.0, 5, 8)), _ask(AffineSelection(1.0, 5, 8, 1, 3))
+    subset, thresholded = _ask(SubsetSelection(1.0, 5, 2)), _ask(THE(1.0, 5))
+    field = _part(_part(hashed, "protocol"), "field")
+    changes: list[tuple[str, Document, Document]] = [
+        ("another modulus that would do", hashed, {"field": {**field, "modulus": [1, 0, 1, 1]}}),
+        ("a reducible modulus", hashed, {"field": {**field, "modulus": [1, 1, 1, 1]}}),
+        ("a composite characteristic", hashed,
+         {"field": {"characteristic": 8, "degree": 1, "modulus": []}}),
+        ("a degree of 40,000", hashed, {"field": {**field, "degree": 40_000}}),
+        ("2^26 digits", hashed, {"digits": 1 << 26}),
+        ("2^26 digits of a selection", selected, {"digits": 1 << 26}),
+        ("64 digits of a selection", selected, {"digits": 64}),
+        ("a window as wide as the field", selected, {"window": 8}),
+        ("a window of nothing", selected, {"window": 0}),
+        ("weights under which a draw has no end", selected,
+         {"weights": {"inside": "148", "outside": "1"}}),
+        ("the same of subsets", subset, {"weights": {"inside": "148", "outside": "1"}}),
+        ("sets of all values", subset, {"size": 5}),
+        ("sets of none", subset, {"size": 0}),
+        ("a threshold beyond all noise", thresholded, {"theta": 1e300}),
+        ("an epsilon beyond all numbers", thresholded, {"epsilon": 1e300}),
+        ("another field of the protocol", thresholded, {"extra": 1}),
+        ("p and q beside an epsilon", _ask(OUE(1.0, 5)), {"p": 0.5, "q": 0.1}),
+        ("an epsilon beside p and q", _ask(UE(0.75, 0.25, 5)), {"epsilon": 0.1}),
+        ("a binary hash into four", _ask(BLH(1.0, 5)), {"g": 4}),
+    ]  # fmt: skip
+    for why, document, change in changes:
+        yield _case(why, _with(document, {**_part(document, "protocol"), **change}))
+    for protocol in (DE(1.0, 5), OLH(1.0, 5), THE(1.0, 5), SubsetSelection(1.0, 5)):
+        less = _reweigh(_ask(protocol), lambda high, low: (high - 4, low + 1))
+        yield _case(f"weights that spend less than {protocol} does", less)
 
 
 def _part(document: Document, name: str) -> Document:

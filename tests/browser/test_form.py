@@ -247,7 +247,7 @@ def test_an_unknown_question_is_said_to_be_one(pasted):
     until(page, "outcomes.length > 0")
     assert page.evaluate("outcomes") == ["DeniableError: the collector does not know this question"]
     assert page.is_disabled("form button")
-    assert "cannot be answered here" in page.inner_text("[role=status]")
+    assert "it cannot be asked now" in page.inner_text("[role=status]")
 
 
 @pytest.mark.parametrize("budget", ["ten", "", "-1", "0"])

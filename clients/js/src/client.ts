@@ -87,7 +87,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
       let [loss, mark, day, body, doubt, since] = state?.[digest] ?? ([] as never as Entry);
       if (!body) return mark === "answered" ? "already" : mark;
       if (isOut(state!, navigator as never)) return "opted-out";
-      if (navigator.onLine === false) break;
+      if (!navigator.onLine) break;
       /** Remember how it stands, unless the person opted out in the meantime. */
       const keep = (end?: Outcome | false, unsure = doubt) =>
         remember(platform, digest, false, (state) => {
@@ -135,7 +135,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
           day = day < first! ? first! : day > last! ? last! : day;
           keep();
           continue;
-        } else if (!/^4(08|25|29)|^503.*:(queue-full|stopping)$/.test(status)) {
+        } else if (!/^4(08|25|29)|^503.*(queue-full|stopping)/.test(status)) {
           if (/^5/.test(status)) doubt = true;
           else {
             since = since! <= today ? since! : today;

@@ -28,12 +28,12 @@ export const field = (order: number) => {
   const last = order - 1;
   // Modulo x^k + c the powers of x are too few, and those are the first p.
   let modulus = k > 1 ? p + 1 : 0;
-  for (; modulus; modulus++) {
+  for (const divisors = [...Array(modulus && last).keys()].filter((e) => e && !(last % e)).reverse(); modulus; modulus++) {
     const times = product(digits(modulus) as never, p as never) as never as (a: number[], b: number[]) => number[];
     /** x^e = 1, by squares. */
     const returns = (e: number): boolean =>
-      `${[...e.toString(2)].reduce((y, bit) => times(times(y, y), digits(p ** +bit)), digits(1))}` === `${digits(1)}`;
-    if (returns(last) && ![...Array(last).keys()].some((e) => e && !(last % e) && returns(e))) break;
+      `${[...e.toString(2)].reduce((y, bit) => times(times(y, y), digits(p ** +bit)), digits(1))}` == (digits(1) as never);
+    if (returns(last) && !divisors.some(returns)) break;
   }
   const c = digits(modulus);
   return {

@@ -87,7 +87,7 @@ export const parse = async (
       loss,
       async privatize(answer, source = system(crypto)) {
         const value = index ? (index.get(answer) ?? index.get(other!)) : words(await sha256(answer, crypto))[0];
-        expect(value != null && encodes(answer), "no answer to this question");
+        expect(value != null && encodes(answer), "no such answer");
         return perturb(BigInt(value!), draw(limits, source));
       },
     };

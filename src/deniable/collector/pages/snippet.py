@@ -28,7 +28,7 @@ STATES = {
     "opted-out": "Nothing was sent: this browser is set not to take part.",
     "no-storage": "Nothing was sent: this browser keeps no data for this site.",
     "over-budget": "Nothing was sent: your earlier answers have used up what this browser reveals.",
-    "failed": "Nothing was sent: the question cannot be answered here at the moment.",
+    "failed": "Nothing was sent: this is no answer to the question, or it cannot be asked now.",
 }
 """How an answer stands, and how the form says it: one attribute each."""
 UNREADY = "Answering needs JavaScript. Send works as soon as the page has loaded."

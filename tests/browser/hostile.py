@@ -1,0 +1,223 @@
+"""Questions that were made to hurt a browser, and the client that has to face them.
+
+``python -m tests.browser.hostile`` makes a thousand, has the client read and answer them in Node
+and in Chromium, and prints how many it answered, and how long the slowest took. Digests are right,
+as whoever publishes a question chooses its digest. Verdicts must be those of ``Question.load``.
+"""
+
+import json
+import random
+import subprocess
+import sys
+from hashlib import sha256
+from types import SimpleNamespace
+
+from deniable.documents import canonical_json
+from deniable.errors import InvalidDocument
+from deniable.policy import BROWSERS
+from deniable.protocols import discover
+from deniable.protocols.affine import AffineSelection
+from deniable.protocols.direct import DE
+from deniable.protocols.hashing import LH, OpenLH
+from deniable.protocols.histogram import THE
+from deniable.protocols.subset import SubsetSelection
+from deniable.protocols.unary import OUE, UE
+from deniable.question import Question
+from tests import components
+from tests.browser.conftest import ARGUMENTS
+from tests.browser.law import ROOT
+from tests.browser.standin import Site
+
+CLIENT = ROOT / "clients" / "js"
+BUILT = ROOT / "src" / "deniable" / "collector" / "pages" / "static" / "deniable.js"
+LONGEST = 1 << 20
+"""How many characters of a question a browser reads, and a label for every 16 of them."""
+EXTREMES = [
+    0, 1, -1, 2, 3, 4, 5, 63, 64, 255, 40_000, 65_536, 1 << 24, 1 << 26, (1 << 31) - 1, 1 << 31,
+    1 << 53, 1 << 64, 10**40, 0.5, 1e-300, 1e300, -0.5, "", "0", "1", "148", "-1", "1e3", "0x10",
+    "x", str((1 << 64) - 1), str(1 << 64), "9" * 1000, None, True, False, [], [[]], {}, {"p": "1"},
+    [1, 0, 1], ["1", "1"], [1] * 1000,
+]  # fmt: skip
+"""Values for any place of a document."""
+
+
+def labelled(count):
+    """Return so many short labels."""
+    return tuple(f"{i:x}" for i in range(count))
+
+
+def sound():
+    """Return sound questions of every protocol, and of unusual shapes."""
+    protocols = [example for kind in discover().values() for example in kind.examples()]
+    protocols += [
+        DE(5.0, 60_000), OUE(1.0, 20_000), OUE(0.01, 2), SubsetSelection(5.0, 4096, 4093),
+        SubsetSelection(1.0, 67, 33), SubsetSelection(5.0, 20_000, 3), LH(1.0, 5, (1 << 31) - 1),
+        LH(1.0, 5, 65_536), LH(1.0, 5, 62_748_517), LH(1.0, 20_000, 2), LH(1.0, 2, 251**2),
+        AffineSelection(1.0, 5, 65_536, 3, 17_000), AffineSelection(1.0, 5, 13**4, 2, 9_000),
+        AffineSelection(1.0, 2, 2, 63, 1), AffineSelection(3.0, 50_000), OpenLH(1.0, 1 << 24),
+        THE(1.0, 5, 40.0), THE(5.0, 5, -0.1), THE(0.001, 5, 0.0), UE(0.5, 0.4999999, 3),
+    ]  # fmt: skip
+    for protocol in protocols:
+        size = protocol.specification().get("domain_size")
+        yield Question("hostile", None if size is None else labelled(size), protocol)
+
+
+def places(item, path=()):
+    """Yield the way to every place of a document, lists of labels aside."""
+    if isinstance(item, dict):
+        for key in item:
+            yield (*path, key)
+            yield from places(item[key], (*path, key))
+    elif isinstance(item, list) and path != ("labels",):
+        for i, part in enumerate(item):
+            yield (*path, i)
+            yield from places(part, (*path, i))
+
+
+def mutate(document, rng):
+    """Change one place or a few: another value, none, or one more."""
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        *way, last = rng.choice(list(places(document)))
+        inner = document
+        for step in way:
+            inner = inner[step]
+        how = rng.random()
+        if how < 0.85:
+            inner[last] = rng.choice(EXTREMES)
+        elif how < 0.92:
+            del inner[last]
+        elif isinstance(inner, dict):
+            inner[rng.choice(("extra", "__proto__", "theta", "p", "window"))] = rng.choice(EXTREMES)
+
+
+def named_ones():
+    """Yield what was once too expensive, or let in."""
+    field = LH(1.0, 5, 8).specification()
+    for why, change in (
+        ("another modulus of GF(8)", {"field": {**field["field"], "modulus": [1, 0, 1, 1]}}),
+        ("a reducible modulus", {"field": {**field["field"], "modulus": [1, 1, 1, 1]}}),
+        (
+            "a composite characteristic",
+            {"field": {"characteristic": 8, "degree": 1, "modulus": []}},
+        ),
+        ("a degree of 40,000", {"field": {**field["field"], "degree": 40_000}}),
+        ("digits of 2^26", {"digits": 1 << 26}),
+        ("another name", {"name": "AffineSelection", "window": 1}),
+    ):
+        yield why, {**field, **change}
+    slow = SubsetSelection(1.0, 5).specification()
+    yield "weights of 148 and 1", {**slow, "weights": {"inside": "148", "outside": "1"}}
+    tall = AffineSelection(1.0, 5).specification()
+    yield (
+        "weights of a selection of 148 and 1",
+        {**tall, "weights": {"inside": "148", "outside": "1"}},
+    )
+    yield "digits of a selection of 2^26", {**tall, "digits": 1 << 26}
+    free = THE(1.0, 5).specification()
+    yield "a threshold of 10^300", {**free, "theta": 1e300}
+    yield "an epsilon of 10^300", {**free, "epsilon": 1e300}
+    yield "no chance at all", {**UE(0.5, 0.25, 5).specification(), "q": 5e-324}
+
+
+def case(document):
+    """Return a document with its digest, and whether a device answers it."""
+    digest = sha256(canonical_json(document)).hexdigest()
+    text = json.dumps({**document, "digest": digest}, ensure_ascii=False)
+    try:
+        question = Question.load(text, digest=digest)
+    except InvalidDocument:
+        accepted = False
+    else:
+        few = len(question.labels or ()) <= LONGEST // 16
+        accepted = question.protocol.name in BROWSERS and few and len(text) <= LONGEST
+    return {"text": text, "named": digest, "accepted": accepted}
+
+
+def written(question):
+    """Return the document of a question without its digest."""
+    document = json.loads(question.to_json())
+    del document["digest"]
+    return document
+
+
+def make(count=1000, seed=20261117):
+    """Return so many questions: sound ones, known attacks, floods, and mutants."""
+    rng = random.Random(seed)
+    originals = list(sound())
+    cases = [case(written(question)) for question in originals]
+    base = written(Question("hostile", labelled(5), LH(1.0, 5, 8)))
+    cases += [case({**base, "protocol": protocol}) for _, protocol in named_ones()]
+    floods = [labelled(70_000), ("x" * (1 << 20),) * 2, labelled(1 << 18)]
+    cases += [case({**base, "labels": list(labels)}) for labels in floods]
+    deep = "[" * 100_000 + "]" * 100_000
+    cases += [
+        {"text": text, "named": "0" * 64, "accepted": False} for text in (deep, '{"a":' * 50_000)
+    ]
+    while len(cases) < count:
+        document = json.loads(json.dumps(written(rng.choice(originals))))
+        mutate(document, rng)
+        cases.append(case(document))
+    return cases[:count]
+
+
+def in_node(cases):
+    """Have the client face questions in Node."""
+    command = [components.node(), "test/hostile.mjs"]
+    data = json.dumps(cases).encode()
+    run = subprocess.run(
+        command, cwd=CLIENT, input=data, capture_output=True, timeout=300, check=True
+    )
+    return json.loads(run.stdout)
+
+
+def wrong(cases, found):
+    """Return what the client made another verdict of than Python, or broke on."""
+    return [
+        (each["accepted"], came["why"], each["text"][:1000])
+        for each, came in zip(cases, found, strict=True)
+        if each["accepted"] != (came["why"] == "") or "broken" in came["why"]
+    ]
+
+
+def said(where, cases, found):
+    """Say how it went."""
+    answered = sum(came["why"] == "" for came in found)
+    slowest = max(came["milliseconds"] for came in found)
+    print(
+        f"{where}: {len(found):,} questions, {answered:,} answered, "
+        f"{len(wrong(cases, found))} verdicts unlike Python's; the slowest took {slowest:.1f} ms"
+    )
+
+
+FACE = """async (cases) => {
+    const { face } = await import("/hostile.js");
+    return face(await import("/deniable.js"), cases);
+}"""
+"""Has a page that the client and ``clients/js/test/hostile.js`` are served to face questions."""
+
+
+def in_chromium(cases):
+    """Have the client face questions in Chromium."""
+    from playwright import sync_api  # noqa: PLC0415 - absent where these tests are not run
+
+    files = {
+        "/": b"<!doctype html><title>Hostile</title>",
+        "/deniable.js": BUILT.read_bytes(),
+        "/hostile.js": (CLIENT / "test" / "hostile.js").read_bytes(),
+    }
+    with Site(files, SimpleNamespace(url="")).running() as site, sync_api.sync_playwright() as tool:
+        started = tool.chromium.launch(executable_path=components.browser(), args=ARGUMENTS)
+        page = started.new_page()
+        page.goto(site.url)
+        found = page.evaluate(FACE, cases)
+        started.close()
+    return found
+
+
+if __name__ == "__main__":
+    made = make(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    for place, runs in (("Node", in_node), ("Chromium", in_chromium)):
+        faced = runs(made)
+        said(place, made, faced)
+        for line in wrong(made, faced)[:5]:
+            print(line)
