@@ -2,12 +2,14 @@
 
 uvicorn has none of these. A connection carries the moment at which it is too late for what it is
 doing; the server looks at all of them once a second and aborts those that are past it. What a
-client sends ahead is not parsed before it is its turn, and not read from the network either.
+client sends ahead is parsed when it is its turn, and no more of it is read from the network.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,14 +28,33 @@ if TYPE_CHECKING:
 
 _END = b"\r\n\r\n"
 """What ends the headers of a request."""
-_WAITING = 2
-"""How many requests of a connection may wait for the one that is answered."""
+_TURNS = 8
+"""How many requests that were sent ahead begin at once: others come first."""
 _UNREAD = 16 * 1024
 """Beyond so many bytes that a client does not read, nothing more is written for it."""
 _ANSWER_SECONDS = 120
 _IDLE_SECONDS = 8
 _SLOW_SECONDS = 1.0
 """After how long a client that sends or reads slowly makes room for others, if there is none."""
+
+
+class Turns:
+    """Requests that were sent ahead take turns, so that who sends many is not served first."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def wait(self, begin: Callable[[], None]) -> None:
+        """Let something begin when it is its turn."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._next)
+        self._waiting.append(begin)
+
+    def _next(self) -> None:
+        for _ in range(min(_TURNS, len(self._waiting))):
+            self._waiting.popleft()()
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._next)
 
 
 class Flow(FlowControl):
@@ -53,6 +74,7 @@ class Connection(HttpToolsProtocol):
     limits: ClassVar[Settings] = Settings()
     crowd: ClassVar[Crowd] = Crowd(1)
     held: ClassVar[Held] = Held(1)
+    turns: ClassVar[Turns] = Turns()
     flow: Flow
     peer: Peer
     _running: RequestResponseCycle | None = None
@@ -112,8 +134,8 @@ class Connection(HttpToolsProtocol):
         return now - self.since > _SLOW_SECONDS and (self._in_body or self.flow.write_paused)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what is within the limits: at most one head at a time."""
-        if self._ahead or len(data) > SMALL or data.count(_END) > 1:
+        """Pass on what is within the limits: one request at a time."""
+        if self._ahead or self._busy() or len(data) > SMALL or data.count(_END) > 1:
             self._ahead = self._ahead[self._at :] + data
             self._at = 0
             self._parse()
@@ -125,11 +147,15 @@ class Connection(HttpToolsProtocol):
             if self._kept > SMALL and self.held.refuses(0):
                 self.crowd.drop(self, FULL)
 
+    def _busy(self) -> bool:
+        """Tell whether a request is here as a whole and is not answered yet."""
+        return not self._in_body and self.cycle is not None and not self.cycle.response_complete
+
     def _parse(self) -> None:
-        """Parse what was read, as far as there is room for requests that wait."""
-        while self._at < len(self._ahead) and len(self.pipeline) < _WAITING:
+        """Parse what was read up to the end of the next request; the rest waits for its turn."""
+        while self._at < len(self._ahead) and not self._busy():
             if self.transport.is_closing():
-                self._ahead = b""
+                self._ahead, self._at = b"", 0
                 return
             end = self._ahead.find(_END, self._at) + len(_END)
             if end < len(_END):
@@ -141,6 +167,8 @@ class Connection(HttpToolsProtocol):
         self.flow.full = bool(self._ahead)
         if self._ahead:
             self.flow.pause_reading()
+        else:
+            self.flow.resume_reading()
 
     def _feed(self, data: bytes) -> None:
         if self._in_head:
@@ -174,12 +202,11 @@ class Connection(HttpToolsProtocol):
         if not self._in_body:  # else the rest of a refused body still comes
             self._await_head(_IDLE_SECONDS)
         super().on_response_complete()
-        if self._ahead:
-            self.flow.full = False
-            self._parse()
         waiting = sum(len(cycle.body) for cycle, _ in self.pipeline)
         self._release(len(self._ahead) - self._at + waiting)
-        if self.cycle.response_complete and not self._in_body and not self._gone:
+        if self._ahead:
+            self.turns.wait(self._parse)
+        elif self.cycle.response_complete and not self._in_body and not self._gone:
             self.since = monotonic()
             self.crowd.rest(self)
 
@@ -203,6 +230,5 @@ class Connection(HttpToolsProtocol):
 
 def limited(settings: Settings, crowd: Crowd, held: Held) -> type[Connection]:
     """Return connections with the limits of the settings, which share crowd and bytes."""
-    return type(
-        "LimitedConnection", (Connection,), {"limits": settings, "crowd": crowd, "held": held}
-    )
+    shared = {"limits": settings, "crowd": crowd, "held": held, "turns": Turns()}
+    return type("LimitedConnection", (Connection,), shared)
