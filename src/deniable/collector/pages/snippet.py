@@ -69,7 +69,7 @@ def beyond(question: Question) -> str:
         return ""
     return (
         f"Browsers refuse this question by default: it reveals up to epsilon = {total:.4g}, and "
-        f"they allow {limit:g}. Ask with a smaller epsilon."
+        f"they allow {limit:g}."
     )
 
 
