@@ -95,14 +95,21 @@ def command(*words: object) -> subprocess.Popen[bytes]:
     )
 
 
-def kill_while_copying(
-    start: Callable[[], subprocess.Popen[bytes]], parts: Path, wait: float
-) -> bool:
-    """Kill a command some time after its temporary file appeared; false if it had ended."""
+def begin(start: Callable[[], subprocess.Popen[bytes]], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a command, and return when its temporary file is there."""
+    left = set(folder.glob(".*.part"))
     process, until = start(), time.monotonic() + _PATIENCE
-    while process.poll() is None and not list(parts.glob(".*.part")):
+    while process.poll() is None and not set(folder.glob(".*.part")) - left:
         assert time.monotonic() < until, "no copy was begun"
         time.sleep(0.001)
+    return process
+
+
+def kill_while_copying(
+    start: Callable[[], subprocess.Popen[bytes]], folder: Path, wait: float
+) -> bool:
+    """Kill a command some time after its temporary file appeared; false if it had ended."""
+    process = begin(start, folder)
     time.sleep(wait)
     ended = process.poll() is not None
     process.kill()
@@ -110,12 +117,9 @@ def kill_while_copying(
     return not ended
 
 
-def time_of(start: Callable[[], subprocess.Popen[bytes]], parts: Path) -> float:
+def time_of(start: Callable[[], subprocess.Popen[bytes]], folder: Path) -> float:
     """Return how long a command takes from its temporary file to its end."""
-    process, until = start(), time.monotonic() + _PATIENCE
-    while process.poll() is None and not list(parts.glob(".*.part")):
-        assert time.monotonic() < until, "no copy was begun"
-        time.sleep(0.001)
+    process = begin(start, folder)
     began = time.monotonic()
     assert process.wait(_PATIENCE) == 0
     return time.monotonic() - began
@@ -133,10 +137,9 @@ def kill_backups(folder: Path, count: int, seed: int, ids: int = 100_000) -> Cou
     took, whole, found = time_of(start, folder), contents(target), Counter[str]()
     for _ in range(count):
         target.unlink(missing_ok=True)
-        found["killed"] += kill_while_copying(start, folder, chance.uniform(0, 1.5 * took))
+        found["killed"] += kill_while_copying(start, folder, took * chance.random() ** 2)
         found[state_of(target, whole)] += 1
-    for left in folder.glob(".*.part"):
-        left.unlink()
+    found["parts left"] = len(list(folder.glob(".*.part"))) - 1  # each start removes the last one
     return found
 
 
@@ -165,7 +168,7 @@ def kill_upgrades(folder: Path, count: int, seed: int, ids: int = 100_000) -> Co
 
     took, found = time_of(start, folder), Counter[str]()
     for _ in range(count):
-        found["killed"] += kill_while_copying(start, folder, chance.uniform(0, 1.5 * took))
+        found["killed"] += kill_while_copying(start, folder, took * chance.random() ** 2)
         state = state_of(copy, whole)
         found[state] += 1
         found["upgraded without a copy"] += version_of(store) > 2 and state != "whole"
@@ -292,7 +295,7 @@ def backups(folder: Path, count: int, seed: int) -> dict[str, object]:
     wrong = sum(
         found[state]
         for found in (killed, upgraded, full)
-        for state in ("another", "broken", "upgraded without a copy", "parts left")
+        for state in ("another", "broken", "upgraded without a copy")
     )
     return {
         "backups killed": killed["killed"],
@@ -301,7 +304,11 @@ def backups(folder: Path, count: int, seed: int) -> dict[str, object]:
         "of their copies, absent and whole": f"{upgraded['absent']} and {upgraded['whole']}",
         "writes that met a full disk": full["refused: full"] + full["refused: failed"],
         "copies that were neither absent nor whole": wrong,
-        "passed": wrong == 0 and min(full["refused: full"], killed["killed"]) > 0,
+        "temporary files of more than the last kill": max(0, killed["parts left"]),
+        "passed": wrong == 0
+        and killed["parts left"] <= 0
+        and not full["parts left"]
+        and min(full["refused: full"], killed["killed"]) > 0,
     }
 
 
