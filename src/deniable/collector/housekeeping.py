@@ -148,9 +148,9 @@ class Housekeeping:
         """Seal old days; an alarm is logged when it begins."""
         window = await self.writer.run(lambda store: store.seal())
         if window.alarm and window.alarm != self.alarm:
-            _log.error("no days are sealed: %s", window.alarm)
+            _log.error("the clock gives alarm: %s", window.alarm)
         if self.alarm and not window.alarm:
-            _log.warning("days are sealed again")
+            _log.warning("the clock gives no alarm any more")
         self.alarm = window.alarm
 
     async def sweep(self) -> None:
