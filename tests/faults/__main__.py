@@ -263,7 +263,7 @@ def attacked(kind: str, count: int) -> Callable[[Path, argparse.Namespace], Figu
 def ill(folder: Path, args: argparse.Namespace) -> Figures:
     """Have every illness of a store."""
     wrong: list[str] = []
-    for number, make in enumerate(illness.ON_DISK):
+    for number, make in enumerate(illness.ON_DISK.values()):
         place = folder / f"ill-{number}"
         place.mkdir()
         wrong += illness.suffer(place, make)

@@ -184,14 +184,16 @@ def corrupt(table: str, meet: str = "") -> Callable[[Ward], Illness]:
 
 
 ESTIMATES = f"/v1/questions/{QUESTION.digest}/estimates"
-ON_DISK = [
-    deleted,
-    replaced,
-    corrupt("waiting"),
-    corrupt("arrivals"),
-    corrupt("published", ESTIMATES),
-]
-ON_MOUNT = [full, read_only]
+BY_FOLDING, BY_WRITER = corrupt("waiting"), corrupt("arrivals")
+BY_READER = corrupt("published", ESTIMATES)
+ON_DISK = {
+    "deleted": deleted,
+    "replaced": replaced,
+    "read-only": read_only,
+    "corrupt, met by folding": BY_FOLDING,
+    "corrupt, met by the writer": BY_WRITER,
+    "corrupt, met by a reader": BY_READER,
+}
 
 
 @contextmanager
@@ -211,7 +213,7 @@ def mounted(folder: Path, size: str = "24m") -> Iterator[Path | None]:
 
 async def undergo(ward: Ward, make: Callable[[Ward], Illness]) -> list[str]:
     """Let a collector have an illness while a client submits, and return what is wrong then."""
-    illness, wrong = make(ward), []
+    illness = make(ward)
     ward.process.start()
     store = open_store(ward.process.store)
     ward.token = create(store, TOKEN, Role.VIEWER) or ""
@@ -219,33 +221,18 @@ async def undergo(ward: Ward, make: Callable[[Ward], Illness]) -> list[str]:
     traffic, until = Traffic(submission_path(), 8, seed=1), asyncio.Event()
     clients = asyncio.create_task(traffic.run([ward.process.address], 2, until))
     await asyncio.sleep(0.5)
-    if illness.kind == "corrupt":
-        await asyncio.to_thread(ward.process.stop)
-        illness.before()
-        ward.process.start_anyway()
+    if illness.end is None:
+        await _restart(ward, illness.before)
     await asyncio.to_thread(illness.begin)
-    began = time.monotonic()
-    while True:
-        if illness.meet:
-            await asyncio.to_thread(ward.read, illness.meet)
-        status, said = await asyncio.to_thread(ward.ready)
-        if status == 503 and said.get("kind"):
-            break
-        if time.monotonic() - began > SOON:
-            wrong.append(f"/readyz was {status} after {SOON:g} seconds: {said}")
-            break
-        await asyncio.sleep(0.05)
-    if said.get("kind") != illness.kind or not said.get("reason"):
-        wrong.append(f"/readyz said {said}")
+    wrong = await _notice(ward, illness)
     if illness.end is None:
         process = ward.process.process
         assert process is not None
-        code = await asyncio.to_thread(process.wait, PATIENCE)
+        if await asyncio.to_thread(process.wait, PATIENCE) == 0:
+            wrong.append("the status was 0")
         until.set()
         await clients
         lines, expected = (ward.lines(STOPPED), ward.lines(BEGUN)), (1, 0)
-        if code == 0:
-            wrong.append("the status was 0")
     else:
         await asyncio.sleep(2)
         await asyncio.to_thread(illness.end)
@@ -254,13 +241,36 @@ async def undergo(ward: Ward, make: Callable[[Ward], Illness]) -> list[str]:
         await clients
         await traffic.settle([ward.process.address])
         lines, expected = (ward.lines(BEGUN), ward.lines(OVER)), (1, 1)
-        code = await asyncio.to_thread(ward.process.stop)
-        if code != 0:
+        if (code := await asyncio.to_thread(ward.process.stop)) != 0:
             wrong.append(f"the status was {code}")
         wrong += check(traffic.history, kept(ward.process.store))
     if lines != expected:
         wrong.append(f"the log had {lines} lines: {ward.process.log.read_text()[-2000:]}")
     return [f"{illness.name}: {said}" for said in wrong]
+
+
+async def _restart(ward: Ward, work: Callable[[], object]) -> None:
+    """Do something to the store while the collector is stopped; return at its first answer."""
+    await asyncio.to_thread(ward.process.stop)
+    work()
+    ward.process.start_anyway()
+    until = time.monotonic() + PATIENCE
+    while not (await asyncio.to_thread(ward.ready))[0] and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+
+
+async def _notice(ward: Ward, illness: Illness) -> list[str]:
+    """Wait until /readyz says what is wrong; return what it does not say."""
+    began = time.monotonic()
+    while True:
+        if illness.meet:
+            await asyncio.to_thread(ward.read, illness.meet)
+        status, said = await asyncio.to_thread(ward.ready)
+        if status == 503 and said.get("kind") == illness.kind and said.get("reason"):
+            return []
+        if time.monotonic() - began > SOON:
+            return [f"/readyz was {status} after {SOON:g} seconds: {said}"]
+        await asyncio.sleep(0.05)
 
 
 async def _recover(ward: Ward) -> list[str]:

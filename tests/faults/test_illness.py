@@ -12,7 +12,7 @@ from tests.faults import illness
 pytestmark = pytest.mark.long("attacks and faults on collectors of their own")
 
 
-@pytest.mark.parametrize("make", illness.ON_DISK)
+@pytest.mark.parametrize("make", illness.ON_DISK.values(), ids=illness.ON_DISK)
 def test_an_illness_is_told(
     tmp_path: Path, make: Callable[[illness.Ward], illness.Illness]
 ) -> None:
