@@ -164,10 +164,10 @@ class Connection(HttpToolsProtocol):
             self._feed(piece)
         if self._at >= len(self._ahead):
             self._ahead, self._at = b"", 0
-        self.flow.full = bool(self._ahead)
+        was_full, self.flow.full = self.flow.full, bool(self._ahead)
         if self._ahead:
             self.flow.pause_reading()
-        else:
+        elif was_full and not self._in_body:  # whoever takes a body goes on reading by itself
             self.flow.resume_reading()
 
     def _feed(self, data: bytes) -> None:
