@@ -62,6 +62,12 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
                 store.change(Q, state=chance.choice([State.CLOSED, State.OPEN]))
                 store.change(Q, state=State.OPEN)
 
+    def operate(store: Store, chance: random.Random) -> None:
+        """Open days again and sweep, while others seal, sweep and submit."""
+        while not over.is_set():
+            store.reopen()
+            store.sweep(chance.randint(1, 50))
+
     def start(work: Callable[[Store, random.Random], None], number: int) -> Thread:
         def run() -> None:
             try:
@@ -75,7 +81,7 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
         return thread
 
     busy = [start(work, i) for i, work in enumerate((submit, submit, submit, disturb))]
-    folding = [start(fold, 10 + i) for i in range(2)]
+    folding = [start(work, 10 + i) for i, work in enumerate((fold, fold, operate))]
     for thread in busy:
         thread.join()
     over.set()

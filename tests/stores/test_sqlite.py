@@ -237,7 +237,7 @@ def test_a_copy_over_a_store_in_use_is_noticed(tmp_path: Path) -> None:
     assert store.add(group) == [Outcome.STORED]
     path.write_bytes(copy.read_bytes())
     for _ in range(2):
-        with pytest.raises(StoreReplaced, match="found another one"):
+        with pytest.raises(StoreReplaced, match="another one than was opened"):
             store.add(group)
     store.close()
     assert contents(path) == contents(copy)

@@ -121,7 +121,7 @@ def reopen(store: Store, settings: Settings) -> None:
     click.echo(_shown(window))
     if window.alarm:
         raise InputError(
-            f"{settings.store}: expected today to be open again, but ids of days through "
+            f"{settings.store}: today stays sealed, since ids of days through "
             f"{write_day(window.first - 1)} were removed; reports are taken from "
             f"{write_day(window.first)} on"
         )

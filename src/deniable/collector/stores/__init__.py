@@ -44,9 +44,9 @@ def restore(url: str, copy: Path) -> Path | None:
     """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
     if is_postgres(url):
         raise StoreUnavailable(
-            "expected a SQLite store to replace, got PostgreSQL; stop all collectors, then: psql "
-            "-c 'DROP SCHEMA deniable CASCADE' and pg_restore --single-transaction -d DATABASE "
-            f"{copy}",
+            "this store is in PostgreSQL, which has commands of its own; stop all collectors, then "
+            "run psql -c 'DROP SCHEMA deniable CASCADE' DATABASE, and "
+            f"pg_restore --single-transaction --dbname=DATABASE {copy}",
             kind="unsuitable",
         )
     from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use
@@ -58,9 +58,8 @@ def vacuum(url: str) -> None:
     """Give back the room that is free in a store that nobody has open."""
     if is_postgres(url):
         raise StoreUnavailable(
-            "expected a SQLite store to write anew, got PostgreSQL, which vacuums by itself; to "
-            "give back all room at once: psql -c 'VACUUM FULL deniable.arrivals, deniable.waiting, "
-            "deniable.tallies, deniable.published, deniable.set_aside, deniable.questions'",
+            "this store is in PostgreSQL, which vacuums by itself; to give back all room at once, "
+            "run psql -c 'VACUUM FULL' DATABASE",
             kind="unsuitable",
         )
     from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use

@@ -153,6 +153,7 @@ class PostgresDatabase:
     def backup(self, target: Path) -> None:
         """Refuse: PostgreSQL has tools of its own."""
         raise StoreUnavailable(
-            "expected a SQLite store to copy, got PostgreSQL; use pg_dump --schema=deniable",
+            "this store is in PostgreSQL, which has commands of its own: pg_dump --format=custom "
+            f"--schema=deniable --file={target} DATABASE",
             value=str(target),
         )

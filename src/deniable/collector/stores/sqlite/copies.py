@@ -7,9 +7,9 @@ and only then given its name, so that a name is absent or whole whenever the pro
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +20,9 @@ from urllib.parse import quote
 from deniable.collector.stores.migration import pending
 from deniable.collector.stores.sqlite.connection import SETTINGS, describe
 from deniable.collector.stores.store import StoreCorrupt, StoreUnavailable
+
+if sys.platform != "win32":  # where nobody can remove or replace a file that is open
+    import fcntl
 
 _BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file, by the ends of the names."""
@@ -64,7 +67,7 @@ def copy_of(connection: sqlite3.Connection, target: Path) -> Iterator[Copy]:
         except sqlite3.Error as error:
             found = describe(error, target)
             if isinstance(found, StoreCorrupt):
-                found = StoreCorrupt(f"expected a sound store to copy, got: {error}", value=error)
+                found = StoreCorrupt(f"the store to be copied is damaged: {error}", value=error)
             raise found from error
         synchronise(part)
         yield Copy(part, target, _verify(part))
@@ -80,12 +83,14 @@ def _new_part(target: Path) -> tuple[Path, int]:
         with suppress(OSError):
             held = os.open(left, os.O_RDWR)
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if sys.platform != "win32":
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 left.unlink()
             finally:
                 os.close(held)
     held, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    fcntl.flock(held, fcntl.LOCK_EX)
+    if sys.platform != "win32":
+        fcntl.flock(held, fcntl.LOCK_EX)
     return Path(name), held
 
 
@@ -107,7 +112,7 @@ def _verify(path: Path) -> int:
     except sqlite3.Error as error:
         raise describe(error, path) from error
     if said != ["ok"]:
-        raise StoreCorrupt(f"expected a whole copy, got one with errors: {said[0]}", value=said[0])
+        raise StoreCorrupt(f"the copy is damaged: {said[0]}", value=said[0])
     return version
 
 
@@ -142,7 +147,7 @@ def restore(copy: Path, path: Path) -> Path | None:
     try:
         with copy_of(source, path) as whole:
             if whole.version == 0:
-                raise StoreCorrupt(f"expected a backup of a store, got {copy}", value=str(copy))
+                raise StoreCorrupt(f"{copy} is no backup of a store", value=str(copy))
             pending("sqlite", whole.version)  # refuses one of a later release
             with _alone(path):
                 kept = _put_away(path)
@@ -225,7 +230,8 @@ def _locked(path: Path) -> Iterator[None]:
     held = os.open(path, os.O_RDWR)
     start, length = _LOCK_BYTES
     try:
-        fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+        if sys.platform != "win32":
+            fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
         yield
     except BlockingIOError:
         raise _in_use(path) from None
@@ -235,7 +241,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _in_use(path: Path) -> StoreUnavailable:
     return StoreUnavailable(
-        f"expected nobody to have {path} open, got somebody who does; stop the collector first",
+        f"{path} is open, here or in another process; stop the collector first",
         value=str(path),
         kind="busy",
     )
@@ -246,7 +252,7 @@ def vacuum(path: Path) -> None:
     with _alone(path) as connection:
         if connection is None:
             raise StoreCorrupt(
-                f"expected a sound SQLite file at {path}, got a damaged one; restore a backup",
+                f"{path} is damaged; restore a backup",
                 value=str(path),
             )
         try:

@@ -109,8 +109,7 @@ class Folding(SqliteFile):
 
     def _corrupt(self, said: str) -> StoreCorrupt:
         return StoreCorrupt(
-            f"expected a sound SQLite file at {self.path}, got one in which {said}; stop, keep a "
-            "copy, and restore the last backup",
+            f"{self.path} is damaged: {said}; stop, keep a copy, and restore the last backup",
             value=said,
         )
 

@@ -22,10 +22,10 @@ class Place:
     """One file that some handles of this process have open."""
 
     _lock: ClassVar[Lock] = Lock()
-    _open: ClassVar[dict[Path, Place]] = {}
+    _open: ClassVar[dict[str, Place]] = {}
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._key = path, os.path.realpath(path)
         self._handles = 0
         self._identity: tuple[int, int] | None = None
         self._file: int | None = None
@@ -35,7 +35,8 @@ class Place:
     def enter(cls, path: Path) -> Place:
         """Return the place that all handles at a path share, until as many have left it."""
         with cls._lock:
-            place = cls._open.setdefault(path, cls(path))
+            new = cls(path)
+            place = cls._open.setdefault(new._key, new)
             place._handles += 1
             return place
 
@@ -49,7 +50,7 @@ class Place:
             self._handles -= 1
             if self._handles:
                 return
-            self._open.pop(self.path, None)
+            self._open.pop(self._key, None)
             file, self._file, self._identity = self._file, None, None
         if file is not None:
             os.close(file)
@@ -63,8 +64,9 @@ class Place:
         """Remember which file it is that was opened, unless that is known."""
         with self._lock:
             if self._identity is None:
-                self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-                found = os.fstat(self._file)
+                found = os.stat(self.path)
+                if hasattr(os, "pread"):
+                    self._file = os.open(self.path, os.O_RDONLY)
                 self._identity, self._changed = (found.st_dev, found.st_ino), found.st_mtime_ns
 
     def look(self) -> None:
@@ -73,8 +75,8 @@ class Place:
             found = os.stat(self.path)
         except FileNotFoundError:
             raise StoreReplaced(
-                f"expected the store at {self.path}, where it was opened, and found no file; put "
-                "it back, or stop the collector and restore a backup with `deniable store restore`",
+                f"the file of the store is no longer at {self.path}; put it back, or stop the "
+                "collector and restore a backup with `deniable store restore`",
                 value=str(self.path),
                 kind="missing",
             ) from None
@@ -84,8 +86,8 @@ class Place:
             found.st_mtime_ns != self._changed and self._overwritten(found.st_mtime_ns)
         ):
             raise StoreReplaced(
-                f"expected the file at {self.path} that was opened, and found another one; put the "
-                "first one back, or stop the collector and start it again to go on with the other",
+                f"the file at {self.path} is another one than was opened; put the first one back, "
+                "or stop the collector and start it again to go on with the other",
                 value=str(self.path),
             )
 
