@@ -28,7 +28,7 @@ from benchmarks.timing import best
 from deniable import DE, OLH, AffineSelection, Protocol, SubsetSelection
 from deniable.advice import plan, recommend
 from deniable.advice.ranking import Goal
-from deniable.paper.clicks import parse_clicks
+from tools.paper.clicks import parse_clicks
 
 Counts = npt.NDArray[np.int64]
 

@@ -10,11 +10,11 @@ import pytest
 from benchmarks.optimal import CLAIMED, FOUR_ERRORS, LOSS, claim, main, read_counts, squared_error
 from deniable import DE, OLH, AffineSelection, Protocol, SubsetSelection
 from deniable.advice import plan, recommend
-from deniable.paper import Context, load, run
-from deniable.paper.clicks import parse_clicks
-from deniable.paper.optimality import least_variance
 from deniable.protocols.affine.settings import TOLERANCE
 from tests.marks import shortened
+from tools.paper import Context, load, run
+from tools.paper.clicks import parse_clicks
+from tools.paper.optimality import least_variance
 
 EPSILONS = np.linspace(0.1, 6.0, 8).tolist()
 SIZES = [*range(2, 70), *range(70, 201, 11), 333, 1009, 2335, 5550, 31_348, 41_270, 10**5, 10**6]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable import InvalidParameter
-from deniable.paper import Context, load, run, table1, table2
+from tools.paper import Context, load, run, table1, table2
 
 PRINTED = {
     0.5: (3.92, 75.20, 2432.40, 32.00, 19.44, 15.92, 15.67, 16.67, 15.67),

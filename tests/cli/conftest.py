@@ -26,8 +26,8 @@ class Outcome:
 
 
 class Shell:
-    def __init__(self, directory):
-        self.directory = directory
+    def __init__(self, directory, command=cli):
+        self.directory, self.command = directory, command
 
     def path(self, name):
         return self.directory / name
@@ -50,7 +50,7 @@ class Shell:
 
     def attempt(self, *args, stdin=None):
         """Run a command that may fail."""
-        result = CliRunner().invoke(cli, [str(arg) for arg in args], input=stdin)
+        result = CliRunner().invoke(self.command, [str(arg) for arg in args], input=stdin)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Outcome(result.exit_code, result.stdout_bytes, result.stderr)

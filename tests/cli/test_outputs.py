@@ -7,7 +7,7 @@ import pytest
 
 from deniable.cli import cli
 from deniable.cli.group import OutputPath
-from deniable.cli.reference import walk
+from tools.reference import walk
 
 WRITING = {
     "privatize": ["privatize", "fruit.json", "answers.txt", "-o"],
@@ -15,7 +15,6 @@ WRITING = {
     "tally": ["tally", "fruit.json", "reports.bin", "-o"],
     "estimate": ["estimate", "fruit.json", "tally.bin", "--format", "csv", "-o"],
     "question": ["question", "create", "q", "--labels", "labels.txt", "--epsilon", "1", "-o"],
-    "reference": ["reference", "-o"],
 }
 INPUTS = {
     "privatize": ["fruit.json", "answers.txt"],
@@ -23,7 +22,6 @@ INPUTS = {
     "tally": ["fruit.json", "reports.bin"],
     "estimate": ["fruit.json", "tally.bin"],
     "question": ["labels.txt"],
-    "reference": [],
 }
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from deniable.cli import cli
-from deniable.cli.reference import walk
 from tests.marks import shortened
+from tools.reference import walk
 
 PYTHON = [sys.executable, "-m", "deniable.cli"]
 # What a shell starts in the background, perhaps these tests, ignores interrupts unless it asks.

@@ -19,12 +19,12 @@ import pytest
 
 from deniable import DE
 from deniable.cli import cli
-from deniable.cli.reference import walk
 from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
 from deniable.collector.stores import open_store
 from deniable.collector.stores.store import Key
 from deniable.question import Question
 from tests.collector.conftest import QUESTION, Workshop, today
+from tools.reference import walk
 
 OWN = ("send", "pull", "token", "store", "question publish")
 NEW = Question("vegetables", ("leek", "kale"), DE(1.0, 2))

@@ -31,10 +31,7 @@ COMMANDS = {
     "token": Lazy("token", "Create, list and revoke a collector's tokens."),
     "store": Lazy("store", "Back up, check or fold a collector's store."),
     "audit": Lazy("audit", "Prove or measure the epsilon of a protocol."),
-    "reproduce": Lazy("reproduce", "Recompute a table or figure of the paper."),
-    "data": Lazy("data", "Fetch the public data that the evaluation needs."),
     "vectors": Lazy("vectors", "Write the test vectors for other implementations."),
-    "reference": Lazy("reference", "Write the reference of this command line."),
 }
 
 

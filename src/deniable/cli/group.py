@@ -29,7 +29,7 @@ _FORCE = "force"
 
 @dataclass(frozen=True)
 class Lazy:
-    """A command that is not loaded yet: its module in ``deniable.cli``, and what it does."""
+    """A command that is not loaded yet: its module, and what it does."""
 
     module: str
     summary: str
@@ -82,6 +82,8 @@ class Command(click.Command):
 class LazyGroup(click.Group):
     """A group that lists its commands without importing them."""
 
+    package = "deniable.cli"
+
     def __init__(
         self, *args: Any, lazy: Mapping[str, Lazy], examples: Sequence[str] = (), **kwargs: Any
     ) -> None:
@@ -108,7 +110,7 @@ class LazyGroup(click.Group):
         """Import the command."""
         if cmd_name not in self.lazy:
             return None
-        module = import_module(f"deniable.cli.{self.lazy[cmd_name].module}")
+        module = import_module(f"{self.package}.{self.lazy[cmd_name].module}")
         command: click.Command = getattr(module, cmd_name)
         return command
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.drawing import blank_figure, draw_table
-from deniable.paper.experiment import Claim, Context, Row
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
+from tools.paper.drawing import blank_figure, draw_table
+from tools.paper.experiment import Claim, Context, Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

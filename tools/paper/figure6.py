@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
-from deniable.paper.clicks import zipf_shares
-from deniable.paper.drawing import blank_figure, draw_curves, finish_axes
-from deniable.paper.experiment import Claim, Context, Part, Row
-from deniable.paper.trials import (
+from tools.paper.clicks import zipf_shares
+from tools.paper.drawing import blank_figure, draw_curves, finish_axes
+from tools.paper.experiment import Claim, Context, Part, Row
+from tools.paper.trials import (
     METHODS,
     collect,
     make_protocol,

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 
-from deniable.paper import figure7, kosarak
+from tools.paper import figure7, kosarak
 
 FIGURE = ("reproduce", "fig7", "--quick", "--runs", "1")
 
@@ -66,7 +66,7 @@ def test_a_report_needs_no_accelerator(small, monkeypatch):
             raise PackageNotFoundError(name)
         return "1.2.3"
 
-    monkeypatch.setattr("deniable.cli.reproduce.version", version)
+    monkeypatch.setattr("tools.paper.reproduce.version", version)
     small("reproduce", "table2", "-o", "out")
     assert "| software | deniable 1.2.3, numpy 1.2.3, " in small.read("out/report.md").decode()
 
@@ -122,7 +122,7 @@ def test_a_version_keeps_parts_of_its_own(small, calls, monkeypatch, tmp_path):
     small(*FIGURE, "-o", "out")
     every = calls.done
     with monkeypatch.context() as patch:
-        patch.setattr("deniable.cli.reproduce.version", lambda name: "0.0")
+        patch.setattr("tools.paper.reproduce.version", lambda name: "0.0")
         small(*FIGURE, "-o", "out")
     assert calls.done == 2 * every
     changed = tmp_path / "package" / "__init__.py"
@@ -184,7 +184,7 @@ def test_clicks_come_from_the_cache_where_they_were_fetched(clicks):
 
 def test_without_clicks_a_stand_in_is_labelled(clicks, monkeypatch):
     """Rows and report say that the data is synthetic."""
-    monkeypatch.setattr("deniable.paper.clicks.PEOPLE", 20_000)
+    monkeypatch.setattr("tools.paper.clicks.PEOPLE", 20_000)
     clicks(*CLICKS)
     assert "a synthetic stand-in" in clicks.read("out/report.md").decode()
     assert "a synthetic stand-in" in clicks.read("out/fig5.csv").decode()
@@ -206,3 +206,18 @@ def test_wrong_options_are_one_line(clicks, arguments, message):
     clicks.write("bad.dat", "1 2\n0\n")
     assert message in clicks.fails(*CLICKS, *arguments)
     assert not clicks.path("out").exists()
+
+
+def test_a_table_is_printed_or_written(shell):
+    """A table of the paper is printed, or written as CSV and PNG."""
+    assert "15.82" in shell("reproduce", "table2").text
+    assert json.loads(shell("reproduce", "table2", "--json").out)[0]["name"] == "table2"
+    pytest.importorskip("matplotlib")
+    shell("reproduce", "table2", "-o", "paper")
+    assert shell.read("paper/table2.png").startswith(b"\x89PNG")
+    assert b"15.8" in shell.read("paper/table2.csv")
+
+
+def test_an_unknown_experiment_is_one_line_with_the_known_ones(shell):
+    """The message lists what there is."""
+    assert "table1" in shell.fails("reproduce", "table9")

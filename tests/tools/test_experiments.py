@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from deniable.paper import (
+from tools.paper import (
     EXPERIMENTS,
     Clicks,
     Context,
@@ -19,8 +19,8 @@ from deniable.paper import (
     run,
     thresholds,
 )
-from deniable.paper.report import Outcome, make_report
-from deniable.paper.trials import METHODS, collect, make_protocol, spread, squared_error
+from tools.paper.report import Outcome, make_report
+from tools.paper.trials import METHODS, collect, make_protocol, spread, squared_error
 
 TINY = Context(quick=True, shrink=1000)
 SIMULATIONS = [name for name in EXPERIMENTS if name.startswith("fig") and name != "fig1"]

@@ -1,7 +1,13 @@
-"""``deniable data``: the public data set that the paper's evaluation needs, fetched and checked."""
+"""The public data sets of the paper's evaluation: where they are published, fetched and kept.
+
+``python -m tools fetch kosarak`` downloads one and checks it.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from dataclasses import dataclass
 from hashlib import sha1
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -11,32 +17,65 @@ from urllib.request import Request, urlopen
 
 import click
 
-from deniable.cli.datasets import DATASETS, cache_directory
 from deniable.cli.display import Advance, show_progress
-from deniable.cli.group import Command, InputError, Lazy, LazyGroup
+from deniable.cli.group import Command, InputError
 from deniable.cli.outputs import check_replaceable, write_atomically
 from deniable.errors import DeniableError
-from deniable.paper.clicks import decompress
+from tools.paper.clicks import Clicks, decompress, parse_clicks
 
 _BLOCK = 1 << 16
 _LARGEST = 1 << 28
 _TIMEOUT = 60.0
 
 
-@click.group(
-    cls=LazyGroup,
-    lazy={"fetch": Lazy("data", "Download a data set and check it.")},
-    examples=["deniable data fetch --help"],
-)
-def data() -> None:
-    """Fetch the public data that the paper's evaluation needs."""
+@dataclass(frozen=True)
+class Dataset:
+    """A published file: where it is, what it is called here, and what it must contain."""
+
+    url: str
+    file: str
+    blob: str
+    """The id that git gives the decompressed file, as ``git hash-object`` prints it."""
 
 
-@click.command(cls=Command, examples=["deniable data fetch --help"])
+DATASETS = {
+    "kosarak": Dataset(
+        "http://fimi.uantwerpen.be/data/kosarak.dat.gz",
+        "kosarak.dat",
+        "1633c5aa6070d384beab4b3a36e9fb8f173fab84",
+    ),
+}
+
+
+def cache_directory() -> Path:
+    """Return the directory of this user's cache for deniable, which need not exist."""
+    home = Path.home()
+    usual = {
+        "darwin": home / "Library" / "Caches",
+        "win32": Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"),
+    }.get(sys.platform, home / ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or usual) / "deniable"
+
+
+def cached_kosarak() -> Path | None:
+    """Return the file that ``fetch`` put into the cache, if it did."""
+    path = cache_directory() / DATASETS["kosarak"].file
+    return path if path.is_file() else None
+
+
+def read_clicks(path: Path, repeat: int = 1) -> Clicks:
+    """Read the clicks in a file, each counted ``repeat`` times."""
+    try:
+        return parse_clicks(path.read_bytes(), path.name).repeated(repeat)
+    except DeniableError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+@click.command(cls=Command, examples=["python -m tools fetch kosarak"])
 @click.argument("name", type=click.Choice(list(DATASETS)))
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="The directory to put the file in. [default: the cache of this user, where "
-              "`deniable reproduce` looks for it]")  # fmt: skip
+              "`python -m tools reproduce` looks for it]")  # fmt: skip
 @click.option("--url", metavar="URL", help="Download it from there. [default: the publisher]")
 @click.option("--force", is_flag=True, help="Replace a file in DIR that differs.")
 def fetch(name: str, *, output: Path | None, url: str | None, force: bool) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.drawing import blank_figure, draw_curves, draw_lines, finish_axes
-from deniable.paper.experiment import Claim, Context, Row
-from deniable.paper.kosarak import (
+from tools.paper.drawing import blank_figure, draw_curves, draw_lines, finish_axes
+from tools.paper.experiment import Claim, Context, Row
+from tools.paper.kosarak import (
     ALPHA,
     THRESHOLDS,
     at_thresholds,
@@ -15,7 +15,7 @@ from deniable.paper.kosarak import (
     run_trials,
     titled,
 )
-from deniable.paper.trials import METHODS, spread
+from tools.paper.trials import METHODS, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.drawing import blank_figure, column, draw_curves, finish_axes, names_in
-from deniable.paper.experiment import Context, Row
-from deniable.paper.kosarak import THRESHOLDS, at_thresholds, by_setting, run_trials, titled
-from deniable.paper.trials import spread
+from tools.paper.drawing import blank_figure, column, draw_curves, finish_axes, names_in
+from tools.paper.experiment import Context, Row
+from tools.paper.kosarak import THRESHOLDS, at_thresholds, by_setting, run_trials, titled
+from tools.paper.trials import spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

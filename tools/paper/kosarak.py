@@ -15,9 +15,9 @@ from typing import cast
 import numpy as np
 
 from deniable.law import upper_normal
-from deniable.paper.clicks import Clicks
-from deniable.paper.experiment import Context, Part, Row
-from deniable.paper.trials import METHODS, collect, make_protocol, most_frequent, squared_error
+from tools.paper.clicks import Clicks
+from tools.paper.experiment import Context, Part, Row
+from tools.paper.trials import METHODS, collect, make_protocol, most_frequent, squared_error
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 QUICK_EPSILONS = (1.0, 2.0, 4.0, 8.0)

@@ -12,21 +12,21 @@ from importlib import import_module
 from typing import cast
 
 from deniable.errors import InvalidParameter
-from deniable.paper.clicks import Clicks, parse_clicks
-from deniable.paper.experiment import Claim, Context, Experiment, Result, Row
+from tools.paper.clicks import Clicks, parse_clicks
+from tools.paper.experiment import Claim, Context, Experiment, Result, Row
 
 EXPERIMENTS: dict[str, str] = {
-    "table1": "deniable.paper.table1",
-    "table2": "deniable.paper.table2",
-    "fig1": "deniable.paper.figure1",
-    "fig2": "deniable.paper.figure2",
-    "fig3": "deniable.paper.figure3",
-    "fig4": "deniable.paper.figure4",
-    "fig5": "deniable.paper.figure5",
-    "fig6": "deniable.paper.figure6",
-    "fig7": "deniable.paper.figure7",
-    "fig8": "deniable.paper.figure8",
-    "optimality": "deniable.paper.optimality",
+    "table1": "tools.paper.table1",
+    "table2": "tools.paper.table2",
+    "fig1": "tools.paper.figure1",
+    "fig2": "tools.paper.figure2",
+    "fig3": "tools.paper.figure3",
+    "fig4": "tools.paper.figure4",
+    "fig5": "tools.paper.figure5",
+    "fig6": "tools.paper.figure6",
+    "fig7": "tools.paper.figure7",
+    "fig8": "tools.paper.figure8",
+    "optimality": "tools.paper.optimality",
 }
 """The module of each experiment by name; ``load`` imports it when it is wanted."""
 

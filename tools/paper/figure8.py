@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable.paper.experiment import Claim, Context, Row
-from deniable.paper.thresholds import listed, positives, threshold_figure, threshold_rows
+from tools.paper.experiment import Claim, Context, Row
+from tools.paper.thresholds import listed, positives, threshold_figure, threshold_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

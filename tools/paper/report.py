@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable.paper.experiment import Claim, Result
+from tools.paper.experiment import Claim, Result
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from deniable.paper.clicks import Clicks, synthetic_clicks
+from tools.paper.clicks import Clicks, synthetic_clicks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from deniable.cli import data, datasets
+from tools import data
 
 CONTENT = b"1 2 3\n2 5\n" * 1000
 PACKED = gzip.compress(CONTENT, mtime=0)
@@ -68,8 +68,8 @@ def site(shell, monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(data, "_TIMEOUT", None)  # a machine that stalls is no missing server
     with serving() as (server, url):
-        small = datasets.Dataset(f"{url}/good.gz", "kosarak.dat", data.blob_id(CONTENT))
-        monkeypatch.setitem(datasets.DATASETS, "kosarak", small)
+        small = data.Dataset(f"{url}/good.gz", "kosarak.dat", data.blob_id(CONTENT))
+        monkeypatch.setitem(data.DATASETS, "kosarak", small)
         yield server, url
 
 
@@ -81,34 +81,34 @@ def files(directory):
 def test_fetch_puts_the_decompressed_file_into_a_directory(shell, site):
     """The file is checked and nothing else is left; a second time nothing is downloaded."""
     server, _ = site
-    assert "checksum as published" in shell("data", "fetch", "kosarak", "-o", "a/b").err
+    assert "checksum as published" in shell("fetch", "kosarak", "-o", "a/b").err
     assert shell.read("a/b/kosarak.dat") == CONTENT
     assert files(shell.directory) == ["a/b/kosarak.dat"]
-    assert "already" in shell("data", "fetch", "kosarak", "-o", "a/b").err
+    assert "already" in shell("fetch", "kosarak", "-o", "a/b").err
     assert len(server.asked) == 1
 
 
 def test_fetch_uses_the_cache_of_the_user(shell, site):
     """Without a directory the file goes where reproduce looks for it."""
-    assert datasets.cached_kosarak() is None
-    shell("data", "fetch", "kosarak")
+    assert data.cached_kosarak() is None
+    shell("fetch", "kosarak")
     assert files(shell.directory) == ["cache/deniable/kosarak.dat"]
-    assert datasets.cached_kosarak() == shell.path("cache/deniable/kosarak.dat")
+    assert data.cached_kosarak() == shell.path("cache/deniable/kosarak.dat")
 
 
 def test_fetch_replaces_a_file_that_is_not_whole(shell, site):
     """What is there is trusted only when its checksum is right."""
     shell.path("a").mkdir()
     shell.write("a/kosarak.dat", CONTENT[:-1])
-    assert "--force" in shell.fails("data", "fetch", "kosarak", "-o", "a")
-    shell("data", "fetch", "kosarak", "-o", "a", "--force")
+    assert "--force" in shell.fails("fetch", "kosarak", "-o", "a")
+    shell("fetch", "kosarak", "-o", "a", "--force")
     assert shell.read("a/kosarak.dat") == CONTENT
 
 
 def test_fetch_takes_another_url(shell, site):
     """A mirror may serve the file without compression."""
     _, url = site
-    shell("data", "fetch", "kosarak", "-o", "a", "--url", f"{url}/plain")
+    shell("fetch", "kosarak", "-o", "a", "--url", f"{url}/plain")
     assert shell.read("a/kosarak.dat") == CONTENT
 
 
@@ -126,7 +126,7 @@ def test_fetch_takes_another_url(shell, site):
 def test_a_wrong_download_leaves_nothing(shell, site, path, message):
     """The error is one line that names the URL, and neither file nor remains are there."""
     _, url = site
-    error = shell.fails("data", "fetch", "kosarak", "-o", "a", "--url", url + path)
+    error = shell.fails("fetch", "kosarak", "-o", "a", "--url", url + path)
     assert message in error
     assert url + path in error
     assert files(shell.directory) == []
@@ -137,7 +137,7 @@ def test_a_wrong_download_keeps_what_was_there(shell, site):
     _, url = site
     shell.path("a").mkdir()
     shell.write("a/kosarak.dat", b"mine\n")
-    shell.fails("data", "fetch", "kosarak", "-o", "a", "--force",
+    shell.fails("fetch", "kosarak", "-o", "a", "--force",
                 "--url", f"{url}/truncated.gz")  # fmt: skip
     assert shell.read("a/kosarak.dat") == b"mine\n"
     assert files(shell.directory) == ["a/kosarak.dat"]
@@ -148,7 +148,7 @@ def test_a_wrong_download_keeps_what_was_there(shell, site):
 )
 def test_only_web_addresses_are_fetched(shell, site, url):
     """Other schemes and broken addresses are refused before anything is opened."""
-    shell.fails("data", "fetch", "kosarak", "-o", "a", "--url", url)
+    shell.fails("fetch", "kosarak", "-o", "a", "--url", url)
     assert files(shell.directory) == []
 
 
@@ -158,19 +158,19 @@ def test_no_server_is_one_line(shell, site):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/x"
-        assert "check the network" in shell.fails("data", "fetch", "kosarak", "--url", url)
+        assert "check the network" in shell.fails("fetch", "kosarak", "--url", url)
 
 
 def test_endless_downloads_stop(shell, site, monkeypatch):
     """What is larger than any data set is not read to its end."""
     monkeypatch.setattr(data, "_LARGEST", 10)
     monkeypatch.setattr(data, "_BLOCK", 4)
-    assert "at most 10 bytes" in shell.fails("data", "fetch", "kosarak", "-o", "a")
+    assert "at most 10 bytes" in shell.fails("fetch", "kosarak", "-o", "a")
 
 
 def test_unknown_data_sets_are_refused(shell, site):
     """The error names the ones there are."""
-    assert "kosarak" in shell.fails("data", "fetch", "adult")
+    assert "kosarak" in shell.fails("fetch", "adult")
 
 
 def test_blob_ids_are_gits_own():
@@ -180,7 +180,7 @@ def test_blob_ids_are_gits_own():
 
 def test_the_published_file_is_the_expected_one():
     """Address and checksum are those of the FIMI repository."""
-    dataset = datasets.DATASETS["kosarak"]
+    dataset = data.DATASETS["kosarak"]
     assert dataset.url == "http://fimi.uantwerpen.be/data/kosarak.dat.gz"
     assert dataset.blob == "1633c5aa6070d384beab4b3a36e9fb8f173fab84"
 
@@ -191,6 +191,6 @@ def test_the_cache_is_where_the_system_has_it(monkeypatch, platform):
     for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("sys.platform", platform)
-    path = datasets.cache_directory()
+    path = data.cache_directory()
     assert path.name == "deniable"
     assert path.is_relative_to(path.home())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.drawing import blank_figure, draw_curves, finish_axes
-from deniable.paper.experiment import Claim, Context, Row
-from deniable.paper.kosarak import TOP, by_setting, run_trials, titled
-from deniable.paper.trials import METHODS, spread
+from tools.paper.drawing import blank_figure, draw_curves, finish_axes
+from tools.paper.experiment import Claim, Context, Row
+from tools.paper.kosarak import TOP, by_setting, run_trials, titled
+from tools.paper.trials import METHODS, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""``deniable reproduce``: the tables and figures of the paper, computed again."""
+"""``python -m tools reproduce``: the tables and figures of the paper, computed again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, TypedDict, cast
 import click
 
 import deniable
-from deniable.cli.datasets import cached_kosarak, read_clicks
 from deniable.cli.display import new_table, open_console, print_table, show_progress
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
-from deniable.paper import EXPERIMENTS, Context, Result, Row, load, run
-from deniable.paper.report import Outcome, duration, make_report
-from deniable.paper.store import Store
+from tools.data import cached_kosarak, read_clicks
+from tools.paper import EXPERIMENTS, Context, Result, Row, load, run
+from tools.paper.report import Outcome, duration, make_report
+from tools.paper.store import Store
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,9 +68,9 @@ class Directory(MutableMapping[str, bytes]):
 @click.command(
     cls=Command,
     examples=[
-        "deniable reproduce table2",
-        "deniable reproduce table1 -o paper",
-        "deniable reproduce fig1 -o paper --json",
+        "python -m tools reproduce table2",
+        "python -m tools reproduce table1 -o paper",
+        "python -m tools reproduce fig1 -o paper --json",
     ],
 )
 @click.argument("name", type=click.Choice([*EXPERIMENTS, ALL]))
@@ -85,7 +85,7 @@ class Directory(MutableMapping[str, bytes]):
               help="The seed of simulations.")  # fmt: skip
 @click.option("--kosarak", type=click.Path(path_type=Path, dir_okay=False), metavar="PATH",
               help="The clicks: a FIMI .dat file, plain, .gz or .xz, or an .npz file with the "
-              "array item. [default: what `deniable data fetch kosarak` fetched, else "
+              "array item. [default: what `python -m tools fetch kosarak` fetched, else "
               "synthetic]")  # fmt: skip
 @click.option("--repeat", type=click.IntRange(1), default=1, metavar="N",
               help="Count each click of --kosarak N times.")  # fmt: skip

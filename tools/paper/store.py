@@ -13,7 +13,7 @@ from hashlib import sha256
 from time import perf_counter
 from typing import cast
 
-from deniable.paper.experiment import Row
+from tools.paper.experiment import Row
 
 
 @dataclass

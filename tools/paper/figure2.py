@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from deniable.paper.clicks import zipf_shares
-from deniable.paper.drawing import blank_figure, draw_curves, draw_lines, finish_axes
-from deniable.paper.experiment import Claim, Context, Part, Row
-from deniable.paper.trials import collect, spread
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
+from tools.paper.clicks import zipf_shares
+from tools.paper.drawing import blank_figure, draw_curves, draw_lines, finish_axes
+from tools.paper.experiment import Claim, Context, Part, Row
+from tools.paper.trials import collect, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.clicks import zipf_shares
-from deniable.paper.drawing import blank_figure, draw_curves, finish_axes
-from deniable.paper.experiment import Claim, Context, Part, Row
-from deniable.paper.trials import (
+from tools.paper.clicks import zipf_shares
+from tools.paper.drawing import blank_figure, draw_curves, finish_axes
+from tools.paper.experiment import Claim, Context, Part, Row
+from tools.paper.trials import (
     collect,
     make_protocol,
     most_frequent,

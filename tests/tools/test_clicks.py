@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InvalidDocument, InvalidParameter
-from deniable.paper.clicks import (
+from tools.paper.clicks import (
     DOMAIN_SIZE,
     PEOPLE,
     Clicks,
@@ -49,7 +49,7 @@ def test_every_form_gives_the_same_counts(data: bytes) -> None:
 
 def test_long_files_are_read_in_blocks(monkeypatch) -> None:
     """Where a block ends changes nothing, and lines are numbered through all blocks."""
-    monkeypatch.setattr("deniable.paper.clicks._BLOCK", 5)
+    monkeypatch.setattr("tools.paper.clicks._BLOCK", 5)
     assert parse_clicks(SESSIONS, "").n == 7
     with pytest.raises(InvalidDocument, match="got 41271 on line 4;"):
         parse_clicks(b"1 2 3\n2\n\n3 2 41271\n1\n", "")
@@ -90,7 +90,7 @@ def test_malformed_files_are_refused(data: bytes, message: str) -> None:
 
 def test_what_decompresses_to_too_much_is_refused(monkeypatch) -> None:
     """A small file that unfolds to gigabytes stops at the limit."""
-    monkeypatch.setattr("deniable.paper.clicks._MOST_BYTES", 1000)
+    monkeypatch.setattr("tools.paper.clicks._MOST_BYTES", 1000)
     assert len(decompress(gzip.compress(b"1" * 1000))) == 1000
     with pytest.raises(InvalidDocument, match="at most 1000 bytes"):
         decompress(gzip.compress(b"1" * 1001))

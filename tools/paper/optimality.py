@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from deniable.advice import recommend
 from deniable.extras import load
-from deniable.paper.drawing import blank_figure
-from deniable.paper.experiment import Claim, Context, Row
 from deniable.protocols.selection import selection_variance
 from deniable.protocols.subset import best_size
+from tools.paper.drawing import blank_figure
+from tools.paper.experiment import Claim, Context, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

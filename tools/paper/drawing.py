@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from deniable.extras import load
-from deniable.paper.experiment import Row
+from tools.paper.experiment import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.paper.drawing import blank_figure
-from deniable.paper.experiment import Claim, Context, Row
-from deniable.paper.table2 import COLUMNS
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
+from tools.paper.drawing import blank_figure
+from tools.paper.experiment import Claim, Context, Row
+from tools.paper.table2 import COLUMNS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,19 +1,52 @@
-"""The Python interface as a page, made from the docstrings: what ``deniable reference`` writes."""
+"""The two reference pages: docs/cli.md from the commands, docs/api.md from the docstrings."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
 
 import deniable
+from deniable.cli import cli
+from deniable.cli.group import Command
+from deniable.cli.outputs import write_atomically
 from deniable.errors import DeniableError
 from deniable.protocol import Protocol
+
+_WIDTH = 96
+_HEAD = """\
+# The command line
+
+Written by `python -m tools reference` from the commands themselves. `-` stands for
+standard input or output. A file that exists is replaced only with `--force`, and one that the
+command reads, or that nobody may write, not even then. Inputs may be compressed with gzip.
+
+An error is one line on stderr that names the file, the line and the remedy; the exit code is 0 when
+all went well, 1 when an audit finds that a protocol spends more than it claims, 2 after an error,
+130 when interrupted and 143 when terminated. A reader of the output that goes away, as `head`
+does, is no error: the command ends quietly with 0.
+
+`DENIABLE_THREADS` limits the threads, every core by default, and never changes a result.
+`DENIABLE_MEMORY`, such as `8G`, is what one estimate may take; beyond 2 GiB it is refused without.
+
+Commands, options, protocols and files complete in the shell. For bash put the first line into
+`~/.bashrc`, for zsh the second into `~/.zshrc`; for fish run the third once.
+
+```sh
+eval "$(_DENIABLE_COMPLETE=bash_source deniable)"
+eval "$(_DENIABLE_COMPLETE=zsh_source deniable)"
+_DENIABLE_COMPLETE=fish_source deniable > ~/.config/fish/completions/deniable.fish
+```
+"""
+
 
 _INTRODUCTION = """# Python
 
 Every name of the package, from its docstrings; the examples in them are tests.
-`deniable reference --python -o docs/api.md --force` writes this page.
+`python -m tools reference` writes this page.
 """
 _GROUPS: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("Questions, tallies and estimates", inspect.isclass),
@@ -21,8 +54,42 @@ _GROUPS: tuple[tuple[str, Callable[[object], bool]], ...] = (
 )
 
 
-def render() -> str:
-    """Return the page."""
+@click.command(cls=Command, examples=["python -m tools reference"])
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default="docs",
+              show_default=True, metavar="DIR", help="The directory to write to.")  # fmt: skip
+def reference(output: Path) -> None:
+    """Write the reference of the command line and of the Python interface."""
+    for name, page in (("cli.md", make_reference()), ("api.md", make_python_reference())):
+        write_atomically(output / name, page.encode())
+
+
+def make_reference() -> str:
+    """Return the help of every command as one page."""
+    sections = [f"## {path}\n\n```text\n{text}\n```\n" for path, text in _helps(cli, "deniable")]
+    return "\n".join([_HEAD, *sections])
+
+
+def walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and all commands below it, with the words that call them."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from walk(below, f"{path} {name}")
+
+
+def _helps(command: click.Command, path: str) -> Iterator[tuple[str, str]]:
+    for words, each in walk(command, path):
+        context = click.Context(
+            each, info_name=words, terminal_width=_WIDTH, help_option_names=["-h", "--help"]
+        )
+        yield words, each.get_help(context)
+
+
+def make_python_reference() -> str:
+    """Return the page of the Python interface."""
     parts = [_INTRODUCTION]
     listed = {name: getattr(deniable, name) for name in deniable.__all__ if name != "__version__"}
     protocols = {n: x for n, x in listed.items() if _concrete(x)}
@@ -42,10 +109,6 @@ def render() -> str:
 
 def _concrete(item: object) -> bool:
     return inspect.isclass(item) and issubclass(item, Protocol) and not inspect.isabstract(item)
-
-
-def _error(item: object) -> bool:
-    return inspect.isclass(item) and issubclass(item, DeniableError)
 
 
 def _entry(name: str, item: object, *, methods: bool = True) -> str:
