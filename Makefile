@@ -86,7 +86,7 @@ bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the
 
 .PHONY: vectors
 vectors: $(VENV)/.runtime ## write the test vectors again
-	$(BIN)/python -m deniable.cli vectors vectors --force
+	$(BIN)/python -m tools vectors vectors --force
 
 .PHONY: lock
 lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to newer versions

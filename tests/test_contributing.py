@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the project with the files of the walk-through in the places it names."""
     folder = tmp_path_factory.mktemp("checkout")
-    for part in ("src", "tests"):
+    for part in ("src", "tests", "tools"):
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("conftest.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder)
@@ -88,5 +88,5 @@ def test_a_question_can_use_the_example(checkout: Path) -> None:
 
 def test_the_example_has_vectors(checkout: Path) -> None:
     """Test vectors are made of the example without further code."""
-    run(checkout, "deniable.cli", "vectors", "vectors")
+    run(checkout, "tools", "vectors", "vectors")
     assert (checkout / "vectors" / "HadamardResponse.json").exists()

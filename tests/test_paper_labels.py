@@ -18,9 +18,8 @@ def labels_in(text: str) -> set[str]:
 
 def cited() -> set[str]:
     """Return the labels that the source cites."""
-    return set().union(
-        *(labels_in(p.read_text(encoding="utf-8")) for p in (ROOT / "src").rglob("*.py"))
-    )
+    files = [path for part in ("src", "tools") for path in (ROOT / part).rglob("*.py")]
+    return set().union(*(labels_in(path.read_text(encoding="utf-8")) for path in files))
 
 
 def test_every_cited_label_is_explained() -> None:

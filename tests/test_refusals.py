@@ -7,7 +7,7 @@ import pytest
 
 from deniable.errors import InvalidDocument
 from deniable.question import Question
-from deniable.refusals import make_refusals
+from tools.vectors.questions import make_refusals
 
 FILE = Path(__file__).parent.parent / "vectors" / "questions.json"
 CASES = json.loads(FILE.read_text(encoding="utf-8"))["vectors"]

@@ -11,7 +11,7 @@ from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import fingerprint
 from deniable.randomness import WORD, Replayed
-from deniable.vectors import make_vectors, render
+from tools.vectors.reports import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
 OTHERS = {"delivery", "fingerprint", "policy", "questions"}

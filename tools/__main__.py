@@ -18,6 +18,7 @@ class Tools(CommandLine):
     lazy={
         "reproduce": Lazy("paper.reproduce", "Recompute a table or figure of the paper."),
         "fetch": Lazy("data", "Fetch the public data that the evaluation needs."),
+        "vectors": Lazy("vectors.command", "Write the test vectors for other implementations."),
         "reference": Lazy("reference", "Write docs/cli.md and docs/api.md."),
     },
     examples=["python -m tools reproduce table2", "python -m tools reference"],

@@ -324,14 +324,6 @@ def test_demo(shell, monkeypatch, columns):
     assert (found["people"], len(found["surnames"])) == (5_000, 25)
 
 
-def test_vectors_are_written_and_piped(shell):
-    """The vectors go to a directory, or as one JSON object to standard output."""
-    shell("vectors", "out")
-    piped = json.loads(shell("vectors", "-").out)
-    assert {path.stem for path in shell.path("out").iterdir()} == set(piped)
-    assert json.loads(shell.read("out/DE.json")) == piped["DE"]
-
-
 def test_one_is_no_plural(shell):
     """One byte, one report and one file are said so."""
     shell.write("one.txt", "kiwi\n")

@@ -31,7 +31,6 @@ COMMANDS = {
     "token": Lazy("token", "Create, list and revoke a collector's tokens."),
     "store": Lazy("store", "Back up, check or fold a collector's store."),
     "audit": Lazy("audit", "Prove or measure the epsilon of a protocol."),
-    "vectors": Lazy("vectors", "Write the test vectors for other implementations."),
 }
 
 

@@ -40,7 +40,7 @@ _TOP = 25
         "deniable estimate fruit.json tally.bin --significant --format csv -o fruit.csv",
         "deniable estimate fruit.json reports.bin --top 10 --plot fruit.svg",
         "deniable estimate site.json sites.bin --candidates candidates.txt --json",
-        "deniable estimate daily.json tally.bin --rounds 30",
+        "deniable estimate daily.json june.bin --rounds 30",
     ],
 )
 @question_argument

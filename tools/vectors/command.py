@@ -1,4 +1,4 @@
-"""``deniable vectors``: write the test vectors for other implementations."""
+"""``python -m tools vectors``: write the test vectors for other implementations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import click
 
 from deniable.cli.group import Command
 from deniable.cli.outputs import STDIO, check_replaceable, write_atomically
-from deniable.vectors import make_vectors, render
+from tools.vectors.reports import make_vectors, render
 
 
 @click.command(
-    cls=Command, examples=["deniable vectors vectors", "deniable vectors - | head -c 400"]
+    cls=Command,
+    examples=["python -m tools vectors vectors", "python -m tools vectors - | head -c 400"],
 )
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False, allow_dash=True))
 @click.option("--force", is_flag=True, help="Replace files that differ.")

@@ -16,14 +16,14 @@ from itertools import accumulate, cycle, islice
 
 import numpy as np
 
-from deniable.deliveries import make_deliveries
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import fingerprint
 from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
-from deniable.refusals import make_policy, make_refusals
+from tools.vectors.deliveries import make_deliveries
+from tools.vectors.questions import make_policy, make_refusals
 
 FORMAT = "deniable-vectors"
 VERSION = 1

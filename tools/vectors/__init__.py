@@ -1,0 +1,1 @@
+"""The test vectors for other implementations: reports, questions, policy and delivery."""
