@@ -40,7 +40,7 @@ _UNSENT = 64 * 1024
 processor's caches when they are read: estimates of many answers took half as long again."""
 _WARMED = 4
 """Of so many questions, the newest, the first estimate is as fast as the next ones."""
-_SLOW = 64
+_SLOW = 256
 """How many slow connections are cut in a tenth of a second at most, where there is no room."""
 _TICKS = 10
 """uvicorn ticks ten times a second; connections are looked at once."""
