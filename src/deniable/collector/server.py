@@ -50,7 +50,7 @@ _LAST_WORDS = 5.0
 """For how long a collector whose store is broken goes on to say so before it ends."""
 _CLEARING = 0.5
 """How long before the end of the time for requests their connections are cut."""
-_CROWD = 256
+_CROWD = 64
 """After how many connections at once memory is given back when most of them are gone."""
 
 
