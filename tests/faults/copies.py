@@ -135,7 +135,7 @@ def kill_backups(folder: Path, count: int, seed: int, ids: int = 100_000) -> Cou
         return command("store", "backup", target, "--store", store)
 
     took, whole, found = time_of(start, folder), contents(target), Counter[str]()
-    for _ in range(count):
+    while found["killed"] < count:
         target.unlink(missing_ok=True)
         found["killed"] += kill_while_copying(start, folder, took * chance.random() ** 2)
         found[state_of(target, whole)] += 1
@@ -167,7 +167,7 @@ def kill_upgrades(folder: Path, count: int, seed: int, ids: int = 100_000) -> Co
         return command("token", "list", "--store", store)
 
     took, found = time_of(start, folder), Counter[str]()
-    for _ in range(count):
+    while found["killed"] < count:
         found["killed"] += kill_while_copying(start, folder, took * chance.random() ** 2)
         state = state_of(copy, whole)
         found[state] += 1
@@ -263,7 +263,7 @@ def crash_and_restore(folder: Path, count: int, seed: int) -> Counter[str]:
             found["open"] += 1
         time.sleep(chance.uniform(0.01, 0.1))
         writer.kill()
-        writer.wait()
+        writer.communicate()
         log = folder / f"{number}.db-wal"
         found["with a log"] += log.exists() and log.stat().st_size > 0
         before, whole = number % 2, contents(copy)

@@ -43,8 +43,9 @@ _TEXTS = {
                "collector was waiting for the rest; *closed*: it closed the connection."),
     "explore": ("Generated requests", "For every operation of the OpenAPI document: no answer of "
                 "5xx, and only answers that the document names."),
-    "model": ("A model of the store", "Adding, repeating, days passing, folding, sealing, closing "
-              "and reopening in any order, beside a Python dictionary, on SQLite."),
+    "model": ("A model of the store", "Adding, repeating, days passing, folding, sealing, opening "
+              "days again, setting rows aside, closing and reopening in any order, beside a Python "
+              "dictionary, on SQLite."),
     "model-postgres": ("The same model on PostgreSQL", "Each run on a database of its own."),
     "service": ("A model of the collector", "Requests to the whole application: submitting, "
                 "repeating, answers that are lost, crashes with submissions on their way, folding, "
