@@ -174,8 +174,8 @@ def test_noise_is_fresh_in_every_process(gallery):
 
 def test_no_progress_bar_outside_a_terminal(gallery):
     """Standard error has one line of summary and no control characters."""
-    found = run("privatize", "fruit.json", "answers.txt", "-o", "new.bin", cwd=gallery)
-    assert found.stderr == b"new.bin: 500 reports on 'fruit'\n"
+    found = run("privatize", "fruit.json", "answers.txt", "-o", "fresh.bin", cwd=gallery)
+    assert found.stderr == b"fresh.bin: 500 reports on 'fruit'\n"
 
 
 def test_output_in_ascii(gallery):
