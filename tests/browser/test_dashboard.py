@@ -255,7 +255,7 @@ def test_everything_works_without_scripts(browser, collector):
         page.click("text=Close: take no more reports")
         assert "closed" in page.inner_text(".state")
         page.click("text=Open again")
-        page.check("[name=sure]")
+        page.fill("form:has(button.danger) [name=name]", "Plain fruit")
         page.click("button.danger")
         page.wait_for_url(f"{collector.address}/")
         assert "Plain fruit" not in page.inner_text("main")

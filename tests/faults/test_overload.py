@@ -16,7 +16,10 @@ from tests.faults.overload import recovery
 @pytest.mark.long("a short form of the fault tests")
 def test_too_many_arrivals_are_stored_or_refused(tmp_path: Path) -> None:
     """What is counted is what was acknowledged, although nobody waits for anybody's answer."""
-    for collector in start(Settings(store=str(tmp_path / "store.db"), port=0, queue_limit=50)):
+    settings = Settings(
+        store=str(tmp_path / "store.db"), port=0, queue_limit=50, connections_per_address=0
+    )
+    for collector in start(settings):
         question = collector.ask()
         path = f"/v1/questions/{question.digest}/reports?day={today()}"
         arrivals = Arrivals(
