@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,8 @@ def server(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
             with connection:
                 connection.settimeout(30)
                 data = b""
-                while b"\r\n\r\n" not in data:
+                # All of it: closing with bytes unread would reset the connection.
+                while not _whole(data):
                     data += connection.recv(65536)
                 came.append(data)
                 connection.sendall(reply)
@@ -44,6 +46,13 @@ def server(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
     finally:
         thread.join(30)
         listening.close()
+
+
+def _whole(data: bytes) -> bool:
+    """Tell whether a request is there with its body."""
+    head, end, body = data.partition(b"\r\n\r\n")
+    length = re.search(rb"(?i)content-length: (\d+)", head)
+    return bool(end) and len(body) >= (int(length[1]) if length else 0)
 
 
 def reply(status: str, headers: str = "", body: bytes = b"") -> bytes:
