@@ -15,8 +15,18 @@ pytestmark = pytest.mark.long("races")
 
 Q = QUESTION.digest
 COUNTED = (Outcome.STORED, Outcome.REPEATED)
+SUBMITTING = 3
 PASSING = list(range(DAY, DAY + 12))
 JUMPING = [DAY, DAY + 30, DAY, DAY + 1, DAY + 31, DAY + 1]
+
+
+def unsettle(store: Store, chance: random.Random) -> None:
+    """Seal and sweep what is due, and close and open the question, five times."""
+    for _ in range(5):
+        store.seal()
+        store.sweep(50)
+        store.change(Q, state=chance.choice([State.CLOSED, State.OPEN]))
+        store.change(Q, state=State.OPEN)
 
 
 def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[int, int]:
@@ -28,8 +38,10 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
     first.ask(QUESTION)
     acknowledged: set[tuple[int, bytes]] = set()
     lock, over, errors = Lock(), Event(), []
+    submitted = 0
 
     def submit(store: Store, chance: random.Random) -> None:
+        nonlocal submitted
         sent: list[Submission] = []
         for _ in range(groups):
             day = place.today + chance.randint(-8, 2)
@@ -40,6 +52,7 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
             group = new + chance.sample(sent, min(3, len(sent)))
             outcomes = store.add(group)
             with lock:
+                submitted += 1
                 acknowledged.update(
                     (one.day, one.id)
                     for one, outcome in zip(group, outcomes, strict=True)
@@ -54,13 +67,12 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
                 store.fold(pile, b"%d|" % n, n)
 
     def disturb(store: Store, chance: random.Random) -> None:
-        for day in days:
+        """Give every day its part of the submissions, however the threads are scheduled."""
+        for number, day in enumerate(days, start=1):
             place.pass_to(day)
-            for _ in range(5):
-                store.seal()
-                store.sweep(50)
-                store.change(Q, state=chance.choice([State.CLOSED, State.OPEN]))
-                store.change(Q, state=State.OPEN)
+            unsettle(store, chance)
+            while submitted * len(days) < number * SUBMITTING * groups and not errors:
+                unsettle(store, chance)
 
     def operate(store: Store, chance: random.Random) -> None:
         """Open days again and sweep, while others seal, sweep and submit."""
@@ -80,7 +92,7 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
         thread.start()
         return thread
 
-    busy = [start(work, i) for i, work in enumerate((submit, submit, submit, disturb))]
+    busy = [start(work, i) for i, work in enumerate((submit,) * SUBMITTING + (disturb,))]
     folding = [start(work, 10 + i) for i, work in enumerate((fold, fold, operate))]
     for thread in busy:
         thread.join()
