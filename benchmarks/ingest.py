@@ -27,8 +27,8 @@ from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
+from deniable.collector.stores.records import Asked, Outcome, State, Submission
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Asked, Outcome, State, Submission
 from deniable.question import Question
 
 

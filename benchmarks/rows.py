@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.ingest import QUESTION, prepare
 from benchmarks.timing import Result, describe_machine
 from deniable.collector.stores import open_store
-from deniable.collector.stores.store import Outcome, Submission
+from deniable.collector.stores.records import Outcome, Submission
 from tests.stores.server import running
 
 GROUPS = (1, 100, 1000)

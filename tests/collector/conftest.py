@@ -25,7 +25,7 @@ from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.store import Asked, State
+from deniable.collector.stores.records import Asked, State
 from deniable.question import Question
 
 QUESTION = Question("fruit", ("kiwi", "fig"), DE(1.0, 2))

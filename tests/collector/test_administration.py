@@ -11,7 +11,7 @@ import pytest
 from deniable.collector.access import TOKEN, Role, create, hashed
 from deniable.collector.logs import Json, Text
 from deniable.collector.stores import open_store
-from deniable.collector.stores.store import Key
+from deniable.collector.stores.records import Key
 from deniable.question import Question
 from tests.collector.conftest import Collector, today
 

@@ -21,7 +21,7 @@ from deniable import DE
 from deniable.cli import cli
 from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
 from deniable.collector.stores import open_store
-from deniable.collector.stores.store import Key
+from deniable.collector.stores.records import Key
 from deniable.question import Question
 from tests.collector.conftest import QUESTION, Workshop, today
 from tools.reference import walk

@@ -18,8 +18,9 @@ from deniable.collector.app import create_app
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
+from deniable.collector.stores.base import StoreBroken, StoreUnavailable
+from deniable.collector.stores.records import Outcome, Slice, Submission
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Outcome, StoreBroken, StoreUnavailable, Submission
 from tests.collector.conftest import Collector, run_server, start, today
 
 
@@ -262,5 +263,5 @@ def test_what_waits_at_the_end_is_written(tmp_path: Path) -> None:
             Stuck.go.set()
         assert [future.result().status for future in futures] == [204] * 8
     store = open_store(str(path))
-    assert store.standing(question.digest, 0, 1 << 30)[0] == 8
+    assert store.standing(Slice(question.digest))[0] == 8
     store.close()

@@ -14,8 +14,8 @@ from deniable.cli import cli
 from deniable.collector.days import today, write_day
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.stores import open_store
+from deniable.collector.stores.records import Asked, Slice, State, Submission
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Asked, State, Submission
 from tests.collector.conftest import QUESTION
 
 ASKED = Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(Terms()))
@@ -42,7 +42,7 @@ def reports(path: Path) -> int:
     """Return how many reports a store has."""
     store = open_store(str(path))
     try:
-        return store.standing(QUESTION.digest, 0, 1 << 30)[0]
+        return store.standing(Slice(QUESTION.digest))[0]
     finally:
         store.close()
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from deniable.collector.app import Application
 from deniable.collector.questions import Terms, write_terms
-from deniable.collector.stores.store import Asked, State
+from deniable.collector.stores.records import Asked, State
 from tests.faults.fault import QUESTION
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deniable.collector.stores.store import Submission
+from deniable.collector.stores.records import Submission
 from tests.faults.history import History, Kept, Seen
 
 

@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
+from deniable.collector.stores.base import StoreUnavailable
 from deniable.collector.stores.migration import migrations
+from deniable.collector.stores.records import Asked, State
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Asked, State, StoreUnavailable
 from tests.faults.disk import Connection, Disk, Layer, quiet
 
 QUESTION = Asked("a" * 64, "{}", State.OPEN, "{}")
@@ -27,7 +28,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Asked, State, Submission
+from deniable.collector.stores.records import Asked, State, Submission
 import os
 store = SqliteStore(Path(sys.argv[1]))
 store.ask(Asked("a" * 64, "{}", State.OPEN, "{}"))

@@ -16,6 +16,7 @@ import psutil
 
 from deniable import DE
 from deniable.collector.stores import open_store
+from deniable.collector.stores.records import Slice
 from deniable.question import Question
 from tests.faults.history import Kept
 
@@ -105,7 +106,7 @@ def kept(store_url: str) -> Kept:
     """Return what a store has in the end."""
     store = open_store(store_url)
     try:
-        counted = store.snapshot(QUESTION.digest, 0, 1 << 30).n
+        counted = store.snapshot(Slice(QUESTION.digest)).n
         rows = store.connection().execute("SELECT id, fingerprint FROM arrivals").fetchall()
         complaints = [said for said in store.check() if "fsync" not in said]
     finally:

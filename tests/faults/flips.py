@@ -14,8 +14,9 @@ from pathlib import Path
 
 from deniable.collector import maintenance
 from deniable.collector.questions import Terms, write_terms
+from deniable.collector.stores.base import Store, StoreCorrupt
+from deniable.collector.stores.records import Asked, Slice, State, Submission
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Asked, State, Store, StoreCorrupt, Submission
 from deniable.tally import Tally
 from tests.faults.fault import QUESTION
 
@@ -46,7 +47,7 @@ def fill(store: Store, chance: random.Random) -> None:
 def counts(store: Store) -> Counts:
     """Return the supports of each day and source, those of waiting rows as well."""
     found: Counts = {}
-    snapshot = store.snapshot(QUESTION.digest, 0, 1 << 30)
+    snapshot = store.snapshot(Slice(QUESTION.digest))
     for total in snapshot.tallies:
         tally = Tally.from_bytes(total.data)
         assert tally.n == total.n
@@ -59,7 +60,7 @@ def counts(store: Store) -> Counts:
 
 def standing(store: Store) -> int:
     """Return how many reports a store says that it has."""
-    return store.standing(QUESTION.digest, 0, 1 << 30)[0]
+    return store.standing(Slice(QUESTION.digest))[0]
 
 
 def add(found: Counts, place: tuple[int, str], more: list[int]) -> None:

@@ -7,15 +7,9 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
+from deniable.collector.stores.base import StoreBroken, StoreUnavailable
+from deniable.collector.stores.records import Asked, Days, Outcome, Slice, State, Submission
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import (
-    Asked,
-    Outcome,
-    State,
-    StoreBroken,
-    StoreUnavailable,
-    Submission,
-)
 from tests.faults.check import check
 from tests.faults.disk import Connection, Disk, Layer, quiet
 from tests.faults.history import History, Kept, Seen
@@ -84,7 +78,7 @@ def _judge(directory: Path, name: str, images: dict[str, bytes], history: Histor
         after = SqliteStore(directory / name, today=lambda: DAY)
         wrong = list(after.check())
         rows = after.connection().execute("SELECT id, fingerprint FROM arrivals").fetchall()
-        found = Kept(dict(rows), after.snapshot(QUESTION.digest, DAY, DAY).n)
+        found = Kept(dict(rows), after.snapshot(Slice(QUESTION.digest, Days(DAY, DAY))).n)
         after.close()
     except (StoreBroken, StoreUnavailable) as error:
         return [f"the store does not open: {error}"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deniable.collector.stores.store import Submission
+from deniable.collector.stores.records import Submission
 from tests.faults.check import check
 from tests.faults.history import History, Kept, Seen
 

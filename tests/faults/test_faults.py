@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long("short forms of the fault tests")
 SEED = 20_260
 EARLY = """
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Outcome
+from deniable.collector.stores.records import Outcome
 add, late = SqliteStore.add, []
 def acknowledge_first(self, submissions):
     late.append(submissions)

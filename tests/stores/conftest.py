@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Asked, Days, Slice, State
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.store import Asked, State, Store
 from tests.stores.server import Server, running
 
 DAY = 20_000
 QUESTION = Asked("a" * 64, "{}", State.OPEN, "{}")
+TODAY = Slice(QUESTION.digest, Days(DAY, DAY))
 _names = count()
 _TABLES = ", ".join(
     f"deniable.{name}"

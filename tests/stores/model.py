@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
-from deniable.collector.stores.store import Outcome, State
+from deniable.collector.stores.records import Outcome, State
 from tests.stores.conftest import DAY, Place
 
 

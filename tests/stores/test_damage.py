@@ -9,8 +9,9 @@ from random import Random
 import pytest
 
 from deniable.collector import maintenance
+from deniable.collector.stores.base import Store
 from deniable.collector.stores.group import checksum
-from deniable.collector.stores.store import Asked, State, Store, Submission
+from deniable.collector.stores.records import Asked, Slice, State, Submission
 from tests.faults.flips import ASKED, counts, figures, fill, flip_postgres, flip_sqlite, standing
 from tests.faults.flips import DAY as TODAY
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place
@@ -64,7 +65,7 @@ def test_a_row_that_belongs_elsewhere_is_found_without_its_reports(
     damaged = store.damaged() or (store.pile(1, 1000) or pytest.fail("no pile")).damaged
     assert list(damaged) == [2]
     assert "checksum" in damaged[2]
-    assert store.snapshot(Q, 0, 1 << 30).n == 2
+    assert store.snapshot(Slice(Q)).n == 2
     assert store.set_aside(damaged) == 1
     assert store.damaged() == {}
     assert standing_of(store) == 2
@@ -77,7 +78,7 @@ def test_a_row_that_belongs_elsewhere_is_found_without_its_reports(
 
 def standing_of(store: Store) -> int:
     """Return how many reports of the question are counted."""
-    return store.standing(Q, 0, 1 << 30)[0]
+    return store.standing(Slice(Q))[0]
 
 
 def test_damaged_reports_are_found_when_they_are_folded(store: Store) -> None:
@@ -88,7 +89,7 @@ def test_damaged_reports_are_found_when_they_are_folded(store: Store) -> None:
     change(store, "UPDATE waiting SET reports = (SELECT other FROM (SELECT reports AS other FROM"
            " waiting WHERE no = 4) AS one) WHERE no = 2")  # fmt: skip
     assert store.damaged() == {}
-    assert store.snapshot(Q, 0, 1 << 30).n == 3
+    assert store.snapshot(Slice(Q)).n == 3
     pile = store.pile(1, 1000)
     assert pile is not None
     assert (pile.rows, list(pile.damaged)) == ((1, 3, 4), [2])

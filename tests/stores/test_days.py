@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deniable.collector.stores.store import Outcome, Store
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Outcome, Slice
 from tests.stores.conftest import DAY, QUESTION, Place
 from tests.stores.test_store import Q, counted, fold_all, submission
 
@@ -76,7 +77,7 @@ def test_a_clock_that_was_ahead_at_the_first_start_is_made_good(place: Place) ->
         Outcome.REPEATED,
         Outcome.REPEATED,
     ]
-    assert store.snapshot(Q, 0, 1 << 30).n == 2
+    assert store.snapshot(Slice(Q)).n == 2
     for day in range(DAY + 1, DAY + 9):
         place.pass_to(day)
         assert store.seal().alarm is None
@@ -95,7 +96,7 @@ def test_a_day_whose_ids_are_forgotten_stays_sealed(place: Place, store: Store) 
     assert (window.first, window.alarm) == (DAY - 1, None)
     again = [submission(1, day=DAY - 2), submission(1, day=DAY), submission(2, day=DAY - 1)]
     assert store.add(again) == [Outcome.SEALED, Outcome.REPEATED, Outcome.STORED]
-    assert store.snapshot(Q, 0, 1 << 30).n == 3
+    assert store.snapshot(Slice(Q)).n == 3
     place.pass_to(DAY + 30)
     store.seal(trust_clock=True)
     fold_all(store)

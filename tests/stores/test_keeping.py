@@ -20,7 +20,8 @@ from deniable.collector.app import Application, create_app
 from deniable.collector.days import write_day
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
-from deniable.collector.stores.store import Asked, State, Store, StoreCorrupt, Submission
+from deniable.collector.stores.base import Store, StoreCorrupt
+from deniable.collector.stores.records import Asked, State, Submission
 from deniable.question import Question
 from deniable.tally import Tally
 from tests.faults.application import call

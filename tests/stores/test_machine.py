@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deniable.collector.stores.store import Outcome, State, Submission
+from deniable.collector.stores.records import Outcome, Slice, State, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_place
 from tests.stores.model import Rules, drive
 from tests.stores.server import Server
@@ -92,10 +92,10 @@ class Machine(RuleBasedStateMachine):
         """A row that waits is damaged: what it has is no longer counted, and never again."""
         if (pile := self.store.pile(1, 1000)) and number < len(pile.rows):
             gone = pile.parts[number][0]
-            before = self.store.standing(Q, 0, 1 << 30)[0]
+            before = self.store.standing(Slice(Q))[0]
             assert self.store.set_aside({pile.rows[number]: "for a test"}) == 1
             assert self.store.set_aside({pile.rows[number]: "for a test"}) == 0
-            assert self.store.standing(Q, 0, 1 << 30)[0] == before - gone
+            assert self.store.standing(Slice(Q))[0] == before - gone
             self.aside += gone
 
     @rule(state=st.sampled_from([State.OPEN, State.CLOSED]))
@@ -114,9 +114,9 @@ class Machine(RuleBasedStateMachine):
     def counts(self) -> None:
         if not hasattr(self, "store"):
             return
-        snapshot = self.store.snapshot(Q, 0, 1 << 30)
+        snapshot = self.store.snapshot(Slice(Q))
         assert snapshot.n == len(self.stored) - self.aside
-        assert self.store.standing(Q, 0, 1 << 30)[0] == len(self.stored) - self.aside
+        assert self.store.standing(Slice(Q))[0] == len(self.stored) - self.aside
         assert sum(found.n for found in self.store.aside()) == self.aside
         days = {day for day, _ in self.stored}
         found = {total.day for total in (*snapshot.tallies, *snapshot.waiting)}

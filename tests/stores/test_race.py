@@ -8,7 +8,8 @@ from threading import Event, Lock, Thread
 
 import pytest
 
-from deniable.collector.stores.store import Outcome, State, Store, Submission
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Outcome, Slice, State, Submission
 from tests.stores.conftest import DAY, QUESTION, Place
 
 pytestmark = pytest.mark.long("races")
@@ -101,7 +102,7 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
         thread.join()
     assert errors == []
     assert [said for said in first.check() if "fsync" not in said] == []
-    return len(acknowledged), first.snapshot(Q, 0, 1 << 30).n
+    return len(acknowledged), first.snapshot(Slice(Q)).n
 
 
 def test_days_pass_while_everything_happens(place: Place) -> None:

@@ -34,7 +34,8 @@ from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
-from deniable.collector.stores.store import Outcome, State, Store, StoreUnavailable, Submission
+from deniable.collector.stores.base import Store, StoreUnavailable
+from deniable.collector.stores.records import Outcome, State, Submission
 from deniable.collector.writer import Writer
 from deniable.tally import Tally
 from tests.faults.application import ask, call, submit

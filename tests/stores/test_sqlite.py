@@ -10,20 +10,19 @@ from pathlib import Path
 import pytest
 
 from deniable.collector.stores import open_store
-from deniable.collector.stores.migration import Migration, migrations
-from deniable.collector.stores.sqlite import SqliteStore, file, place, upkeep
-from deniable.collector.stores.sqlite.connection import describe
-from deniable.collector.stores.sqlite.copies import restore, vacuum
-from deniable.collector.stores.store import (
-    Outcome,
+from deniable.collector.stores.base import (
     StoreBroken,
     StoreCorrupt,
     StoreReplaced,
     StoreUnavailable,
-    Submission,
 )
+from deniable.collector.stores.migration import Migration, migrations
+from deniable.collector.stores.records import Outcome, Slice, Submission
+from deniable.collector.stores.sqlite import SqliteStore, file, place, upkeep
+from deniable.collector.stores.sqlite.connection import describe
+from deniable.collector.stores.sqlite.copies import restore, vacuum
 from tests.faults.copies import contents, old_store, version_of
-from tests.stores.conftest import DAY, QUESTION
+from tests.stores.conftest import DAY, QUESTION, TODAY
 
 RELEASED = {
     "sqlite/0001_first.sql":
@@ -147,7 +146,7 @@ def test_what_a_store_of_the_last_release_had_is_served_on(tmp_path: Path) -> No
     path = tmp_path / "store.db"
     old_store(path, 100)
     store = SqliteStore(path)
-    (waiting,) = store.snapshot(QUESTION.digest, 0, 1 << 30).waiting
+    (waiting,) = store.snapshot(Slice(QUESTION.digest)).waiting
     assert (waiting.n, len(waiting.data)) == (100, 100)
     assert store.damaged() == {}
     sealed = store.window().first - 1
@@ -177,7 +176,7 @@ def test_nothing_is_acknowledged_into_a_file_that_is_gone(tmp_path: Path, kind: 
         SqliteStore(path, today=lambda: DAY)
     away.replace(path)
     assert writer.add(group) == [Outcome.STORED]
-    assert reader.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    assert reader.snapshot(TODAY).n == 1
     writer.close()
     reader.close()
 
@@ -215,7 +214,7 @@ def test_the_log_of_a_file_that_was_replaced_is_put_away(tmp_path: Path) -> None
     old, reader = (SqliteStore(path, today=lambda: DAY) for _ in range(2))
     old.ask(QUESTION)
     old.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"r")])
-    assert reader.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    assert reader.snapshot(TODAY).n == 1
     whole = contents(tmp_path / "new.db")
     (tmp_path / "new.db").rename(path)
     old.close()
@@ -223,7 +222,7 @@ def test_the_log_of_a_file_that_was_replaced_is_put_away(tmp_path: Path) -> None
     assert contents(path) == whole
     assert (tmp_path / "store.db.replaced-wal").stat().st_size > 0
     again = SqliteStore(path, today=lambda: DAY)
-    assert again.snapshot(QUESTION.digest, DAY, DAY).n == 0
+    assert again.snapshot(TODAY).n == 0
     again.close()
 
 
@@ -263,12 +262,12 @@ def test_a_restore_replaces_everything(tmp_path: Path) -> None:
         restore(copy, path)
     with pytest.raises(StoreUnavailable, match="stop the collector first"):
         vacuum(path)
-    assert store.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    assert store.snapshot(TODAY).n == 1
     store.close()
     assert restore(copy, path) == tmp_path / "store.db.replaced"
     assert contents(path) == contents(copy)
     kept = SqliteStore(tmp_path / "store.db.replaced", today=lambda: DAY)
-    assert kept.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    assert kept.snapshot(TODAY).n == 1
     kept.close()
 
 
@@ -381,6 +380,6 @@ def test_a_backup_is_a_store(tmp_path: Path) -> None:
         store.backup(tmp_path / "copy.db")
     store.close()
     copy = SqliteStore(tmp_path / "copy.db", today=lambda: DAY)
-    assert copy.snapshot(QUESTION.digest, DAY, DAY).n == 1
+    assert copy.snapshot(TODAY).n == 1
     assert list(copy.check()) == []
     copy.close()

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Barrier, Thread
 
-from deniable.collector.stores.store import (
+import pytest
+
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import (
     MOST_PUBLISHED,
     Asked,
+    Days,
     Key,
     Outcome,
     Publication,
+    Slice,
     State,
-    Store,
     Submission,
     Total,
 )
-from tests.stores.conftest import DAY, QUESTION, Place
+from deniable.errors import InvalidParameter
+from tests.stores.conftest import DAY, QUESTION, TODAY, Place
 
 Q = QUESTION.digest
 OTHER = Asked("b" * 64, '{"other": 1}', State.OPEN, "{}")
@@ -29,7 +34,7 @@ def submission(number: int, reports: bytes = b"report", **fields: object) -> Sub
 
 def counted(store: Store, day: int = DAY) -> int:
     """Return how many reports of a day are counted."""
-    return store.snapshot(Q, day, day).n
+    return store.snapshot(Slice(Q, Days(day, day))).n
 
 
 def fold_all(store: Store) -> int:
@@ -46,9 +51,9 @@ def fold_all(store: Store) -> int:
 def test_a_submission_is_stored(store: Store) -> None:
     """What was added is in the snapshot of its day, bytes and all."""
     assert store.add([submission(1)]) == [Outcome.STORED]
-    (waiting,) = store.snapshot(Q, DAY, DAY).waiting
+    (waiting,) = store.snapshot(TODAY).waiting
     assert (waiting.day, waiting.n, waiting.data) == (DAY, 1, b"report")
-    assert store.snapshot(Q, DAY + 1, DAY + 9).n == 0
+    assert store.snapshot(Slice(Q, Days(DAY + 1, DAY + 9))).n == 0
 
 
 def test_the_same_submission_twice_counts_once(store: Store) -> None:
@@ -63,7 +68,7 @@ def test_the_same_id_with_other_bytes_is_a_conflict(store: Store) -> None:
     one, two = submission(1, b"one"), submission(1, b"two")
     assert store.add([one, two, one]) == [Outcome.STORED, Outcome.CONFLICT, Outcome.REPEATED]
     assert store.add([two, one]) == [Outcome.CONFLICT, Outcome.REPEATED]
-    assert [total.data for total in store.snapshot(Q, DAY, DAY).waiting] == [b"one"]
+    assert [total.data for total in store.snapshot(TODAY).waiting] == [b"one"]
 
 
 def test_a_repeat_is_known_after_folding(store: Store) -> None:
@@ -122,13 +127,13 @@ def test_folding_changes_no_count(store: Store) -> None:
     """Each report is in a tally or waiting, never both; sources stay apart."""
     store.add([submission(i, b"%d" % i) for i in range(5)])
     store.add([submission(9, b"relayed", count=3, source="relay:x")])
-    before = store.standing(Q, DAY, DAY)
+    before = store.standing(TODAY)
     assert fold_all(store) == 2
     store.add([submission(7)])
-    snapshot = store.snapshot(Q, DAY, DAY)
+    snapshot = store.snapshot(TODAY)
     assert {total.source: total.n for total in snapshot.tallies} == {"anonymous": 5, "relay:x": 3}
     assert [total.n for total in snapshot.waiting] == [1]
-    assert store.standing(Q, DAY, DAY) == (before[0] + 1, before[1])
+    assert store.standing(TODAY) == (before[0] + 1, before[1])
 
 
 def test_reports_are_counted_by_day(store: Store) -> None:
@@ -137,9 +142,9 @@ def test_reports_are_counted_by_day(store: Store) -> None:
     fold_all(store)
     store.add([submission(4), submission(5, day=DAY - 3, count=7, source="relay:bad")])
     store.exclude(Q, "relay:bad", True)
-    assert store.daily(Q, DAY - 9, DAY + 9) == [(DAY - 2, 5), (DAY, 2)]
-    assert store.daily(Q, DAY, DAY + 9) == [(DAY, 2)]
-    assert store.daily("f" * 64, 0, DAY) == []
+    assert store.daily(Slice(Q, Days(DAY - 9, DAY + 9))) == [(DAY - 2, 5), (DAY, 2)]
+    assert store.daily(Slice(Q, Days(DAY, DAY + 9))) == [(DAY, 2)]
+    assert store.daily(Slice("f" * 64, Days(0, DAY))) == []
 
 
 def test_a_pile_can_be_folded_once(place: Place, store: Store) -> None:
@@ -196,17 +201,17 @@ def test_a_deleted_question_leaves_nothing(store: Store) -> None:
     assert counted(store) == 0
     assert store.add([submission(1)]) == [Outcome.STORED]
     assert counted(store) == 1
-    assert store.snapshot(OTHER.digest, DAY, DAY).n == 1
+    assert store.snapshot(Slice(OTHER.digest, Days(DAY, DAY))).n == 1
     assert list(store.check()) in ([], ["fsync is off: acknowledged submissions can be lost"])
 
 
 def test_an_excluded_source_does_not_count(store: Store) -> None:
     """Excluding changes every count, and can be taken back."""
     store.add([submission(1), submission(2, source="relay:bad", count=7)])
-    edition = store.standing(Q, DAY, DAY)[1]
+    edition = store.standing(TODAY)[1]
     assert store.exclude(Q, "relay:bad", True)
-    assert counted(store) == store.standing(Q, DAY, DAY)[0] == 1
-    assert store.standing(Q, DAY, DAY)[1] > edition
+    assert counted(store) == store.standing(TODAY)[0] == 1
+    assert store.standing(TODAY)[1] > edition
     fold_all(store)
     assert counted(store) == 1
     assert [(s.name, s.n, s.excluded) for s in store.sources(Q)] == [
@@ -222,20 +227,32 @@ def test_what_was_published_first_is_shown(place: Place, store: Store) -> None:
     """Of two collectors that replace the same sum one does, and both show its sum."""
     other = place.open()
     first, second = Publication(10, 0, b"10|", 3), Publication(12, 0, b"12|", 4)
-    assert store.published(Q, 1, DAY) is None
-    assert store.publish(Q, (1, DAY), first, None) == first
-    assert other.publish(Q, (1, DAY), second, None) == first
-    assert other.publish(Q, (1, DAY), second, first) == second
-    assert store.publish(Q, (1, DAY), Publication(13, 0, b"13|"), first) == second
-    assert store.published(Q, 1, DAY) == other.published(Q, 1, DAY) == second
-    assert store.published(Q, 2, DAY) is None
+    part = Slice(Q, Days(1, DAY))
+    assert store.published(part) is None
+    assert store.publish(part, first, None) == first
+    assert other.publish(part, second, None) == first
+    assert other.publish(part, second, first) == second
+    assert store.publish(part, Publication(13, 0, b"13|"), first) == second
+    assert store.published(part) == other.published(part) == second
+    assert store.published(Slice(Q, Days(2, DAY))) is None
+
+
+def test_a_segment_is_refused_and_not_ignored(store: Store) -> None:
+    """A store that keeps no segments does not count all reports where one group is asked for."""
+    part = replace(TODAY, segment=1)
+    for verb in (store.standing, store.daily, store.snapshot, store.published):
+        with pytest.raises(InvalidParameter, match="no segments"):
+            verb(part)
+    assert store.published(TODAY) is None
 
 
 def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: Store) -> None:
     """Of many ranges the latest stay; retention and deletion remove what was published."""
     for last in range(MOST_PUBLISHED + 2):
-        store.publish(Q, (0, last), Publication(1, 0, b"1|"), None)
-    found = [store.published(Q, 0, last) is not None for last in range(MOST_PUBLISHED + 2)]
+        store.publish(Slice(Q, Days(0, last)), Publication(1, 0, b"1|"), None)
+    found = [
+        store.published(Slice(Q, Days(0, last))) is not None for last in range(MOST_PUBLISHED + 2)
+    ]
     assert found == [False] * 2 + [True] * MOST_PUBLISHED
     store.add([submission(1)])
     fold_all(store)
@@ -243,13 +260,13 @@ def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: 
     store.seal(trust_clock=True)
     while store.sweep(10, retention=29):
         pass
-    assert store.published(Q, 0, MOST_PUBLISHED) is None
-    store.publish(Q, (0, 1), Publication(1, 0, b"1|"), None)
+    assert store.published(Slice(Q, Days(0, MOST_PUBLISHED))) is None
+    store.publish(Slice(Q, Days(0, 1)), Publication(1, 0, b"1|"), None)
     store.change(Q, state=State.DELETED)
     while store.sweep(10):
         pass
     assert store.ask(QUESTION)
-    assert store.published(Q, 0, 1) is None
+    assert store.published(Slice(Q, Days(0, 1))) is None
 
 
 def test_an_upload_counts_once(store: Store) -> None:
@@ -260,7 +277,7 @@ def test_an_upload_counts_once(store: Store) -> None:
     assert store.upload(Q, total, b"g") is Outcome.CONFLICT
     assert store.upload(Q, replace(total, day=DAY), b"f") is Outcome.CONFLICT
     assert store.upload("f" * 64, total, b"f") is Outcome.UNKNOWN
-    assert store.snapshot(Q, 0, DAY).n == 4
+    assert store.snapshot(Slice(Q, Days(0, DAY))).n == 4
 
 
 def test_a_key_is_dropped_once(place: Place, store: Store) -> None:

@@ -24,8 +24,9 @@ from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings, read_settings
-from deniable.collector.stores import Store, StoreUnavailable, open_store
-from deniable.collector.stores.store import Asked, State
+from deniable.collector.stores import open_store
+from deniable.collector.stores.base import Store, StoreUnavailable
+from deniable.collector.stores.records import Asked, State
 
 _log = logging.getLogger("deniable.collector")
 _PAUSE = 1.0

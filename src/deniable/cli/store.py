@@ -14,10 +14,11 @@ from deniable.cli.settings import with_settings, with_store
 from deniable.collector import exporting, maintenance
 from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
-from deniable.collector.stores import Store, file_of, is_postgres
+from deniable.collector.stores import file_of, is_postgres
 from deniable.collector.stores import restore as put_back
 from deniable.collector.stores import vacuum as write_anew
-from deniable.collector.stores.store import Window
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Slice, Window
 
 
 @click.group(
@@ -80,7 +81,7 @@ def check(store: Store, settings: Settings) -> None:
     if window.alarm:
         click.echo(window.alarm)
     for asked in store.all_asked():
-        n, _ = store.standing(asked.digest, 0, 1 << 40)
+        n, _ = store.standing(Slice(asked.digest))
         click.echo(f"{asked.digest} {asked.state.value}: {counted(n, 'report')}")
     if wrong:
         raise InputError(f"{settings.store}: {counted(len(wrong), 'thing')} wrong; see above")

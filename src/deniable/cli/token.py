@@ -10,8 +10,8 @@ from deniable.collector import access
 from deniable.collector.access import LOGIN, LOGIN_SECONDS, SESSION, TOKEN, TOKEN_ROLES, Role
 from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
-from deniable.collector.stores import Store
-from deniable.collector.stores.store import Key
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Key
 from deniable.presentation.labels import one_line
 
 _DAY = 86400

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from deniable.collector.days import today
 from deniable.collector.problems import Forbidden, Unauthorized
 from deniable.collector.readers import Readers
-from deniable.collector.stores.store import Key, Store
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Key
 from deniable.errors import InvalidParameter, brief
 
 if TYPE_CHECKING:

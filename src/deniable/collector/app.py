@@ -12,7 +12,7 @@ from deniable.collector.parts import Parts, assemble
 from deniable.collector.routes import build_router
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.store import Store
+from deniable.collector.stores.base import Store
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

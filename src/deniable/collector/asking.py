@@ -10,7 +10,7 @@ from deniable.collector import mathematics
 from deniable.collector.parts import Parts
 from deniable.collector.problems import Conflict, InvalidRequest, TooLarge, UnknownQuestion
 from deniable.collector.questions import Known, Terms, read_terms, write_terms
-from deniable.collector.stores.store import Asked, State
+from deniable.collector.stores.records import Asked, State
 
 
 class Change(msgspec.Struct, forbid_unknown_fields=True):

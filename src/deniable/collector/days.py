@@ -8,8 +8,6 @@ from time import time
 
 from deniable.collector.problems import InvalidRequest
 
-EVER = 1 << 40
-"""A day after all days."""
 _EPOCH = date(1970, 1, 1).toordinal()
 _FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 

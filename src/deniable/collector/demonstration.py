@@ -21,7 +21,7 @@ from threading import Thread
 
 from deniable.client import Courier, Outcome, Parcel, Transport
 from deniable.collector.questions import Terms, write_terms
-from deniable.collector.stores.store import Asked, State
+from deniable.collector.stores.records import Asked, State
 from deniable.protocols.subset import SubsetSelection
 from deniable.question import Question
 

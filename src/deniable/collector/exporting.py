@@ -16,7 +16,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from deniable.collector import mathematics
 from deniable.collector.days import write_day
 from deniable.collector.maintenance import describe, fault_of, name_of
-from deniable.collector.stores.store import Aside, Asked, Holding, Source, Store
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Aside, Asked, Holding, Source
 
 MEDIA_TYPE = "application/zip"
 

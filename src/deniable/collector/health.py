@@ -14,7 +14,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from deniable.collector.stores.store import KINDS, StoreBroken, StoreError, StoreUnavailable
+from deniable.collector.stores.base import KINDS, StoreBroken, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from deniable.collector.writer import Writer

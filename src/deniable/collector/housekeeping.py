@@ -18,7 +18,8 @@ from deniable.collector.child import Child
 from deniable.collector.counters import Counters
 from deniable.collector.readers import Readers
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.store import Pile, StoreBroken, StoreError
+from deniable.collector.stores.base import StoreBroken, StoreError
+from deniable.collector.stores.records import Pile
 from deniable.collector.writer import Writer
 from deniable.errors import DeniableError
 

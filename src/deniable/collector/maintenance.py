@@ -8,7 +8,8 @@ from deniable.collector import mathematics
 from deniable.collector.days import write_day
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB
-from deniable.collector.stores.store import Aside, Asked, Holding, Pile, Store
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Aside, Asked, Holding, Pile
 from deniable.errors import DeniableError
 
 _SLICE = 2 * MIB

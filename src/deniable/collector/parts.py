@@ -20,7 +20,8 @@ from deniable.collector.questions import Questions
 from deniable.collector.readers import Readers
 from deniable.collector.settings import Settings
 from deniable.collector.showing import Showing
-from deniable.collector.stores.store import Key, Store, StoreError
+from deniable.collector.stores.base import Store, StoreError
+from deniable.collector.stores.records import Key
 from deniable.collector.writer import Writer
 
 

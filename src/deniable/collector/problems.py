@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
 
-from deniable.collector.stores.store import StoreBroken, StoreUnavailable
+from deniable.collector.stores.base import StoreBroken, StoreUnavailable
 from deniable.errors import (
     DeniableError,
     IncompatibleTally,

@@ -17,7 +17,7 @@ from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
 from deniable.collector.recent import Recent
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.store import Publication
+from deniable.collector.stores.records import Days, Publication, Slice
 from deniable.collector.writer import Writer
 from deniable.protocol import Memoising
 
@@ -42,10 +42,10 @@ class Publisher:
 
     async def total(self, known: Known, days: Range) -> Publication:
         """Return the published sum of a range of days."""
-        digest, place = known.asked.digest, (days.first, days.last)
+        part = Slice(known.asked.digest, Days(days.first, days.last))
         minimum = known.terms.minimum or self._settings.minimum
         (n, edition), before = await self._readers.run(
-            lambda store: (store.standing(digest, *place), store.published(digest, *place))
+            lambda store: (store.standing(part), store.published(part))
         )
         if n < minimum:
             raise TooFewReports(
@@ -59,13 +59,11 @@ class Publisher:
             return before
         async with self._turn:
             new = await self._add_up(known, days, edition)
-            return await self._writer.run(lambda store: store.publish(digest, place, new, before))
+            return await self._writer.run(lambda store: store.publish(part, new, before))
 
     async def _add_up(self, known: Known, days: Range, edition: int) -> Publication:
-        digest = known.asked.digest
-        snapshot = await self._readers.run(
-            lambda store: store.snapshot(digest, days.first, days.last)
-        )
+        part = Slice(known.asked.digest, Days(days.first, days.last))
+        snapshot = await self._readers.run(lambda store: store.snapshot(part))
         tally = await self._child.run(
             mathematics.add_up,
             known.asked.document,

@@ -19,7 +19,8 @@ from deniable.collector.problems import InvalidRequest, UnknownQuestion
 from deniable.collector.readers import Readers
 from deniable.collector.recent import Recent
 from deniable.collector.settings import MIB
-from deniable.collector.stores.store import Asked, Store
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Asked
 from deniable.question import Question
 
 _FRESH = 2.0

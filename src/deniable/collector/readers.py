@@ -9,7 +9,7 @@ from threading import Lock, local
 from typing import TypeVar
 
 from deniable.collector.health import Health
-from deniable.collector.stores.store import Store, StoreError
+from deniable.collector.stores.base import Store, StoreError
 
 Result = TypeVar("Result")
 

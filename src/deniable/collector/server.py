@@ -21,7 +21,7 @@ from deniable.collector.child import ChildEnded
 from deniable.collector.connections import Connection, limited
 from deniable.collector.crowd import FULL, LATE, Peer
 from deniable.collector.settings import Settings
-from deniable.collector.stores import StoreUnavailable
+from deniable.collector.stores.base import StoreUnavailable
 
 _log = logging.getLogger("deniable.collector")
 _SWITCH = 0.0005

@@ -13,7 +13,7 @@ from deniable.collector.publishing import Publisher, Range, collected
 from deniable.collector.questions import Known
 from deniable.collector.readers import Readers
 from deniable.collector.recent import Recent
-from deniable.collector.stores.store import Publication
+from deniable.collector.stores.records import Days, Publication, Slice
 from deniable.presentation import Trend, View
 
 TREND_DAYS = 31
@@ -70,7 +70,8 @@ class Showing:
     async def trend(self, known: Known, days: Range, candidates: Candidates) -> Trend | None:
         """Return the latest days of a range one by one; None where no day has enough reports."""
         digest = known.asked.digest
-        daily = await self._readers.run(lambda store: store.daily(digest, days.first, days.last))
+        part = Slice(digest, Days(days.first, days.last))
+        daily = await self._readers.run(lambda store: store.daily(part))
         shown: dict[str, Publication] = {}
         for day, _ in daily[-TREND_DAYS:]:
             try:

@@ -28,7 +28,7 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
-from deniable.collector.stores.store import ANONYMOUS, Outcome, Submission
+from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission
 from deniable.errors import DeniableError, InvalidReport
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from time import process_time, time
 from deniable.collector.days import today
 from deniable.collector.metrics import Family, counter, counters, gauge, histogram
 from deniable.collector.parts import Parts
-from deniable.collector.stores.measures import Measures
-from deniable.collector.stores.store import StoreError
+from deniable.collector.stores.base import StoreError
+from deniable.collector.stores.records import Measures
 
 _DAY = 86400
 _PATIENCE = 2.0

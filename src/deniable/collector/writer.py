@@ -18,7 +18,8 @@ from typing import NamedTuple, TypeVar
 from deniable.collector.health import Health
 from deniable.collector.metrics import Histogram
 from deniable.collector.problems import QueueFull, Stopping
-from deniable.collector.stores.store import Outcome, Store, Submission
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Outcome, Submission
 
 Result = TypeVar("Result")
 Answer = Callable[[], None]

@@ -8,11 +8,10 @@ import msgspec
 from starlette.responses import Response
 
 from deniable.collector import asking
-from deniable.collector.days import EVER
 from deniable.collector.operations import Call, Pieces, answer
 from deniable.collector.problems import InvalidRequest, UnknownQuestion
 from deniable.collector.questions import Terms, read_name, read_terms
-from deniable.collector.stores.store import Asked
+from deniable.collector.stores.records import Asked, Slice
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -71,7 +70,7 @@ async def status(call: Call) -> Response:
     digest = (await call.known()).asked.digest
 
     asked, (n, _) = await call.parts.readers.run(
-        lambda store: (store.asked(digest), store.standing(digest, 0, EVER))
+        lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
     if asked is None:
         raise UnknownQuestion("expected a question that is asked here, got one that is deleted")

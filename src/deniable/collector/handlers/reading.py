@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from deniable.collector import exporting, looking, mathematics
-from deniable.collector.days import EVER, read_day, write_day
+from deniable.collector.days import read_day, write_day
 from deniable.collector.mathematics import FORMATS
 from deniable.collector.operations import Call, Pieces, answer
 from deniable.collector.problems import (
@@ -22,7 +22,7 @@ from deniable.collector.problems import (
 )
 from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
-from deniable.collector.stores.store import Outcome, Total
+from deniable.collector.stores.records import EVER, Outcome, Total
 from deniable.presentation import SHEET
 
 _ID = pattern("[0-9a-f]{32}")

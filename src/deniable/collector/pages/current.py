@@ -16,7 +16,7 @@ from deniable.collector.pages.forms import Span
 from deniable.collector.pages.tables import LABEL_WIDTH, table
 from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
 from deniable.collector.questions import Known
-from deniable.collector.stores.store import State
+from deniable.collector.stores.records import Days, Slice, State
 from deniable.errors import InvalidParameter
 from deniable.presentation import Trend, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
@@ -125,8 +125,9 @@ class Current:
 
 async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
     """Return what is shown of a range of days at this moment."""
-    days, digest = wanted.span.read(), known.asked.digest
-    n, _ = await call.parts.readers.run(lambda store: store.standing(digest, days.first, days.last))
+    days = wanted.span.read()
+    part = Slice(known.asked.digest, Days(days.first, days.last))
+    n, _ = await call.parts.readers.run(lambda store: store.standing(part))
     look, waiting = await _look(call, known, wanted, n)
     trend = None
     if look is not None:
@@ -142,7 +143,7 @@ async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
         trend=_curves(trend),
         trend_links=() if trend is None else _trend_links(known, wanted),
         trend_note=_trend_note(known, trend),
-        received=_received(call, digest),
+        received=_received(call, known.asked.digest),
     )
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from re import compile
 from urllib.parse import parse_qsl
 
-from deniable.collector.days import EVER, read_day
+from deniable.collector.days import read_day
 from deniable.collector.operations import Call
 from deniable.collector.problems import InvalidRequest
 from deniable.collector.publishing import Range
+from deniable.collector.stores.records import EVER
 
 _MOST_FIELDS = 100
 _THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")

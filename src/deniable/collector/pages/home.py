@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from deniable.collector.access import Role
-from deniable.collector.days import EVER, today, write_day
+from deniable.collector.days import today, write_day
 from deniable.collector.operations import Call
 from deniable.collector.pages.templating import page
 from deniable.collector.questions import read_name
-from deniable.collector.stores.store import Asked, Store
+from deniable.collector.stores.base import Store
+from deniable.collector.stores.records import Asked, Days, Slice
 from deniable.presentation import spark_svg
 from deniable.presentation.labels import one_line
 
@@ -54,8 +55,8 @@ async def show(call: Call) -> Response:
     def read(store: Store) -> list[tuple[int, list[tuple[int, int]]]]:
         return [
             (
-                store.standing(each.digest, 0, EVER)[0],
-                store.daily(each.digest, last - _DAYS + 1, last),
+                store.standing(Slice(each.digest))[0],
+                store.daily(Slice(each.digest, Days(last - _DAYS + 1, last))),
             )
             for each in asked
         ]

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from deniable.advice import meaning, reveals
 from deniable.collector import asking
 from deniable.collector.asking import Change
-from deniable.collector.days import EVER, read_day, today, write_day
+from deniable.collector.days import read_day, today, write_day
 from deniable.collector.operations import Call
 from deniable.collector.pages import snippet
 from deniable.collector.pages.current import Current, Wanted, read_current
@@ -19,7 +19,7 @@ from deniable.collector.pages.home import NAME_WIDTH, is_admin
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import InvalidRequest
 from deniable.collector.questions import Known
-from deniable.collector.stores.store import Source, State
+from deniable.collector.stores.records import Slice, Source, State
 from deniable.presentation.labels import one_line
 from deniable.protocol import Memoising
 
@@ -86,7 +86,7 @@ async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> 
     question, terms = known.question, known.terms
     digest = question.digest
     sources, daily = await call.parts.readers.run(
-        lambda store: (store.sources(digest), store.daily(digest, 0, EVER))
+        lambda store: (store.sources(digest), store.daily(Slice(digest)))
     )
     first = daily[0][0] if daily else today()
     answers = "any text" if question.labels is None else f"{len(question.labels):,} answers"

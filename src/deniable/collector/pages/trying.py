@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable.advice import meaning
-from deniable.collector.days import EVER
 from deniable.collector.operations import Call
 from deniable.collector.pages.snippet import beyond
 from deniable.collector.pages.tables import table
@@ -19,7 +18,7 @@ from deniable.collector.pages.templating import page
 from deniable.collector.problems import TooFewReports
 from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
-from deniable.collector.stores.store import State
+from deniable.collector.stores.records import EVER, State
 from deniable.policy import BROWSERS
 from deniable.presentation.labels import one_line
 from deniable.protocol import Memoising, Protocol

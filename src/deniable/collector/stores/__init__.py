@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deniable.collector.stores.store import Store, StoreUnavailable
+from deniable.collector.stores.base import Store, StoreUnavailable
 from deniable.extras import load
 
 
@@ -65,14 +65,3 @@ def vacuum(url: str) -> None:
     from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use
 
     copies.vacuum(file_of(url))
-
-
-__all__ = [
-    "Store",
-    "StoreUnavailable",
-    "file_of",
-    "is_postgres",
-    "open_store",
-    "restore",
-    "vacuum",
-]

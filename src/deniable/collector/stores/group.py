@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from deniable.collector.stores.store import Outcome, State, Submission
+from deniable.collector.stores.records import Outcome, State, Submission
 from deniable.collector.stores.waiting import checksum
 
 Row = tuple[int, int, bytes]

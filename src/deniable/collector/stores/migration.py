@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.resources import files
 
-from deniable.collector.stores.store import StoreBroken
+from deniable.collector.stores.base import StoreBroken
 
 
 @dataclass(frozen=True)

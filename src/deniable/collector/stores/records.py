@@ -6,11 +6,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from hashlib import sha256
+from math import nan
 
 ANONYMOUS = "anonymous"
 """The source of submissions that came without a token."""
+EVER = 1 << 40
+"""A day after all days."""
 MOST_PUBLISHED = 128
-"""Of how many ranges of days of one question the published sums are kept, those shown last."""
+"""How many published sums of one question are kept: those that were shown last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """A range of days, both ends included; without bounds it is all days."""
+
+    first: int = 0
+    last: int = EVER
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The part of a question's reports that a count, a sum or an estimate is about.
+
+    ``question`` is the digest. ``segment`` is the group that devices named with their reports; None
+    stands for all of them, and no store keeps segments yet.
+    """
+
+    question: str
+    days: Days = Days()
+    segment: int | None = None
 
 
 class Outcome(Enum):
@@ -74,7 +98,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that was counted in a range of days at one moment, excluded sources left out."""
+    """All that was counted in a slice at one moment, excluded sources left out."""
 
     tallies: tuple[Total, ...]
     waiting: tuple[Total, ...]
@@ -92,7 +116,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Publication:
-    """The sum of a range of days as readers were shown it, at an edition of the question.
+    """The sum of a slice as readers were shown it, at an edition of the question.
 
     ``days`` are those on which its reports came; 0: not known, of what version 0.2.0 published.
     """
@@ -191,3 +215,21 @@ class Key:
     expires: int | None = None
     last_used: int | None = None
     """The day."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Sizes in bytes, reports and days; what a database does not tell is not a number."""
+
+    waiting: int
+    """Reports that are not in a tally yet."""
+    oldest: int | None
+    """The first day that has such reports."""
+    sealed_through: int
+    set_aside: int
+    """Rows that could not be read."""
+    size: float
+    log_size: float = nan
+    """The file that SQLite writes ahead."""
+    free: float = nan
+    """What the file system has left."""

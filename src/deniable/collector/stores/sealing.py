@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from deniable.collector.stores.store import Window
+from deniable.collector.stores.records import Window
 
 _LARGEST_STEP = 2
 """By how many days the clock may move between two runs before it is not trusted any more."""

@@ -13,7 +13,7 @@ from struct import pack
 from typing import NamedTuple
 from zlib import crc32
 
-from deniable.collector.stores.store import Holding, Total
+from deniable.collector.stores.records import Holding, Total
 
 Stored = tuple[object, ...]
 """As a database returns it: no, question, day, source, n, checksum, and reports or nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
-from deniable.collector.stores.store import Aside, Pile
+from deniable.collector.stores.records import Aside, Pile
 from deniable.collector.stores.waiting import HEAD, Row, read, remains, sort
 
 _ASIDE = (

@@ -11,10 +11,14 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import TupleRow
 
+from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreUnavailable
 from deniable.collector.stores.migration import pending
-from deniable.collector.stores.store import StoreCorrupt, StoreError, StoreUnavailable
+from deniable.collector.stores.records import Slice
+from deniable.errors import InvalidParameter
 
 Connection = psycopg.Connection[TupleRow]
+Bounds = tuple[int | None, int, int]
+"""The number of a question, the first and the last day."""
 Result = TypeVar("Result")
 
 _SCHEMA_LOCK = 0x64656E6961626C65
@@ -140,6 +144,12 @@ class PostgresDatabase:
                 " SELECT 1, today() - %s - 1, today() ON CONFLICT DO NOTHING",
                 (self._window,),
             )
+
+    def _bounds(self, part: Slice) -> Bounds:
+        """Return a slice as queries take it, within a transaction."""
+        if part.segment is not None:
+            raise InvalidParameter("this store keeps no segments", value=part.segment)
+        return self._number(part.question), part.days.first, part.days.last
 
     def _number(self, digest: str) -> int | None:
         """Return the number of a question that is not deleted, within a transaction."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from deniable.collector.stores.base import StoreCorrupt
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
+from deniable.collector.stores.records import Pile, Window
 from deniable.collector.stores.sealing import jumped, next_sealed, open_window, reopened
-from deniable.collector.stores.store import Pile, StoreCorrupt, Window
 from deniable.collector.stores.waiting import sort
 
 _MOST_ROWS = 2000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deniable.collector.stores.measures import Measures
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
+from deniable.collector.stores.records import Measures
 
 _SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0) FROM pg_class c"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
-from deniable.collector.stores.store import MOST_PUBLISHED, Publication
+from deniable.collector.stores.postgres.database import Bounds, Connection, PostgresDatabase
+from deniable.collector.stores.records import MOST_PUBLISHED, Publication, Slice
 
 _FIND = (
     "SELECT n, edition, tally, days FROM published WHERE question = %s AND first = %s AND last = %s"
@@ -25,18 +25,16 @@ _OLD = (
 class Publications(PostgresDatabase):
     """Sums as they were last shown."""
 
-    def published(self, digest: str, first: int, last: int) -> Publication | None:
+    def published(self, part: Slice) -> Publication | None:
         """Return the sum of a range of days as it was last shown."""
         with self._reading() as connection:
-            return _find(connection, (self._number(digest), first, last))
+            return _find(connection, self._bounds(part))
 
-    def publish(
-        self, digest: str, days: tuple[int, int], new: Publication, before: Publication | None
-    ) -> Publication:
+    def publish(self, part: Slice, new: Publication, before: Publication | None) -> Publication:
         """Show a new sum, unless another one was published meanwhile."""
 
         def work(connection: Connection) -> Publication:
-            place = (self._number(digest), *days)
+            place = self._bounds(part)
             if place[0] is None:
                 return new
             # Of two who replace the same row the second finds it gone, and then the first's.
@@ -49,6 +47,6 @@ class Publications(PostgresDatabase):
         return self._write(work)
 
 
-def _find(connection: Connection, place: tuple[int | None, int, int]) -> Publication | None:
+def _find(connection: Connection, place: Bounds) -> Publication | None:
     found = connection.execute(_FIND, place).fetchone()
     return Publication(*found) if found else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
-from deniable.collector.stores.store import (
+from deniable.collector.stores.postgres.database import Bounds, Connection, PostgresDatabase
+from deniable.collector.stores.records import (
     Asked,
     Holding,
     Outcome,
+    Slice,
     Snapshot,
     Source,
     State,
@@ -18,8 +19,8 @@ from deniable.collector.stores.store import (
 from deniable.collector.stores.waiting import HEAD, Row, holding, sound
 
 _COUNTED = (
-    "question = %(no)s AND day BETWEEN %(first)s AND %(last)s"
-    " AND source NOT IN (SELECT source FROM exclusions WHERE question = %(no)s)"
+    "question = %s AND day BETWEEN %s AND %s"
+    " AND (question, source) NOT IN (SELECT question, source FROM exclusions)"
     " AND (question, source, day) NOT IN (SELECT question, source, day FROM exclusions_by_day)"
 )
 _NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = %s"
@@ -69,22 +70,24 @@ class Questions(PostgresDatabase):
 
         return self._write(work)
 
-    def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
+    def standing(self, part: Slice) -> tuple[int, int]:
         """Return the number of reports in a range of days, and the edition."""
         with self._reading() as connection:
-            no = self._number(digest)
-            place = {"no": no, "first": first, "last": last}
-            n, edition = connection.execute(
-                f"SELECT (SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}),"
-                " (SELECT edition FROM questions WHERE no = %(no)s)",
-                place,
-            ).fetchone() or (0, 0)
-            return int(n) + sum(row.n for row in _waiting(connection, place)), edition or 0
+            place = self._bounds(part)
+            found = connection.execute(
+                "SELECT edition FROM questions WHERE no = %s", place[:1]
+            ).fetchone()
+            if not found:
+                return 0, 0
+            ((n,),) = connection.execute(
+                f"SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}", place
+            )
+            return int(n) + sum(row.n for row in _waiting(connection, place)), found[0]
 
-    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
+    def daily(self, part: Slice) -> list[tuple[int, int]]:
         """Return the number of reports on each day of a range that has any."""
         with self._reading() as connection:
-            place = {"no": self._number(digest), "first": first, "last": last}
+            place = self._bounds(part)
             counts: Counter[int] = Counter()
             for day, n in connection.execute(
                 f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day", place
@@ -94,10 +97,10 @@ class Questions(PostgresDatabase):
                 counts[row.day] += row.n
             return sorted(counts.items())
 
-    def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
+    def snapshot(self, part: Slice) -> Snapshot:
         """Return tallies and waiting reports of one moment."""
         with self._reading() as connection:
-            place = {"no": self._number(digest), "first": first, "last": last}
+            place = self._bounds(part)
             tallies = connection.execute(
                 f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
             ).fetchall()
@@ -200,6 +203,6 @@ class Questions(PostgresDatabase):
         return self._write(work)
 
 
-def _waiting(connection: Connection, place: dict[str, int | None]) -> list[Row]:
+def _waiting(connection: Connection, place: Bounds) -> list[Row]:
     """Return the sound rows that wait in a range of days, without their reports."""
     return sound(connection.execute(f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}", place))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from deniable.collector.stores.group import Group, Openness, Row
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
-from deniable.collector.stores.store import Outcome, State, Submission
+from deniable.collector.stores.records import Outcome, State, Submission
 
 _HOLD_DAYS = "SELECT sealed_through, today() + 1 FROM horizon FOR SHARE"
 _HOLD_QUESTIONS = (

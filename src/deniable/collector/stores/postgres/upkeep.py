@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deniable.collector.stores.postgres.database import Connection, PostgresDatabase
+from deniable.collector.stores.records import Key
 from deniable.collector.stores.sealing import open_window
-from deniable.collector.stores.store import Key
 
 _SOME_IDS = (
     "DELETE FROM arrivals WHERE question = %(no)s AND day = %(day)s AND id IN"

@@ -6,7 +6,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from deniable.collector.stores.store import StoreCorrupt, StoreError, StoreUnavailable
+from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreUnavailable
 
 SETTINGS = {
     "auto_vacuum": 2,  # INCREMENTAL, which only a new file or one that is vacuumed takes

@@ -17,9 +17,9 @@ from pathlib import Path
 from tempfile import mkstemp
 from urllib.parse import quote
 
+from deniable.collector.stores.base import StoreCorrupt, StoreUnavailable
 from deniable.collector.stores.migration import pending
 from deniable.collector.stores.sqlite.connection import SETTINGS, describe
-from deniable.collector.stores.store import StoreCorrupt, StoreUnavailable
 
 if sys.platform != "win32":  # where nobody can remove or replace a file that is open
     import fcntl

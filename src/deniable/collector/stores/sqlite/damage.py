@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deniable.collector.stores.records import Aside, Pile
 from deniable.collector.stores.sqlite.folding import Folding
-from deniable.collector.stores.store import Aside, Pile
 from deniable.collector.stores.waiting import HEAD, Row, ascending, read, remains, sort
 
 _ASIDE = (

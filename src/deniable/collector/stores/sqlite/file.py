@@ -11,12 +11,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import finalize
 
+from deniable.collector.stores.base import StoreReplaced
 from deniable.collector.stores.migration import pending
+from deniable.collector.stores.records import Slice
 from deniable.collector.stores.sqlite.connection import connect, describe
 from deniable.collector.stores.sqlite.copies import copy_of, write_copy
 from deniable.collector.stores.sqlite.place import Place
-from deniable.collector.stores.store import StoreReplaced
+from deniable.errors import InvalidParameter
 
+Bounds = tuple[int | None, int, int]
+"""The number of a question, the first and the last day."""
 Connect = Callable[[Path], sqlite3.Connection]
 
 
@@ -116,6 +120,12 @@ class SqliteFile:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         with self._transaction("BEGIN") as connection:
             yield connection
+
+    def _bounds(self, part: Slice) -> Bounds:
+        """Return a slice as queries take it, within a transaction."""
+        if part.segment is not None:
+            raise InvalidParameter("this store keeps no segments", value=part.segment)
+        return self._number(part.question), part.days.first, part.days.last
 
     def _number(self, digest: str) -> int | None:
         """Return the number of a question that is not deleted, within a transaction."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from shutil import disk_usage
 
-from deniable.collector.stores.measures import Measures
+from deniable.collector.stores.records import Measures
 from deniable.collector.stores.sqlite.file import SqliteFile
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
-from deniable.collector.stores.store import StoreReplaced
+from deniable.collector.stores.base import StoreReplaced
 
 _VERSIONS, _LOGGED = slice(18, 20), b"\2\2"
 """Where a file says that it has a write-ahead log: a store in use has one, and a copy has none."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from deniable.collector.stores.sqlite.file import SqliteFile
-from deniable.collector.stores.store import MOST_PUBLISHED, Publication
+from deniable.collector.stores.records import MOST_PUBLISHED, Publication, Slice
+from deniable.collector.stores.sqlite.file import Bounds, SqliteFile
 
 _AT = "question = ? AND first = ? AND last = ?"
 _OLD = (
@@ -15,17 +15,15 @@ _OLD = (
 class Publications(SqliteFile):
     """Sums as they were last shown."""
 
-    def published(self, digest: str, first: int, last: int) -> Publication | None:
+    def published(self, part: Slice) -> Publication | None:
         """Return the sum of a range of days as it was last shown."""
         with self._reading():
-            return self._find((self._number(digest), first, last))
+            return self._find(self._bounds(part))
 
-    def publish(
-        self, digest: str, days: tuple[int, int], new: Publication, before: Publication | None
-    ) -> Publication:
+    def publish(self, part: Slice, new: Publication, before: Publication | None) -> Publication:
         """Show a new sum, unless another one was published meanwhile."""
         with self._writing() as connection:
-            place = (self._number(digest), *days)
+            place = self._bounds(part)
             found = self._find(place)
             if place[0] is None or (found and not found.same(before)):
                 return found or new
@@ -38,7 +36,7 @@ class Publications(SqliteFile):
             connection.execute(_OLD, (place[0], MOST_PUBLISHED))
             return new
 
-    def _find(self, place: tuple[int | None, int, int]) -> Publication | None:
+    def _find(self, place: Bounds) -> Publication | None:
         found = (
             self.connection()
             .execute(f"SELECT n, edition, tally, days FROM published WHERE {_AT}", place)

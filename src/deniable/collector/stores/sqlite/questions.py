@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from deniable.collector.stores.sqlite.file import SqliteFile
-from deniable.collector.stores.store import (
+from deniable.collector.stores.records import (
     Asked,
     Holding,
     Outcome,
+    Slice,
     Snapshot,
     Source,
     State,
     Total,
 )
+from deniable.collector.stores.sqlite.file import Bounds, SqliteFile
 from deniable.collector.stores.waiting import HEAD, Row, holding, sound
 
 _COUNTED = (
     "question = ? AND day BETWEEN ? AND ?"
-    " AND source NOT IN (SELECT source FROM exclusions WHERE question = ?)"
+    " AND (question, source) NOT IN (SELECT question, source FROM exclusions)"
     " AND (question, source, day) NOT IN (SELECT question, source, day FROM exclusions_by_day)"
 )
 
@@ -61,22 +62,21 @@ class Questions(SqliteFile):
             )
             return cursor.rowcount == 1
 
-    def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
+    def standing(self, part: Slice) -> tuple[int, int]:
         """Return the number of reports in a range of days, and the edition."""
         with self._reading() as connection:
+            place = self._bounds(part)
             found = connection.execute(
-                "SELECT no, edition FROM questions WHERE digest = ? AND state != 'deleted'",
-                (digest,),
+                "SELECT edition FROM questions WHERE no = ?", place[:1]
             ).fetchone()
             if not found:
                 return 0, 0
-            place = (found[0], first, last, found[0])
             (n,) = connection.execute(
                 f"SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}", place
             ).fetchone()
-            return int(n) + sum(row.n for row in self._waiting(place)), found[1]
+            return int(n) + sum(row.n for row in self._waiting(place)), found[0]
 
-    def _waiting(self, place: tuple[int | None, int, int, int | None]) -> list[Row]:
+    def _waiting(self, place: Bounds) -> list[Row]:
         """Return the sound rows that wait in a range of days, without their reports."""
         return sound(
             self.connection()
@@ -84,11 +84,10 @@ class Questions(SqliteFile):
             .fetchall()
         )
 
-    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
+    def daily(self, part: Slice) -> list[tuple[int, int]]:
         """Return the number of reports on each day of a range that has any."""
         with self._reading() as connection:
-            no = self._number(digest)
-            place = (no, first, last, no)
+            place = self._bounds(part)
             counts: Counter[int] = Counter()
             for day, n in connection.execute(
                 f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day", place
@@ -98,11 +97,10 @@ class Questions(SqliteFile):
                 counts[row.day] += row.n
             return sorted(counts.items())
 
-    def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
+    def snapshot(self, part: Slice) -> Snapshot:
         """Return tallies and waiting reports of one moment."""
         with self._reading() as connection:
-            no = self._number(digest)
-            place = (no, first, last, no)
+            place = self._bounds(part)
             tallies = connection.execute(
                 f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
             ).fetchall()

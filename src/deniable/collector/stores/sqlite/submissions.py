@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 from deniable.collector.stores.group import Group, Openness, Row
+from deniable.collector.stores.records import Outcome, State, Submission
 from deniable.collector.stores.sqlite.file import SqliteFile
-from deniable.collector.stores.store import Outcome, State, Submission
 
 Fresh = tuple[int, int, bytes, int]
 """A row to insert: question, day, id, fingerprint."""

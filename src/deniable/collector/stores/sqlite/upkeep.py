@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from deniable.collector.stores.records import Key
 from deniable.collector.stores.sealing import open_window
 from deniable.collector.stores.sqlite.connection import SETTINGS, describe
 from deniable.collector.stores.sqlite.file import SqliteFile
-from deniable.collector.stores.store import Key
 
 _FEW_PAGES = 1024
 """Pages that are given back at once, and that may be free without anybody minding."""

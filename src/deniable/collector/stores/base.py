@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from deniable.collector.stores.measures import Measuring
 from deniable.collector.stores.records import (
-    ANONYMOUS,
-    MOST_PUBLISHED,
     Aside,
     Asked,
     Holding,
     Key,
+    Measures,
     Outcome,
     Pile,
     Publication,
+    Slice,
     Snapshot,
     Source,
     State,
@@ -29,36 +28,6 @@ from deniable.collector.stores.records import (
     Window,
 )
 from deniable.errors import DeniableError
-
-__all__ = [
-    "ANONYMOUS",
-    "KINDS",
-    "MOST_PUBLISHED",
-    "Aside",
-    "Asked",
-    "Asking",
-    "Folding",
-    "Holding",
-    "Keeping",
-    "Key",
-    "Outcome",
-    "Pile",
-    "Publication",
-    "Publishing",
-    "Snapshot",
-    "Source",
-    "State",
-    "Store",
-    "StoreBroken",
-    "StoreCorrupt",
-    "StoreError",
-    "StoreReplaced",
-    "StoreUnavailable",
-    "Submission",
-    "Submitting",
-    "Total",
-    "Window",
-]
 
 KINDS = {
     "full": "the disk of the store is full",
@@ -147,14 +116,14 @@ class Asking(Protocol):
         When this returns, no submission that the new state forbids will be acknowledged any more.
         """
 
-    def standing(self, digest: str, first: int, last: int) -> tuple[int, int]:
-        """Return the number of reports counted in a range of days, and the question's edition."""
+    def standing(self, part: Slice) -> tuple[int, int]:
+        """Return the number of reports counted in a slice, and the question's edition."""
 
-    def daily(self, digest: str, first: int, last: int) -> list[tuple[int, int]]:
-        """Return the days of a range on which reports were counted, in order, and how many."""
+    def daily(self, part: Slice) -> list[tuple[int, int]]:
+        """Return the days of a slice on which reports were counted, in order, and how many."""
 
-    def snapshot(self, digest: str, first: int, last: int) -> Snapshot:
-        """Return what was counted in a range of days, each acknowledged report exactly once."""
+    def snapshot(self, part: Slice) -> Snapshot:
+        """Return what was counted in a slice, each acknowledged report exactly once."""
 
     def sources(self, digest: str) -> list[Source]:
         """Return who contributed to a question."""
@@ -172,13 +141,11 @@ class Asking(Protocol):
 class Publishing(Protocol):
     """What readers were last shown, the same for all collectors of a store."""
 
-    def published(self, digest: str, first: int, last: int) -> Publication | None:
-        """Return the sum of a range of days as it was last shown."""
+    def published(self, part: Slice) -> Publication | None:
+        """Return the sum of a slice as it was last shown."""
 
-    def publish(
-        self, digest: str, days: tuple[int, int], new: Publication, before: Publication | None
-    ) -> Publication:
-        """Show a new sum of a range of days in place of the one before.
+    def publish(self, part: Slice, new: Publication, before: Publication | None) -> Publication:
+        """Show a new sum of a slice in place of the one before.
 
         Returns what is shown from now on: of two who replace the same one, the first's.
         """
@@ -238,6 +205,16 @@ class Folding(Protocol):
 
     def erase(self) -> bool:
         """Overwrite what is left of removed rows in the files; false if a reader is in the way."""
+
+
+class Measuring(Protocol):
+    """Whether the store can be written, and how full it is."""
+
+    def probe(self) -> None:
+        """Write something without meaning that is on the disk when this returns."""
+
+    def measure(self) -> Measures:
+        """Return how full the store is."""
 
 
 class Keeping(Protocol):
