@@ -34,7 +34,7 @@ FRUIT = ("kiwi", "fig", "pear, ripe", 'the "other"')
 
 def fruit(**changes) -> Question:
     """Return a small closed question."""
-    arguments = {"name": "fruit", "labels": FRUIT, "protocol": DE(2.0, 4), **changes}
+    arguments = {"name": "fruit", "answers": FRUIT, "protocol": DE(2.0, 4), **changes}
     return Question(**arguments)
 
 
@@ -116,7 +116,7 @@ def test_digest_tells_any_two_questions_apart() -> None:
     questions = [
         fruit(),
         fruit(name="fruits"),
-        fruit(labels=FRUIT[::-1]),
+        fruit(answers=FRUIT[::-1]),
         fruit(protocol=DE(2.5, 4)),
         fruit(protocol=OUE(2.0, 4)),
         fruit(other="fig"),
@@ -170,18 +170,18 @@ def test_any_unique_strings_are_labels(labels: list[str]) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"labels": ("kiwi", "fig", "kiwi", "x")},
-        {"labels": ("kiwi", "fig")},
-        {"labels": "kiwi"},
-        {"labels": ("a", "b", "c", 4)},
-        {"labels": ("a", "b", "c", "\ud800")},
-        {"labels": None},
+        {"answers": ("kiwi", "fig", "kiwi", "x")},
+        {"answers": ("kiwi", "fig")},
+        {"answers": "kiwi"},
+        {"answers": ("a", "b", "c", 4)},
+        {"answers": ("a", "b", "c", "\ud800")},
+        {"answers": None},
         {"name": ""},
         {"name": 3},
         {"protocol": "DE"},
         {"other": "plum"},
         {"protocol": OpenLH(1.0)},
-        {"protocol": OpenLH(1.0), "labels": None, "other": "x"},
+        {"protocol": OpenLH(1.0), "answers": None, "other": "x"},
     ],
     ids=str,
 )
@@ -291,7 +291,7 @@ def test_questions_are_read_from_bytes_of_any_kind() -> None:
 def test_labels_of_the_wrong_type_are_refused(labels) -> None:
     """Labels are a sequence of strings."""
     with pytest.raises(InvalidParameter, match="labels"):
-        fruit(labels=labels)
+        fruit(answers=labels)
 
 
 @pytest.mark.parametrize("other", [["a"], 5, b"kiwi", {}])
@@ -362,7 +362,7 @@ def test_a_question_is_shown_in_one_short_line(count) -> None:
     question = Question("?" * 999, tuple(f"{i:0200}" for i in range(count)), OUE(1.0, count))
     assert len(repr(question)) < 500
     assert f"{count:,} labels" in repr(question)
-    assert repr(fruit(labels=("a", "b"), protocol=DE(1.0, 2))) == (
+    assert repr(fruit(answers=("a", "b"), protocol=DE(1.0, 2))) == (
         "Question('fruit', ('a', 'b'), DE(epsilon=1.0, domain_size=2))"
     )
 

@@ -75,7 +75,7 @@ def test_the_python_of_the_page_works(page: str) -> None:
 def test_the_python_of_the_quick_start_works(tmp_path: Path) -> None:
     """A device reads its question and makes a report, whatever the encoding of its locale."""
     labels = ("Firefox", "Vašek's own")
-    question = deniable.Question("browser", labels=labels, protocol=deniable.DE(1.0, 2))
+    question = deniable.Question("browser", labels, protocol=deniable.DE(1.0, 2))
     (tmp_path / "browser.json").write_text(question.to_json(), encoding="utf-8")
     device, server, analyst = blocks("docs/quick-start.md", "python")
     checked = (

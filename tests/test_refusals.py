@@ -33,6 +33,13 @@ def test_the_verdict_is_that_of_the_file(case):
     assert accepts(case) == case["accepted"]
 
 
+@pytest.mark.parametrize("case", [c for c in CASES if c.get("newer")], ids=lambda c: c["why"])
+def test_what_a_newer_version_may_know_is_refused_by_name(case):
+    """Who reads a question from the future is told to upgrade, not that the file is damaged."""
+    with pytest.raises(InvalidDocument, match=r"this version of deniable.*upgrade deniable"):
+        Question.from_json(case["text"])
+
+
 def test_both_verdicts_have_many_cases():
     """A reader that accepts everything fails on many cases, and so does one that refuses all."""
     assert sum(case["accepted"] for case in CASES) > 15

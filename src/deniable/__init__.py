@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         spark,
     )
     from deniable.advice import meaning, plan, recommend
+    from deniable.answers import Answers, Choice, Text
     from deniable.auditing import Audit, audit
     from deniable.budget import memory_budget, set_memory_budget
     from deniable.candidates import fingerprint, fingerprints
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),
+    "deniable.answers": ("Answers", "Choice", "Text"),
     "deniable.auditing": ("Audit", "audit"),
     "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
@@ -75,7 +77,7 @@ _HOMES = {
 """Where names live; protocols are found by themselves."""
 _MODULES = ("client", "consistency", "files", "law", "presentation", "spark")
 """What is used by the name of its module; loaded when it is, as ``deniable.files``."""
-_FOR_AUTHORS = ("Closed", "Mechanism", "Open", "Parameters", "Provenance", "Pure")
+_FOR_AUTHORS = ("Answers", "Closed", "Mechanism", "Open", "Parameters", "Provenance", "Pure")
 """Names for who writes a protocol, which completion does not offer."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -93,8 +95,10 @@ __all__ = [
     "UE",
     "Accumulator",
     "AffineSelection",
+    "Answers",
     "Audit",
     "BasicRAPPOR",
+    "Choice",
     "Closed",
     "Comparison",
     "DeniableError",
@@ -115,6 +119,7 @@ __all__ = [
     "RandomMatrixProjection",
     "SubsetSelection",
     "Tally",
+    "Text",
     "__version__",
     "audit",
     "compare",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -12,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.documents import encodes
-from deniable.errors import InvalidParameter, brief
+from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.validation import check_values
 
 FINGERPRINTS = 1 << 64
 """How many fingerprints there are."""
-_FEW, _SHORT = 8, 120
 
 Candidates: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[np.integer]
 
@@ -38,19 +36,6 @@ class Chosen:
             # As if only these had been asked for: the threshold is theirs.
             return replace(estimates.take(self.rows), tested=None)
         return estimates if self.labels is None else replace(estimates, labels=self.labels)
-
-
-def few_labels(labels: tuple[str, ...] | None) -> str:
-    """Return labels as Python writes them, of many only the first two.
-
-    >>> few_labels(("kiwi", "fig"))
-    "('kiwi', 'fig')"
-    >>> few_labels(tuple(map(str, range(30_000))))
-    "('0', '1', … 30,000 labels)"
-    """
-    if labels is None or (len(labels) <= _FEW and len(repr(labels)) <= _SHORT):
-        return repr(labels)
-    return f"({', '.join(map(brief, labels[:2]))}, … {len(labels):,} labels)"
 
 
 def choose_all() -> Chosen:
@@ -112,30 +97,6 @@ def _check_distinct(keys: npt.NDArray[np.uint64]) -> None:
         raise InvalidParameter.expected(
             "each candidate once", len(keys), "drop the duplicates", came="repeated ones"
         )
-
-
-def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels of a question, each a string of its own, or say what is wrong with them."""
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise InvalidParameter(
-            f"expected a sequence of labels, got {brief(labels)}; pass a tuple of strings",
-            value=labels,
-        )
-    result = tuple(labels)
-    sound = all(isinstance(label, str) for label in result) and encodes("".join(result))
-    for label in () if sound else result:
-        if not isinstance(label, str) or not encodes(label):
-            raise InvalidParameter(
-                f"expected labels as strings that UTF-8 can encode, got {brief(label)}",
-                value=label,
-            )
-    if len(set(result)) != len(result):
-        twice = Counter(result).most_common(1)[0][0]
-        raise InvalidParameter(
-            f"expected each label once, got {twice[:80]!r} more than once; drop the repeats",
-            value=twice,
-        )
-    return tuple(str(label) for label in result)
 
 
 def fingerprint(label: str) -> int:

@@ -134,8 +134,10 @@ def parse_json(data: object, most: int = MOST_BYTES) -> object:
     return document
 
 
-def read_document(data: object, most: int, form: str, version: int) -> dict[str, Any]:
-    """Read a JSON object that says it is of the given format and version.
+def read_document(
+    data: object, most: int, form: str, versions: tuple[int, ...]
+) -> dict[str, Any]:
+    """Read a JSON object that says it is of the given format and one of the versions.
 
     What its fields hold is for the caller to check, before anything is digested.
     """
@@ -144,22 +146,27 @@ def read_document(data: object, most: int, form: str, version: int) -> dict[str,
         raise InvalidDocument.expected(
             f"a document of the format {form}", None, "check the file", came="something else"
         )
-    if document.get("version") != version:
+    if document.get("version") not in versions:
         raise InvalidDocument.expected(
-            f"version {version} of the format {form}", document.get("version"), "upgrade deniable"
+            f"version {' or '.join(map(str, versions))} of the format {form}",
+            document.get("version"),
+            "upgrade deniable",
         )
     return document
 
 
 def extent(item: object, most: int) -> int:
-    """Return how many values a document holds, or any number above ``most`` if there are more."""
+    """Return how many values a document holds, or any number above ``most`` if there are more.
+
+    A list of strings counts as one: its canonical form takes no longer than reading it did.
+    """
     count, waiting = 0, [item]
     while waiting and count <= most:
         part = waiting.pop()
         count += 1
         if isinstance(part, dict):
             count, waiting = count + len(part), [*waiting, *part.values()]
-        elif isinstance(part, list):
+        elif isinstance(part, list) and not all(isinstance(each, str) for each in part):
             count, waiting = count + len(part), [*waiting, *part]
     return count
 

@@ -64,6 +64,15 @@ class Mechanism(ABC):
     def value_count(self) -> int:
         """How many values there are: they are numbered from 0."""
 
+    @property
+    def value_dtype(self) -> np.dtype[np.generic]:
+        """The form of one value: its number or, with a shape, a row of integers."""
+        return np.dtype(np.uint64)
+
+    def numbered(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return the values with these numbers: the numbers themselves, or a row for each."""
+        return numbers
+
     @cached_property
     def words(self) -> Words:
         """The random words that one report takes: one, unless a subclass says otherwise."""
@@ -71,7 +80,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
-        """Return values as an array, or say which of them is none."""
+        """Return values as an array, or name the first position that has none."""
 
     @abstractmethod
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:

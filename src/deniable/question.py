@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-import deniable.protocols  # noqa: F401 - a question may be of any of them
-from deniable.candidates import check_labels, few_labels, fingerprints
+from deniable.answers import Answers, Choice, Text
+from deniable.answers.choice import few_labels
 from deniable.documents import (
     MOST_BYTES,
     PathName,
@@ -28,38 +28,41 @@ from deniable.documents import (
     read_file,
     returned,
 )
-from deniable.errors import (
-    IncompatibleTally,
-    InvalidDocument,
-    InvalidParameter,
-    OutOfDomain,
-    brief,
-)
+from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, brief
 from deniable.estimates import Estimates, Provenance
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
 from deniable.protocol import Client, Memoising, Protocol, batches_of
-from deniable.pure import Closed
 from deniable.randomness import Source
 from deniable.tally import Accumulator, Tally
-from deniable.validation import check_answers, check_epsilon
+from deniable.validation import check_epsilon
+from deniable.version import __version__
+
+if TYPE_CHECKING:
+    from deniable.advice.ranking import Goal
 
 _FORMAT = "deniable-question"
-_VERSION = 1
-_FIELDS = {"format", "version", "name", "labels", "other", "protocol"}
-_LARGEST_PROTOCOL = 1000
+_FIELDS = {
+    1: {"format", "version", "name", "labels", "other", "protocol"},
+    2: {"format", "version", "name", "answers", "protocol", "repeat", "segments"},
+}
+"""The fields of each version of the document, all of which are always there."""
+_MOST_VALUES = 1000
+"""How many values a document may have; a list of strings is one."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class Question:
-    """A name, the labels of the answers, and a protocol.
+    """A name, what an answer is, and the protocol that hides it.
 
-    ``labels`` are the answers of a closed question, one for each value of the protocol, in order;
-    None makes the question open. Answers that are not among the labels are refused, unless
-    ``other`` names the label that stands for them.
+    ``answers`` is a kind of answers, a list of labels, which is a ``Choice``, or None for ``Text``.
+    Without a protocol the best one at ``epsilon`` is chosen: for the mean over all answers or, with
+    the goal "rare", for answers that few people give. ``other`` is the label of a list that stands
+    for all answers that are not among the labels; without it they are refused.
 
-    >>> from deniable import OUE
-    >>> fruit = Question("fruit", ("kiwi", "fig", "other"), OUE(1.0, 3), other="other")
+    >>> fruit = Question("fruit", ("kiwi", "fig", "other"), epsilon=1.0, other="other")
+    >>> fruit.protocol.name
+    'SubsetSelection'
     >>> tally = fruit.tally(fruit.privatize(["kiwi", "plum", "fig"]))
     >>> fruit.estimate(tally).labels
     ('kiwi', 'fig', 'other')
@@ -68,67 +71,60 @@ class Question:
     """
 
     name: str
-    labels: tuple[str, ...] | None
+    answers: Answers
     protocol: Protocol
-    other: str | None = None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name or not encodes(self.name):
+    def __init__(  # noqa: PLR0913 - one for each part of a question
+        self,
+        name: str,
+        answers: Answers | Sequence[str] | None,
+        protocol: Protocol | None = None,
+        *,
+        epsilon: float | None = None,
+        other: str | None = None,
+        goal: Goal = "mean",
+    ) -> None:
+        if not isinstance(name, str) or not name or not encodes(name):
             raise InvalidParameter(
                 "expected a name as a string that is not empty and that UTF-8 can encode, got "
-                f"{brief(self.name)}",
-                value=self.name,
+                f"{brief(name)}",
+                value=name,
             )
-        if not isinstance(self.protocol, Protocol):
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "answers", _answers(answers, other))
+        if protocol is None:
+            protocol = self.answers.suggest(_given(epsilon), goal)
+        elif not isinstance(protocol, Protocol):
             raise InvalidParameter(
-                f"expected a protocol, got {type(self.protocol).__name__}; for example "
-                "deniable.OUE(epsilon=1.0, domain_size=len(labels))",
-                value=self.protocol,
+                f"expected a protocol, got {type(protocol).__name__}; for example "
+                "deniable.OUE(epsilon=1.0, domain_size=len(labels)), or none and epsilon=1.0",
+                value=protocol,
             )
-        if self.labels is not None:
-            object.__setattr__(self, "labels", check_labels(self.labels))
-        self._check_openness()
-        if self.other is not None and (
-            not isinstance(self.other, str) or self.other not in self._index
-        ):
+        elif epsilon is not None:
             raise InvalidParameter(
-                f"expected other to be one of the labels, got {brief(self.other)}; add it to them",
-                value=self.other,
+                f"expected epsilon or a protocol, got both; {protocol.name} has an epsilon of its "
+                "own",
+                value=epsilon,
             )
-
-    def _check_openness(self) -> None:
-        closed = isinstance(self.protocol, Closed)
-        if closed != (self.labels is not None):
-            raise InvalidParameter.expected(
-                "labels for a closed protocol and none for an open one",
-                self.protocol,
-                "an open question takes OpenLH or RAPPOR",
-                came=f"{self.protocol.name} with {'no ' if self.labels is None else ''}labels",
-            )
-        if (
-            self.labels is not None
-            and isinstance(self.protocol, Closed)
-            and len(self.labels) != self.protocol.domain_size
-        ):
-            raise InvalidParameter.expected(
-                f"{self.protocol.domain_size} labels, one for each value of the protocol",
-                len(self.labels),
-                f"make the protocol with domain_size={len(self.labels)}",
-            )
-        if self.labels is None and self.other is not None:
-            raise InvalidParameter(
-                "expected no other label in an open question, which takes any answer",
-                value=self.other,
-            )
+        self.answers.check(protocol)
+        object.__setattr__(self, "protocol", protocol)
 
     def __repr__(self) -> str:
         """Return a short line, however many labels there are."""
+        mine = self.answers
+        shown = few_labels(mine.labels) if isinstance(mine, Choice) else repr(mine)
         other = "" if self.other is None else f", other={brief(self.other)}"
-        return f"Question({brief(self.name)}, {few_labels(self.labels)}, {self.protocol!r}{other})"
+        return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{other})"
 
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {label: i for i, label in enumerate(self.labels or ())}
+    @property
+    def labels(self) -> tuple[str, ...] | None:
+        """The names of the rows of results, or None where they are named at estimation."""
+        return self.answers.labels
+
+    @property
+    def other(self) -> str | None:
+        """The label that stands for all answers that are not among the labels, if there is one."""
+        return self.answers.other if isinstance(self.answers, Choice) else None
 
     @cached_property
     def digest(self) -> str:
@@ -145,14 +141,14 @@ class Question:
         )
 
     def _document(self) -> dict[str, object]:
-        return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "name": self.name,
-            "labels": None if self.labels is None else list(self.labels),
-            "other": self.other,
-            "protocol": self.protocol.specification(),
-        }
+        said, version = self.answers.first_form(), 1
+        rest: dict[str, object] = {}
+        # The newer form is for what the older one cannot say, so that each question has one form.
+        if said is None:
+            said, version = {"answers": self.answers.document()}, 2
+            rest = {"repeat": None, "segments": []}
+        head = {"format": _FORMAT, "version": version, "name": self.name}
+        return {**head, **said, "protocol": self.protocol.specification(), **rest}
 
     @overload
     def to_json(self, path: None = None) -> str: ...
@@ -182,7 +178,7 @@ class Question:
     ) -> Question:
         """Read a question on a device, which decides itself how much it is willing to reveal.
 
-        Refused is a question whose answer would reveal more than ``ceiling``: the epsilon of one
+        Refuses a question whose answer would reveal more than ``ceiling``: the epsilon of one
         report or, where the protocol memoises, of any number of them. ``digest`` is that of the
         question which the device was told to answer; a document with another is refused.
         """
@@ -211,7 +207,7 @@ class Question:
         This is the analyst's door and has no ceiling on epsilon; a device uses ``load``.
         """
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
-        document = read_document(data, most_bytes, _FORMAT, _VERSION)
+        document = read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
         claimed = document.pop("digest", None)
         _check_structure(document)
         found = sha256(canonical_json(document)).hexdigest()
@@ -224,12 +220,8 @@ class Question:
                 came=found,
             )
         try:
-            question = Question(
-                document["name"],
-                document["labels"],
-                Protocol.from_specification(document["protocol"]),
-                document["other"],
-            )
+            protocol = Protocol.from_specification(document["protocol"])
+            question = Question(document["name"], _read_answers(document), protocol)
         except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the question)", value=None) from error
         if question.digest != found:
@@ -253,44 +245,20 @@ class Question:
 
     def takes(self, answer: object) -> bool:
         """Tell whether something is an answer that ``values`` takes."""
-        if not isinstance(answer, str):
-            return False
-        if self.labels is None:
-            return encodes(answer)
-        return self.other is not None or answer in self._index
+        return self.answers.takes(answer)
 
     def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
-        """Return the protocol's value of each answer, or say which position has none.
+        """Return the protocol's value of each answer, or name the first position that has none.
 
         Errors never hold an answer, since they may leave the device by way of a log.
         """
-        listed = check_answers(answers)
-        if self.labels is None:
-            if not encodes("".join(listed)):
-                position = next(i for i, answer in enumerate(listed) if not encodes(answer))
-                raise OutOfDomain(
-                    "expected answers that UTF-8 can encode; the one at position "
-                    f"{position} has half of a surrogate pair: write the character itself",
-                    value=position,
-                )
-            return fingerprints(listed)
-        missing = -1 if self.other is None else self._index[self.other]
-        found = [self._index.get(answer, missing) for answer in listed]
-        if missing < 0 and -1 in found:
-            position = found.index(-1)
-            raise OutOfDomain(
-                f"expected one of the {len(self.labels)} labels of {self.name!r}; the answer at "
-                f"position {position} is none of them: correct it, or make the question with an "
-                "other label for such answers",
-                value=position,
-            )
-        return np.array(found, dtype=np.uint64)
+        return self.answers.encode(answers)
 
     def privatize(
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
     ) -> Reports:
         """Turn each answer into a deniable report."""
-        return self.protocol._randomise(self.values(answers), rng)
+        return self.protocol._randomise(self.answers.encode(answers), rng)
 
     def parse(self, data: bytes, count: int | None = 1) -> Reports:
         """Turn untrusted bytes into exactly ``count`` reports, or with None into any number."""
@@ -336,13 +304,9 @@ class Question:
                 "estimate with the question that it was collected for",
                 came=f"one of {tally.question}",
             )
-        among = None if self.labels is not None else candidates
+        among = self.answers.candidates(candidates)
         found = self.protocol.estimate(tally, among, people=people, rounds=rounds)
-        found = replace(found, provenance=self.provenance)
-        if self.labels is None:
-            return found
-        named = replace(found, labels=self.labels)
-        return named if candidates is None else named.select(candidates)
+        return self.answers.results(replace(found, provenance=self.provenance), candidates)
 
 
 @dataclass(frozen=True)
@@ -359,19 +323,56 @@ class Respondent:
         return self.client.privatize(self.question.values(answers), rng)
 
 
-def _check_structure(document: dict[str, object]) -> None:
-    """Refuse a document whose fields are not of the kinds that they must be.
+def _answers(given: Answers | Sequence[str] | None, other: str | None) -> Answers:
+    """Return the kind of answers that a caller means."""
+    if given is None and other is None:
+        return Text()
+    if isinstance(given, Answers | None):
+        if other is not None:
+            raise InvalidParameter(
+                "expected other only with a list of labels; an open question takes any answer, and "
+                "Choice(labels, other) has its own",
+                value=other,
+            )
+        return given
+    return Choice(given, other)
+
+
+def _given(epsilon: float | None) -> float:
+    if epsilon is None:
+        raise InvalidParameter(
+            "expected a protocol or an epsilon, got neither; pass epsilon=1.0, and the best "
+            "protocol is chosen",
+            value=None,
+        )
+    return epsilon
+
+
+def _check_structure(document: dict[str, Any]) -> None:
+    """Refuse a document whose fields are not of the types that they must be.
 
     Then its canonical form takes no longer than reading it did: strings, and little else.
     """
-    labels, texts = document.get("labels"), (document.get("name"), document.get("other"))
-    kinds = isinstance(labels, list | None) and all(isinstance(text, str | None) for text in texts)
-    listed = not isinstance(labels, list) or all(isinstance(label, str) for label in labels)
-    small = extent(document.get("protocol"), _LARGEST_PROTOCOL) <= _LARGEST_PROTOCOL
-    if set(document) != _FIELDS or not (kinds and listed and small):
+    fields = _FIELDS[int(document["version"])]
+    small = extent(document, _MOST_VALUES) <= _MOST_VALUES
+    if set(document) != fields or not small or not isinstance(document["name"], str):
         raise InvalidDocument.expected(
-            f"the fields {', '.join(sorted(_FIELDS))}, labels as a list of strings or null, and "
-            f"a protocol of at most {_LARGEST_PROTOCOL} values",
+            f"the fields {', '.join(sorted(fields))}, with at most {_MOST_VALUES} values in all "
+            "beside lists of strings",
             sorted(document),
             "check the file",
         )
+
+
+def _read_answers(document: dict[str, Any]) -> Answers:
+    """Return what an answer is by a document of either version."""
+    if document["version"] == 1:
+        return _answers(document["labels"], document["other"])
+    for name, nothing in (("repeat", None), ("segments", [])):
+        if document[name] != nothing:
+            raise InvalidDocument(
+                f"this version of deniable, {__version__}, does not know questions with {name}; "
+                "upgrade deniable",
+                value=name,
+            )
+    return Answers.from_document(document["answers"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fractions import Fraction
 from typing import Any, SupportsIndex
@@ -19,8 +18,6 @@ MAX_DOMAIN = (1 << 31) - 1
 _MAX_PEOPLE = 10**300
 _KINDS = {"U": "text", "S": "bytes", "f": "numbers with a point", "b": "truth values"}
 """What arrays that hold no whole numbers hold instead, by the letter of their kind."""
-_MISSING = ("NoneType", "NAType", "NaTType")
-"""The types of what stands for a missing answer in Python and in frames."""
 
 
 def check_whole(name: str, value: object, least: int, most: int, remedy: str = "") -> int:
@@ -197,36 +194,3 @@ def check_shares(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDAr
     if not np.all((share >= 0) & (share <= 1)):
         raise InvalidParameter.expected("frequencies from 0 to 1", frequency, "divide counts by n")
     return share
-
-
-def check_answers(answers: Iterable[object]) -> list[str]:
-    """Return answers as a list of strings, or say which is none without showing it."""
-    items = answers.tolist() if hasattr(answers, "tolist") else answers
-    if isinstance(answers, Mapping) or hasattr(answers, "columns"):
-        raise InvalidParameter(
-            f"expected a sequence of answers, got a {type(answers).__name__}; pass one of its "
-            "columns",
-            value=type(answers),
-        )
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InvalidParameter(
-            f"expected a sequence of answers, got a single {type(items).__name__}; pass a list of "
-            "one",
-            value=type(items),
-        )
-    listed: list[str] = []
-    for position, item in enumerate(items):
-        answer = item.as_py() if hasattr(item, "as_py") else item
-        if not isinstance(answer, str):
-            kind = type(answer).__name__
-            said = (
-                "is missing: leave out people without an answer"
-                if kind in _MISSING or (isinstance(answer, float) and math.isnan(answer))
-                else f"is of the type {kind}: write it as text, for example with str"
-            )
-            raise OutOfDomain(
-                f"expected answers as strings; the one at position {position} {said}",
-                value=position,
-            )
-        listed.append(answer)
-    return listed

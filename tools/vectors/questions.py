@@ -40,6 +40,7 @@ _UNUSUAL = (
 def make_refusals() -> dict[str, object]:
     """Return the contents of the file: texts, the digests that are named, and the verdicts."""
     cases = [*_accepted(), *_foreign(), *_malformed(), *_overspent(), *_numbers(), *_hostile()]
+    cases += [*_newer(), *_second()]
     return {"format": "deniable-vectors", "version": 1, "vectors": cases}
 
 
@@ -140,6 +141,7 @@ def _malformed() -> Iterator[Case]:
     changes: list[tuple[str, Document]] = [
         ("another format", {"format": "deniable-tally"}),
         ("version 2", {"version": 2}),
+        ("version 3", {"version": 3}),
         ("version 1 as text", {"version": "1"}),
         ("version true", {"version": True}),
         ("a field too many", {"extra": None}),
@@ -168,6 +170,58 @@ def _malformed() -> Iterator[Case]:
     text = json.dumps(surrogate, separators=(",", ":"), sort_keys=True)
     digest = sha256(text.encode()).hexdigest()
     yield _plain("half a surrogate pair", f'{text[:-1]},"digest":"{digest}"}}', digest)
+
+
+def _second_form(**changes: object) -> Document:
+    """Return a question in version 2 of the document."""
+    first = _ask(DE(1.0, 5))
+    head = {"format": first["format"], "version": 2, "name": first["name"]}
+    answers = {"kind": "choice", "labels": list(_FRUIT), "other": None}
+    rest = {"protocol": first["protocol"], "repeat": None, "segments": []}
+    return {**head, "answers": answers, **rest, **changes}
+
+
+def _newer() -> Iterator[Case]:
+    """Yield sound questions that a newer client may answer, and this one says so."""
+    labels = {"labels": list(_FRUIT)}
+    parts = {"fruit": {"kind": "choice", **labels, "other": None}, "mood": {"kind": "text"}}
+    for why, change in (
+        ("a set of choices", {"answers": {"kind": "choices", **labels, "at_most": 3}}),
+        ("a number", {"answers": {"kind": "number", "low": 0, "high": 9, "step": 1}}),
+        ("a record", {"answers": {"kind": "record", "parts": parts}}),
+        ("a kind that nobody has thought of", {"answers": {"kind": "toString"}}),
+        ("a question that is asked again", {"repeat": {"rounds": 12}}),
+        ("a question with segments", {"segments": ["north", "south"]}),
+    ):
+        yield {**_case(why, _second_form(**change)), "newer": True}
+
+
+def _second() -> Iterator[Case]:
+    """Yield documents of version 2 that no client accepts, now or later."""
+    first, text = _ask(DE(1.0, 5)), _ask(OpenLH(1.0), None)["protocol"]
+    for why, change in (
+        ("a choice that version 1 can say", {}),
+        ("a text that version 1 can say", {"answers": {"kind": "text"}, "protocol": text}),
+        ("answers that are null", {"answers": None}),
+        ("answers that are a list", {"answers": list(_FRUIT)}),
+        ("answers without a kind", {"answers": {"labels": list(_FRUIT), "other": None}}),
+        ("a kind that is null", {"answers": {"kind": None}}),
+        ("a kind in capitals", {"answers": {"kind": "Text"}, "protocol": text}),
+        ("a choice without labels", {"answers": {"kind": "choice", "other": None}}),
+        ("a text with labels", {"answers": {"kind": "text", "labels": None}, "protocol": text}),
+        ("labels beside answers", {"labels": first["labels"]}),
+        ("other beside answers", {"other": None}),
+        ("a field too many in version 2", {"extra": None}),
+        ("repeat false", {"repeat": False}),
+        ("repeat 0", {"repeat": 0}),
+        ("segments null", {"segments": None}),
+        ("segments an object", {"segments": {}}),
+        ("answers in version 1", {"version": 1}),
+    ):
+        yield _case(why, _second_form(**change))
+    for name in ("name", "answers", "protocol", "repeat", "segments"):
+        whole = _second_form()
+        yield _case(f"no {name} in version 2", {k: v for k, v in whole.items() if k != name})
 
 
 def _overspent() -> Iterator[Case]:

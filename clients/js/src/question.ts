@@ -52,6 +52,8 @@ export const parse = async (
     expect(crypto.subtle, "no secure context");
     expect(text.length <= longest);
     const { digest: claimed, format, labels, name, other, protocol, version } = JSON.parse(text) as Document;
+    // Version 2 is for what version 1 cannot say, and this client knows nothing of that.
+    expect(version !== 2, "this question needs a newer client");
     const { name: kind, epsilon, p, q } = protocol;
     const domain_size = labels?.length;
     const first = format === "deniable-question" && version === 1 && !(domain_size! > longest / 16);

@@ -107,7 +107,7 @@ def create(
     protocol = choose_protocol(protocol_name, epsilon, size, goal=goal)
     if epsilon is None:  # the settings give it
         check_privacy(protocol.epsilon)
-    made = Question(name, None if is_open else listed, protocol, other)
+    made = Question(name, None if is_open else listed, protocol, other=other)
     _warn_of_twins(listed)
     write_atomically(output, made.to_json().encode())
     if str(output) != STDIO:

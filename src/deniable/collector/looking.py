@@ -160,7 +160,7 @@ def propose(draft: Draft) -> Proposal:
         protocol=draft.protocol,
     )
     # Made also without a name, so that labels which no question can have are told at once.
-    made = Question(draft.name or "?", labels, found.protocol, draft.other)
+    made = Question(draft.name or "?", labels, found.protocol, other=draft.other)
     document = made.to_json() if draft.name and found.reachable else None
     sentences = (found.explanation, *((meaning(found.epsilon),) if found.reachable else ()))
     return Proposal(sentences, found.users, found.epsilon, found.error, found.reachable, document)

@@ -1,0 +1,249 @@
+"""Answers: the part of a question that says what an answer is.
+
+::
+
+    answer --encode--> values --privatize--> reports ... estimates --results--> rows with names
+
+A kind of answers is a frozen dataclass. Its fields are what its constructor takes, and what stands
+in the document of a question beside ``kind``. The constructor checks them: documents come from
+strangers. A person's answer becomes a *value*: one integer, or a row of integers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, fields, replace
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain, brief
+from deniable.version import __version__
+
+if TYPE_CHECKING:
+    from deniable.advice.ranking import Goal
+    from deniable.estimates import Estimates
+    from deniable.protocol import Protocol
+
+ENTRY_POINTS = "deniable.answers"
+"""The group of entry points by which other packages bring kinds of their own."""
+_MISSING = ("NoneType", "NAType", "NaTType")
+"""The types of what stands for a missing answer in Python and in frames."""
+
+
+class Answers(ABC):
+    """What an answer to a question is: how it is read, encoded, named in results and stored.
+
+    A kind supplies ``labels``, ``value_count``, ``wanted``, ``value`` and ``suggest``, and
+    ``value_dtype`` where a value is a row of integers.
+    """
+
+    registry: ClassVar[dict[str, type[Answers]]] = {}
+    kind: ClassVar[str] = ""
+    """The name of the kind in documents: that of the class, in small letters."""
+    textual: ClassVar[bool] = False
+    """Whether an answer is a text itself. Of other kinds a text is read as JSON."""
+
+    if TYPE_CHECKING:
+        __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+        @property
+        def labels(self) -> tuple[str, ...] | None:
+            """The names of the rows of results, or None where they are named at estimation."""
+
+        @property
+        def value_count(self) -> int:
+            """How many values there are, which is how many the protocol must have."""
+
+        @property
+        def wanted(self) -> str:
+            """What an answer has to be, in words: "one of the 5 labels"."""
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        """Register the kind by its name, unless the class is only a base of others."""
+        super().__init_subclass__(**kwargs)
+        if cls.__name__.startswith("_"):
+            return
+        cls.kind = cls.__name__.lower()
+        known = Answers.registry.setdefault(cls.kind, cls)
+        mine, other = ((each.__module__, each.__qualname__) for each in (cls, known))
+        if mine != other:
+            raise TypeError(
+                f"the kind of answers {cls.kind!r} is already {'.'.join(other)}; documents name "
+                "kinds by their class, so rename one of them"
+            )
+        Answers.registry[cls.kind] = cls
+
+    @property
+    def value_dtype(self) -> np.dtype[np.generic]:
+        """The form of one value: an integer or, with a shape, a row of integers."""
+        return np.dtype(np.uint64)
+
+    @abstractmethod
+    def value(self, answer: object) -> int | Sequence[int] | None:
+        """Return the value of one answer, or None for what is no answer."""
+
+    @abstractmethod
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
+        """Return the best protocol for these answers at an epsilon."""
+
+    def read(self, text: str) -> object:
+        """Return the answer that a text stands for: a line, a cell of a table, a form's field.
+
+        What is no JSON is no answer, and None says so.
+        """
+        if self.textual:
+            return text
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+
+    def takes(self, answer: object) -> bool:
+        """Tell whether something is an answer that ``encode`` takes."""
+        found = self.read(answer) if isinstance(answer, str) else answer
+        return self.value(found) is not None
+
+    def encode(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
+        """Return the value of each answer, or name the first position that has none.
+
+        Errors never hold an answer, since they may leave the device by way of a log.
+        """
+        listed = list_answers(answers)
+        found = [self.value(self.read(a) if isinstance(a, str) else a) for a in listed]
+        for position, value in enumerate(found):
+            if value is None:
+                raise self._refusal(listed[position], position)
+        shape = (len(found), *self.value_dtype.shape)
+        return np.array(found, dtype=self.value_dtype.base).reshape(shape)
+
+    def _refusal(self, answer: object, position: int) -> OutOfDomain:
+        """Return the error that says which answer is none, and what to do."""
+        said = "is missing: leave out people without an answer"
+        if not is_missing(answer):
+            said = "is not: correct it"
+        return OutOfDomain(
+            f"expected answers that are {self.wanted}; the one at position {position} {said}",
+            value=position,
+        )
+
+    def check(self, protocol: Protocol) -> None:
+        """Refuse a protocol whose values are not those of the answers."""
+        theirs = (protocol.value_dtype, protocol.value_count)
+        if theirs != (self.value_dtype, self.value_count):
+            raise InvalidParameter(
+                f"expected a protocol with {self.value_count} values of the type "
+                f"{self.value_dtype}, got {protocol.name} with {theirs[1]} of {theirs[0]}; leave "
+                "it out and give epsilon=, and a fitting one is chosen",
+                value=protocol,
+            )
+
+    def candidates(self, wanted: Sequence[str] | None) -> Sequence[str] | None:
+        """Return what the protocol is asked to estimate: everything, which None stands for."""
+        del wanted  # they are selected from all rows once these have names
+        return None
+
+    def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
+        """Return estimates with the names of their rows, of some only those that are wanted."""
+        named = replace(found, labels=self.labels)
+        return named if wanted is None else named.select(wanted)
+
+    def field(self) -> dict[str, object]:
+        """Return what a form needs to know to ask for an answer."""
+        return self.document()
+
+    def document(self) -> dict[str, object]:
+        """Return the answers as they stand in a document: the kind, and the fields."""
+        return {"kind": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}
+
+    def first_form(self) -> dict[str, object] | None:
+        """Return the fields by which version 1 of the document says the same, if it can."""
+        return None
+
+    @staticmethod
+    def from_document(document: object) -> Answers:
+        """Return the answers that a document describes, refusing what this version does not know.
+
+        A kind that another package brings is loaded when it is met.
+        """
+        if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
+            raise InvalidDocument(
+                f"expected answers as an object with a kind, got {brief(document)}", value=None
+            )
+        given = dict(document)
+        kind = find_kind(given.pop("kind"))
+        names = {f.name for f in fields(kind)}
+        if set(given) != names:
+            raise InvalidDocument.expected(
+                f"answers of the kind {kind.kind} with {', '.join(sorted(names)) or 'nothing else'}",
+                sorted(given),
+                "check the file",
+            )
+        return kind(**given)
+
+
+def find_kind(name: str) -> type[Answers]:
+    """Return the kind of that name: ours, or one that an installed package brings."""
+    if name not in Answers.registry:
+        for found in entry_points(group=ENTRY_POINTS, name=name):
+            found.load()
+    kind = Answers.registry.get(name)
+    if kind is None:
+        raise InvalidDocument(
+            f"this version of deniable, {__version__}, does not know answers of the kind "
+            f"{brief(name)}; upgrade deniable, or install the package that brings them",
+            value=name,
+        )
+    return kind
+
+
+def _plain(item: object) -> object:
+    """Return what a field holds as JSON has it."""
+    if isinstance(item, Answers):
+        return item.document()
+    if isinstance(item, Mapping):
+        return {key: _plain(part) for key, part in item.items()}
+    return [_plain(part) for part in item] if isinstance(item, tuple) else item
+
+
+def list_answers(answers: Iterable[object]) -> list[object]:
+    """Return a column of answers as a list: of Python, NumPy, Arrow or a frame."""
+    items = answers.tolist() if hasattr(answers, "tolist") else answers
+    if isinstance(answers, Mapping) or hasattr(answers, "columns"):
+        raise InvalidParameter(
+            f"expected a sequence of answers, got a {type(answers).__name__}; pass one of its "
+            "columns",
+            value=type(answers),
+        )
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InvalidParameter(
+            f"expected a sequence of answers, got a single {type(items).__name__}; pass a list of "
+            "one",
+            value=type(items),
+        )
+    return [item.as_py() if hasattr(item, "as_py") else item for item in items]
+
+
+def list_texts(answers: Iterable[object]) -> list[str]:
+    """Return a column of answers that are texts, or name the first that is none."""
+    listed = list_answers(answers)
+    if not all(isinstance(answer, str) for answer in listed):
+        position = next(i for i, answer in enumerate(listed) if not isinstance(answer, str))
+        kind = type(listed[position]).__name__
+        said = f"is of the type {kind}: write it as text, for example with str"
+        if is_missing(listed[position]):
+            said = "is missing: leave out people without an answer"
+        raise OutOfDomain(
+            f"expected answers as strings; the one at position {position} {said}", value=position
+        )
+    return listed  # type: ignore[return-value]  # every item was looked at
+
+
+def is_missing(answer: object) -> bool:
+    """Tell whether something stands for a missing answer."""
+    return type(answer).__name__ in _MISSING or (isinstance(answer, float) and math.isnan(answer))
