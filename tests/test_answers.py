@@ -1,10 +1,7 @@
 """Kinds of answers: what every kind promises, and what a question makes of what it is given."""
 
-import json
 from dataclasses import FrozenInstanceError, dataclass
-from hashlib import sha256
 
-import numpy as np
 import pytest
 
 from deniable import (
@@ -12,15 +9,12 @@ from deniable import (
     OUE,
     Answers,
     Choice,
-    InvalidDocument,
     InvalidParameter,
     OpenLH,
-    OutOfDomain,
     Question,
     Text,
     recommend,
 )
-from deniable.documents import canonical_json
 
 FRUIT = ("kiwi", "fig", "plum")
 
@@ -87,5 +81,5 @@ def test_two_kinds_of_one_name_are_refused() -> None:
     with pytest.raises(TypeError, match="'choice' is already deniable"):
 
         @dataclass(frozen=True)
-        class Choice(Answers):  # noqa: F841 - refused while it is made
+        class Choice(Answers):
             """Another choice."""

@@ -32,7 +32,7 @@ def test_every_public_name_is_described(name: str) -> None:
 def test_completion_offers_what_users_need() -> None:
     """What completes in a shell is every public name and module, but for the bases of protocols."""
     modules = {"client", "consistency", "files", "law", "presentation", "spark"}
-    bases = {"Closed", "Mechanism", "Open", "Parameters", "Provenance", "Pure"}
+    bases = {"Answers", "Closed", "Mechanism", "Open", "Parameters", "Provenance", "Pure"}
     assert dir(deniable) == sorted({*deniable.__all__, *modules} - bases)
     offered: list[str] = []
     completer = rlcompleter.Completer({"deniable": deniable})

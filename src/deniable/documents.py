@@ -134,9 +134,7 @@ def parse_json(data: object, most: int = MOST_BYTES) -> object:
     return document
 
 
-def read_document(
-    data: object, most: int, form: str, versions: tuple[int, ...]
-) -> dict[str, Any]:
+def read_document(data: object, most: int, form: str, versions: tuple[int, ...]) -> dict[str, Any]:
     """Read a JSON object that says it is of the given format and one of the versions.
 
     What its fields hold is for the caller to check, before anything is digested.

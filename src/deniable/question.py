@@ -13,9 +13,6 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
-import numpy as np
-import numpy.typing as npt
-
 from deniable.answers import Answers, Choice, Text
 from deniable.answers.choice import few_labels
 from deniable.documents import (
@@ -39,6 +36,9 @@ from deniable.validation import check_epsilon
 from deniable.version import __version__
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from deniable.advice.ranking import Goal
 
 _FORMAT = "deniable-question"
@@ -325,17 +325,15 @@ class Respondent:
 
 def _answers(given: Answers | Sequence[str] | None, other: str | None) -> Answers:
     """Return the kind of answers that a caller means."""
-    if given is None and other is None:
-        return Text()
-    if isinstance(given, Answers | None):
-        if other is not None:
-            raise InvalidParameter(
-                "expected other only with a list of labels; an open question takes any answer, and "
-                "Choice(labels, other) has its own",
-                value=other,
-            )
-        return given
-    return Choice(given, other)
+    if given is not None and not isinstance(given, Answers):
+        return Choice(given, other)
+    if other is not None:
+        raise InvalidParameter(
+            "expected other only with a list of labels; an open question takes any answer, and "
+            "Choice(labels, other) has its own",
+            value=other,
+        )
+    return Text() if given is None else given
 
 
 def _given(epsilon: float | None) -> float:

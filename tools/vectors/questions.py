@@ -58,9 +58,11 @@ def make_policy() -> dict[str, object]:
     }
 
 
-def _ask(protocol: Protocol, labels: tuple[str, ...] | None = _FRUIT, **more: str) -> Document:
+def _ask(
+    protocol: Protocol, labels: tuple[str, ...] | None = _FRUIT, other: str | None = None
+) -> Document:
     """Return a sound question as a document without its digest."""
-    document = json.loads(Question("fruit", labels, protocol, **more).to_json())
+    document = json.loads(Question("fruit", labels, protocol, other=other).to_json())
     return {key: value for key, value in document.items() if key != "digest"}
 
 

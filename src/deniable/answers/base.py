@@ -179,10 +179,9 @@ class Answers(ABC):
         kind = find_kind(given.pop("kind"))
         names = {f.name for f in fields(kind)}
         if set(given) != names:
+            fitting = ", ".join(sorted(names)) or "nothing else"
             raise InvalidDocument.expected(
-                f"answers of the kind {kind.kind} with {', '.join(sorted(names)) or 'nothing else'}",
-                sorted(given),
-                "check the file",
+                f"answers of the kind {kind.kind} with {fitting}", sorted(given), "check the file"
             )
         return kind(**given)
 

@@ -39,6 +39,11 @@ class Choice(Answers):
 
     textual = True
 
+    if TYPE_CHECKING:
+
+        def __init__(self, labels: Sequence[str], other: str | None = None) -> None:
+            """Take any sequence of labels, which is kept as a tuple."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", check_labels(self.labels))
         if self.other is not None and (

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from deniable.answers.base import Answers, list_texts
 from deniable.candidates import FINGERPRINTS, fingerprint, fingerprints
 from deniable.documents import encodes
@@ -17,6 +14,9 @@ from deniable.protocols.hashing import OpenLH
 from deniable.pure import Open
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from deniable.advice.ranking import Goal
     from deniable.estimates import Estimates
     from deniable.protocol import Protocol
