@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deniable.collector.access import Role
-from deniable.collector.operations import Operation
-from deniable.collector.routes import OPERATIONS
+from deniable.collector.api import OPERATIONS, Operation
 from tests.collector.conftest import Collector
 
 PUBLIC = {

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from deniable.collector.access import TOKEN, Role, create, hashed
-from deniable.collector.logs import Json, Text
+from deniable.collector.server import Json, Text
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Key
 from deniable.question import Question

@@ -81,7 +81,7 @@ def test_tokens_come_and_go(workshop: Workshop) -> None:
     listed = workshop.run("deniable token list").stdout
     assert re.search(rf"viewer +never expires +used {today()} +ann\n", listed)
     assert workshop.run("deniable token revoke ann").returncode == 0
-    workshop.collector.app.parts.access.forget()
+    workshop.collector.app.services.access.forget()
     assert workshop.collector.request("GET", "/v1/counters", headers=headers).status == 401
     assert workshop.run("deniable token revoke ann").returncode == 2
 
@@ -97,7 +97,7 @@ def test_a_token_expires(workshop: Workshop) -> None:
     assert key is not None
     store.keep(replace(key, expires=int(time.time()) - 86400))
     store.close()
-    workshop.collector.app.parts.access.forget()
+    workshop.collector.app.services.access.forget()
     assert workshop.collector.request("GET", "/v1/counters", headers=headers).status == 401
     assert f"expired {today(-1)}" in workshop.run("deniable token list").stdout
 
@@ -121,7 +121,7 @@ def test_sessions_are_listed_and_ended(workshop: Workshop) -> None:
     assert [(found["name"], found["yours"]) for found in listed] == [(name, True)]
     assert name in workshop.run("deniable token sessions").stdout
     assert workshop.run(f"deniable token end {name}").returncode == 0
-    workshop.collector.app.parts.access.forget()
+    workshop.collector.app.services.access.forget()
     assert workshop.collector.request("GET", "/v1/sessions", headers=cookie).status == 401
     assert workshop.run(f"deniable token end {name}").returncode == 2
 

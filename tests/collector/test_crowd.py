@@ -35,7 +35,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 def enter(collector: Collector, count: int, address: str) -> list[socket.socket]:
     """Open connections from an address, as soon as each is accepted."""
-    parts, crowd = urlsplit(collector.address), collector.app.parts.crowd
+    parts, crowd = urlsplit(collector.address), collector.app.services.crowd
     opened = []
     for _ in range(count):
         before = crowd.count
@@ -87,7 +87,7 @@ def test_one_address_has_its_share(crowded: Collector) -> None:
         assert others[-1].recv(4096).startswith(b"HTTP/1.1 200")
         assert select(mine, [], [], 0)[0] == []
         assert len(select(others, [], [], 0)[0]) == 1
-        assert crowded.app.parts.crowd.dropped["address"] == 1
+        assert crowded.app.services.crowd.dropped["address"] == 1
     finally:
         for connection in mine + others:
             connection.close()
@@ -99,26 +99,26 @@ def test_addresses_are_not_counted_behind_a_proxy(tmp_path: Path) -> None:
         store=str(tmp_path / "store.db"), port=0, url="https://counts.example.org",
         connections_per_address=1,
     )  # fmt: skip
-    crowd = create_app(settings).parts.crowd
+    crowd = create_app(settings).services.crowd
     assert [crowd.admit("127.0.0.1") is not None for _ in range(3)] == [True] * 3
 
 
 def test_requests_that_wait_are_not_parsed(crowded: Collector) -> None:
     """A client that pipelines without reading has a few requests in memory, and no more bytes."""
-    parts = crowded.app.parts
+    services = crowded.app.services
     with connect(crowded) as connection:
         connection.settimeout(1)
         with suppress(TimeoutError):
             for _ in range(1000):
                 connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 1000)
-        assert parts.held.taken < 1 << 20
+        assert services.held.taken < 1 << 20
         for _ in range(100):  # all that was sent is answered in the end
             assert connection.recv(65536)
     for _ in range(1000):
-        if not parts.held.taken:
+        if not services.held.taken:
             return
         sleep(0.01)
-    assert parts.held.taken == 0
+    assert services.held.taken == 0
 
 
 def test_pipelined_requests_are_answered_in_order(crowded: Collector) -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deniable.collector import openapi
-from deniable.collector.routes import OPERATIONS
+from deniable.collector.api import OPERATIONS, describe
 from tests.collector.conftest import Collector, today
 from tests.faults.mutation import bombard
 
@@ -27,7 +26,7 @@ CHECKS = [
 EXAMPLES = 8
 
 
-SCHEMA = schemathesis.openapi.from_dict(json.loads(openapi.render(OPERATIONS)))
+SCHEMA = schemathesis.openapi.from_dict(json.loads(describe(OPERATIONS)))
 DESCRIBED = {found.ok().label: found.ok() for found in SCHEMA.get_all_operations()}
 
 

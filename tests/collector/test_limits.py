@@ -199,10 +199,10 @@ def test_connections_beyond_the_limit_wait(tmp_path: Path) -> None:
         found = Collector(app, address, settings, tokens)
         with ThreadPoolExecutor(12) as pool:
             futures = [pool.submit(found.submit, question, b"\1") for _ in range(12)]
-            while app.parts.writer.waiting < 5:
+            while app.services.writer.waiting < 5:
                 sleep(0.01)
             sleep(1.5)  # longer than slow clients are left alone
-            assert (app.parts.writer.waiting, app.parts.crowd.count) == (5, 5)
+            assert (app.services.writer.waiting, app.services.crowd.count) == (5, 5)
             Stuck.go.set()
             assert [future.result().status for future in futures] == [204] * 12
 
@@ -258,7 +258,7 @@ def test_what_waits_at_the_end_is_written(tmp_path: Path) -> None:
         for address in run_server(app, settings):
             collector = Collector(app, address, settings, tokens)
             futures = [pool.submit(collector.submit, question, b"\1") for _ in range(8)]
-            while app.parts.writer.waiting < 8:
+            while app.services.writer.waiting < 8:
                 Event().wait(0.01)
             Stuck.go.set()
         assert [future.result().status for future in futures] == [204] * 8

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from deniable.collector.pages.assets import assets
+from deniable.collector.pages.templating import assets
 from deniable.question import Question
 from tests.collector.conftest import Answer, Collector, today
 

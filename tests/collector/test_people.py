@@ -12,8 +12,7 @@ import pytest
 from benchmarks.people import LABELS, WAYS, Crowd, Sizes, measure
 from deniable import BasicRAPPOR, Question
 from deniable.client import pull, pull_days
-from deniable.collector.looking import export_trend, follow
-from deniable.collector.mathematics import Collected
+from deniable.collector.jobs import Collected, export_trend, follow
 from deniable.law import RepeatedLaw
 from tests.collector.conftest import Collector, today
 

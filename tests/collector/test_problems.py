@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.collector.api import OPERATIONS
 from deniable.collector.problems import PROBLEMS, Refusal, find_problem, render
-from deniable.collector.routes import OPERATIONS
 from tests.collector.conftest import Collector
 
 DOCS = Path(__file__).parents[2] / "docs" / "collector.md"

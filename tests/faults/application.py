@@ -58,4 +58,4 @@ async def submit(app: Application, id: bytes, reports: bytes, day: str | None = 
 async def ask(app: Application) -> None:
     """Ask the question of the fault tests."""
     asked = Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(Terms()))
-    await app.parts.writer.run(lambda store: store.ask(asked))
+    await app.services.writer.run(lambda store: store.ask(asked))

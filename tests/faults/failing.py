@@ -58,7 +58,7 @@ async def _drive(path: Path, layer: str, disk: Disk, place: int) -> tuple[list[s
             history.record(id, history.reports[id], told)
         return set(statuses)
 
-    async with app.parts.running():
+    async with app.services.running():
         await ask(app)
         await group()
         disk.fail_at = disk.operations + place

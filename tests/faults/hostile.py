@@ -29,7 +29,7 @@ def submission_path() -> str:
 
 
 def memory(process: Process) -> float:
-    """Return the resident memory of a collector and its child, in MB."""
+    """Return the resident memory of a collector and its worker, in MB."""
     assert process.process is not None
     top = psutil.Process(process.process.pid)
     return sum(found.memory_info().rss for found in [top, *top.children(True)]) / 1e6

@@ -68,7 +68,7 @@ _TEXTS = {
     "pipelining": ("Requests without end", "Strangers, at other addresses than the honest client, "
                    "send requests as fast as they can and read no answer. The honest client, here "
                    "and below, opens a connection for each submission; memory is that of the "
-                   "collector and its child, with default settings and no proxy."),
+                   "collector and its worker, with default settings and no proxy."),
     "readers": ("Slow readers", "Strangers ask for a question of 0.95 MB and read 512 bytes of it "
                 "a second."),
     "silent": ("Silent connections", "Strangers connect and say nothing, and connect again when "

@@ -97,7 +97,7 @@ def month(folder: Path) -> Figures:
             again.append(timed(collector))
     return {
         "reports": 30 * 330_000 + 100_000,
-        "first estimate, while the child starts, s": round(starting, 2),
+        "first estimate, while the worker starts, s": round(starting, 2),
         "first of all answers, s": round(first, 2),
         "after new reports, median of nine, s": round(sorted(again)[4], 2),
         "after new reports, longest, s": round(max(again), 2),
@@ -148,7 +148,7 @@ def week(folder: Path, url: str, kind: str) -> Figures:
     fill(store, kind)
     store.close()
     with serving(folder, url) as collector:
-        # The first of each reads the question, and waits for the child to be there.
+        # The first of each reads the question, and waits for the worker to be there.
         assert collector.submit(QUESTION, reports(1, 7).tobytes()).status == 204
         timed(collector, "?candidate=1")
         while_folding = submitting(collector, lambda: folded(collector) < 8 * WAITING)

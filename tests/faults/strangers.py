@@ -122,7 +122,7 @@ async def submit_anew(process: Process, number: int) -> float:
 
 
 async def settled(process: Process) -> None:
-    """Wait until the collector has started its child, and no longer takes more memory."""
+    """Wait until the collector has started its worker, and no longer takes more memory."""
     for _ in range(30):
         before = memory(process)
         await asyncio.sleep(1)

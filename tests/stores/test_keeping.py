@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from deniable import OUE
-from deniable.collector import asking, housekeeping, maintenance
+from deniable.collector import housekeeping, maintenance
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import Application, create_app
 from deniable.collector.days import write_day
@@ -57,14 +57,14 @@ def fill(store: Store) -> list[bytes]:
 async def collecting(place: Place) -> AsyncIterator[Application]:
     """Run a collector without a socket."""
     app = create_app(Settings(store="the test's", minimum=1), place.open)
-    async with app.parts.running():
+    async with app.services.running():
         yield app
 
 
 async def until(app: Application, true: Callable[[Store], bool]) -> None:
     """Wait until something is so; a failure says that it never was."""
     for _ in range(PATIENCE):
-        if await app.parts.readers.run(true):
+        if await app.services.readers.run(true):
             return
         await asyncio.sleep(0.02)
     pytest.fail("expected it to be so in the end")
@@ -105,10 +105,10 @@ def test_a_bad_row_holds_up_nobody(place: Place, damage: str) -> None:
         async with collecting(place) as app:
             path = f"/v1/questions/{ONE.digest}"
             assert (await call(app, "GET", f"{path}/estimates", token=token))[0] == 200
-            await asking.delete(app.parts, TWO.digest)
+            await app.services.questions.delete(TWO.digest)
             await until(app, lambda store: rows_of(store, 2) == 0)
             await until(app, lambda store: number_of(store, "waiting") == 0)
-            assert len(await app.parts.readers.run(lambda store: store.aside())) == 1
+            assert len(await app.services.readers.run(lambda store: store.aside())) == 1
             body = b"9" * 16 + ONE.privatize([LABELS[0]]).tobytes()
             query = f"day={write_day(DAY)}"
             assert (await call(app, "POST", f"{path}/reports", body, query=query))[0] == 204
@@ -133,7 +133,7 @@ def test_whatever_fails_does_not_hold_up_deleting(
 
     async def work() -> None:
         async with collecting(place) as app:
-            await asking.delete(app.parts, TWO.digest)
+            await app.services.questions.delete(TWO.digest)
             await until(app, lambda store: rows_of(store, 2) == 0)
 
     asyncio.run(work())
@@ -154,8 +154,8 @@ def test_corruption_that_housekeeping_meets_is_told(
     async def work() -> None:
         told = asyncio.Event()
         app = create_app(Settings(store="the test's"), place.open)
-        app.parts.health.on_broken = told.set
-        async with app.parts.running():
+        app.services.health.on_broken = told.set
+        async with app.services.running():
             await asyncio.wait_for(told.wait(), 30)
 
     asyncio.run(work())
@@ -170,10 +170,10 @@ async def show_and_delete(place: Place) -> None:
         path = f"/v1/questions/{TWO.digest}/estimates"
         assert (await call(app, "GET", path, token=token))[0] == 200
         await until(app, lambda store: number_of(store, "waiting") == 0)
-        await app.parts.writer.run(lambda store: store.exclude(TWO.digest, "anonymous", True))
-        await asking.delete(app.parts, TWO.digest)
+        await app.services.writer.run(lambda store: store.exclude(TWO.digest, "anonymous", True))
+        await app.services.questions.delete(TWO.digest)
         await until(app, lambda store: store.connection() and rows_of(store, 2) == 0)
-        await until(app, lambda store: not app.parts.housekeeping.traces)
+        await until(app, lambda store: not app.services.housekeeping.traces)
 
 
 def canaries(sent: list[bytes]) -> list[bytes]:
@@ -233,11 +233,11 @@ def test_an_export_has_everything(place: Place) -> None:
 
     async def fetch() -> bytes:
         app = create_app(Settings(store="the test's"), place.open)
-        await app.parts.writer.start()
+        await app.services.writer.start()
         status, body = await call(app, "GET", f"/v1/questions/{TWO.digest}/export", token=token)
-        await app.parts.writer.close()
-        app.parts.readers.close()
-        app.parts.child.close()
+        await app.services.writer.close()
+        app.services.readers.close()
+        app.services.child.close()
         assert status == 200
         return body
 

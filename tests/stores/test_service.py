@@ -29,7 +29,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from deniable.collector import mathematics
+from deniable.collector import jobs
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.days import write_day
@@ -128,14 +128,14 @@ class Service(RuleBasedStateMachine):
             self.stores.append(Mortal(self.place.open()))
             return self.stores[-1]
 
-        with patch("deniable.collector.parts.Child", Here):
+        with patch("deniable.collector.services.Worker", Here):
             self.app = create_app(Settings(store="the model's", minimum=1), opener)
-        self.run(self.app.parts.writer.start())
+        self.run(self.app.services.writer.start())
 
     async def stop(self) -> None:
         """End the threads of the collector."""
-        await self.app.parts.writer.close()
-        self.app.parts.readers.close()
+        await self.app.services.writer.close()
+        self.app.services.readers.close()
 
     def run(self, work: Coroutine[object, object, Result]) -> Result:
         return self.runner.run(work)
@@ -194,7 +194,7 @@ class Service(RuleBasedStateMachine):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(StoreUnavailable):
-            await self.app.parts.writer.run(lambda store: None)  # what was queued is written
+            await self.app.services.writer.run(lambda store: None)  # what was queued is written
         return [None if task.cancelled() else task.result() for task in tasks]
 
     def seen(self, sent: Sent, status: int | None) -> None:
@@ -234,7 +234,7 @@ class Service(RuleBasedStateMachine):
     @rule(least=st.sampled_from([1, 1, 1, 6]))
     def fold(self, least: int) -> None:
         async def everything() -> None:
-            while await self.app.parts.housekeeping.fold(least):
+            while await self.app.services.housekeeping.fold(least):
                 pass
 
         self.run(everything())
@@ -247,15 +247,15 @@ class Service(RuleBasedStateMachine):
     @rule()
     def tidy(self) -> None:
         """Seal and sweep, as the collector does once a minute."""
-        self.run(self.app.parts.housekeeping.seal())
-        self.run(self.app.parts.housekeeping.sweep())
-        assert self.rules.seal() == (self.app.parts.housekeeping.alarm is None)
+        self.run(self.app.services.housekeeping.seal())
+        self.run(self.app.services.housekeeping.sweep())
+        assert self.rules.seal() == (self.app.services.housekeeping.alarm is None)
         self.rules.swept(day for day, _ in self.possible)
 
     @rule()
     def open_days(self) -> None:
         """Somebody takes back what a wrong clock has sealed, while the collector runs."""
-        window = self.run(self.app.parts.writer.run(lambda store: store.reopen()))
+        window = self.run(self.app.services.writer.run(lambda store: store.reopen()))
         self.rules.reopen(window.first - 1)
 
     @rule(state=st.sampled_from([State.OPEN, State.OPEN, State.CLOSED]))
@@ -352,13 +352,13 @@ class Careless(Writer):
 
 def forgetful(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
     """Fold, and lose one of several reports."""
-    found, n = mathematics.add_up(document, [tally] if tally else [], [reports[:1]]), len(reports)
+    found, n = jobs.add_up(document, [tally] if tally else [], [reports[:1]]), len(reports)
     return found, n + (Tally.from_bytes(tally).n if tally else 0)
 
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("parts.Writer", Careless), ("housekeeping.mathematics.fold", forgetful)],
+    [("services.Writer", Careless), ("housekeeping.jobs.fold", forgetful)],
 )
 def test_the_model_finds_what_is_broken(
     sqlite: Callable[[], Place], name: str, broken: object

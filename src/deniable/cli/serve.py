@@ -18,11 +18,11 @@ from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.settings import settings_options
-from deniable.collector import demonstration, logs
+from deniable.collector import demonstration
 from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, write_terms
-from deniable.collector.server import Server
+from deniable.collector.server import Server, configure_log
 from deniable.collector.settings import Settings, read_settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.base import Store, StoreUnavailable
@@ -64,7 +64,7 @@ def serve(
         if demo:
             store = stack.enter_context(demonstration.temporary_store())
             settings = replace(settings, store=store)
-        logs.configure(settings.log_format, settings.log_level)
+        configure_log(settings.log_format, settings.log_level)
         login = _prepare(settings, questions, [demonstration.asked()] if demo else [])
 
         def announce(address: str) -> None:
@@ -110,8 +110,8 @@ def _run(settings: Settings, announce: Callable[[str], None]) -> None:
             f"expected to listen on {settings.host}:{settings.port}, got a refusal; take another "
             "--port, or end what listens there"
         ) from None
-    if app.parts.health.broken is not None:
-        raise click.ClickException(f"the collector has stopped: {app.parts.health.broken}")
+    if app.services.health.broken is not None:
+        raise click.ClickException(f"the collector has stopped: {app.services.health.broken}")
 
 
 def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) -> str | None:

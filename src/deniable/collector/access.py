@@ -1,4 +1,4 @@
-"""Who may what: roles, tokens, sessions, and login links that work once.
+"""Access control: roles, tokens, sessions, login links that work once, and the audit log.
 
 A secret has 256 random bits and is shown once; the store has only its SHA-256. A login link opens a
 form, and only the form's POST uses it up, since previewers follow links.
@@ -6,6 +6,7 @@ form, and only the form's POST uses it up, since previewers follow links.
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from deniable.collector.days import today
 from deniable.collector.problems import Forbidden, Unauthorized
-from deniable.collector.readers import Readers
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Key
+from deniable.collector.worker import Readers
 from deniable.errors import InvalidParameter, brief
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _FRESH = 2.0
 _MOST = 1024
 _LONGEST_NAME = 100
 SAFE = ("GET", "HEAD", "OPTIONS")
+_audit = logging.getLogger("deniable.audit")
 
 
 class Role(Enum):
@@ -180,3 +182,9 @@ def check_origin(connection: HTTPConnection) -> None:
         same = origin is not None and origin.partition("://")[2] == connection.headers.get("host")
     if not same:
         raise Forbidden("expected a form of this site, got one of another")
+
+
+def audit(who: str, what: str, status: int) -> None:
+    """Note what somebody did with the rights of an operator; never a secret."""
+    fields = {"who": who, "what": what, "status": status}
+    _audit.info("%s: %s: %d", who, what, status, extra={"fields": fields})

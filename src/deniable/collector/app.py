@@ -1,44 +1,129 @@
-"""The application: parts, routes and guard put together."""
+"""The application: services and routes, and around them what turns errors into answers."""
 
 from __future__ import annotations
 
+import logging
+import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deniable.collector.headers import Guard
-from deniable.collector.parts import Parts, assemble
-from deniable.collector.routes import build_router
+from deniable.collector import problems
+from deniable.collector.api import build_router
+from deniable.collector.pages.templating import page
+from deniable.collector.problems import CORS
+from deniable.collector.services import Services, assemble
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.base import Store
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    *CORS,
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", POLICY.encode()),
+]
+_log = logging.getLogger("deniable.collector")
 
 
 @dataclass(frozen=True)
 class Application:
-    """The collector as an ASGI application, and the parts it consists of."""
+    """The collector as an ASGI application: adds headers, and turns errors into problems."""
 
-    parts: Parts
-    guard: Guard
+    services: Services
+    routes: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        await self.guard(scope, receive, send)
+        """Pass a request on, and answer whatever comes of it."""
+        if scope["type"] != "http":
+            await self.routes(scope, receive, send)
+            return
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                # What has no body needs no rules for showing it.
+                headers = CORS[:1] if message["status"] == 204 else _HEADERS
+                message["headers"] = [*message.get("headers", ()), *headers]
+            await send(message)
+
+        scope["app"] = self
+        try:
+            await self.routes(scope, receive, guarded)
+        except Exception as error:
+            if started:
+                raise
+            self._report(error)
+            if _wants_page(scope):
+                await _page(problems.own(error))(scope, receive, guarded)
+                return
+            status, headers, body = problems.render(problems.own(error))
+            headers = [*headers, *_beside(error)]
+            await guarded({"type": "http.response.start", "status": status, "headers": headers})
+            await guarded({"type": "http.response.body", "body": body})
+
+    def _report(self, error: Exception) -> None:
+        """Log a failure inside by its kind and place; messages may hold what clients sent."""
+        if problems.find_problem(problems.own(error)).status == 500:
+            self.services.counters.failures += 1
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _log.error("%s at %s:%s", type(error).__name__, place.name, place.lineno)
 
 
 def create_app(settings: Settings, opener: Callable[[], Store] | None = None) -> Application:
     """Return the collector; ``opener`` opens another store than the settings name."""
-    parts = assemble(
+    services = assemble(
         settings, opener or (lambda: open_store(settings.store, window=settings.window))
     )
 
     @asynccontextmanager
     async def lifespan(app: object) -> AsyncIterator[None]:
-        async with parts.running():
+        async with services.running():
             yield
 
-    return Application(parts, Guard(build_router(parts, lifespan), parts.counters))
+    return Application(services, build_router(services, lifespan))
+
+
+def _beside(error: Exception) -> list[tuple[bytes, bytes]]:
+    """Name the methods that there are.
+
+    The connection stays open even where a body is too large: its rest is read and dropped until
+    the time for bodies is over, so that the sender gets to see the answer.
+    """
+    if isinstance(error, problems.MethodRefused):
+        return [(b"allow", str(error.value).encode())]
+    return []
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What the page of an error shows."""
+
+    title: str
+    detail: str | None
+    status: int
+
+
+def _wants_page(scope: Scope) -> bool:
+    """Tell whether a browser asked for a page, and not a program for the interface."""
+    if scope["path"].startswith("/v1/"):
+        return False
+    accept = next((value for name, value in scope["headers"] if name == b"accept"), b"")
+    return b"text/html" in accept
+
+
+def _page(error: Exception) -> Response:
+    found = problems.find_problem(error)
+    detail = str(error) if problems.shows_detail(found) else None
+    return page("problem.html", Trouble(found.title, detail, found.status), found.status)

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from deniable.collector import mathematics
+from deniable.collector import jobs
 from deniable.collector.days import write_day
 from deniable.collector.maintenance import describe, fault_of, name_of
 from deniable.collector.stores.base import Store
@@ -61,7 +61,7 @@ def pack(gathered: Gathered) -> bytes:
         archive.writestr("question.json", asked.document)
         for number, ((day, source), found) in enumerate(sorted(places.items()), 1):
             name, n = f"tallies/{number:06d}.tally", counts[day, source]
-            archive.writestr(name, mathematics.add_up(asked.document, *found))
+            archive.writestr(name, jobs.add_up(asked.document, *found))
             listed.append({"file": name, "day": write_day(day), "source": source, "n": n})
         contents = {
             "digest": asked.digest,

@@ -1,6 +1,6 @@
 """Housekeeping: folding all the time, sweeping four times a minute, sealing once.
 
-Sums are made in the child process; only the exchange of a pile for its tally goes through the
+Sums are made in the worker process; only the exchange of a pile for its tally goes through the
 writer, between two groups of submissions, so that nobody waits long.
 """
 
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from time import monotonic, time
 
-from deniable.collector import mathematics
-from deniable.collector.child import Child
-from deniable.collector.counters import Counters
-from deniable.collector.readers import Readers
+from deniable.collector import jobs
+from deniable.collector.metrics import Counters
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.base import StoreBroken, StoreError
 from deniable.collector.stores.records import Pile
+from deniable.collector.worker import Readers, Worker
 from deniable.collector.writer import Writer
 from deniable.errors import DeniableError
 
@@ -40,7 +39,7 @@ class Housekeeping:
     settings: Settings
     writer: Writer
     readers: Readers
-    child: Child
+    worker: Worker
     counters: Counters
     alarm: str | None = None
     traces: bool = True
@@ -119,7 +118,7 @@ class Housekeeping:
         if document is None:
             return True
         try:
-            tally, n = await self.child.run(mathematics.fold, document, pile.tally, pile.reports)
+            tally, n = await self.worker.run(jobs.fold, document, pile.tally, pile.reports)
         except DeniableError:
             n = -1
         if n != pile.counted + pile.n:
@@ -130,7 +129,7 @@ class Housekeeping:
 
     async def _find_faults(self, document: str, pile: Pile) -> None:
         before = None if pile.tally is None else (pile.tally, pile.counted)
-        found = await self.child.run(mathematics.find_faults, document, before, pile.parts)
+        found = await self.worker.run(jobs.find_faults, document, before, pile.parts)
         await self._set_aside({pile.rows[place]: said for place, said in found.rows.items()})
         if (said := found.tally) is not None:
             await self.writer.run(lambda store: store.set_tally_aside(pile, said))

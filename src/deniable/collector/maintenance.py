@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deniable.collector import mathematics
+from deniable.collector import jobs
 from deniable.collector.days import write_day
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB
@@ -30,13 +30,13 @@ def fold_all(store: Store) -> int:
 
 def _fold(store: Store, document: str, pile: Pile) -> int:
     try:
-        tally, n = mathematics.fold(document, pile.tally, pile.reports)
+        tally, n = jobs.fold(document, pile.tally, pile.reports)
     except DeniableError:
         n = -1
     if n == pile.counted + pile.n:
         return pile.n if store.fold(pile, tally, n) else 0
     before = None if pile.tally is None else (pile.tally, pile.counted)
-    found = mathematics.find_faults(document, before, pile.parts)
+    found = jobs.find_faults(document, before, pile.parts)
     store.set_aside({pile.rows[place]: said for place, said in found.rows.items()})
     if found.tally is not None:
         store.set_tally_aside(pile, found.tally)
@@ -52,7 +52,7 @@ def check(store: Store) -> Iterator[str]:
     for asked in store.all_asked():
         try:
             read_terms(asked.terms)
-            if mathematics.question_of(asked.document).digest != asked.digest:
+            if jobs.question_of(asked.document).digest != asked.digest:
                 yield f"the document of the question {asked.digest} is that of another one"
                 continue
         except ValueError as error:  # which an error of msgspec is too
@@ -71,7 +71,7 @@ def fault_of(asked: Asked, holding: Holding) -> str | None:
         return holding.fault
     n, data = holding.total.n, holding.total.data
     tallies, waiting = ([], [data]) if holding.table == "waiting" else ([data], [])
-    return mathematics.find_fault(asked.document, n, tallies, waiting)
+    return jobs.find_fault(asked.document, n, tallies, waiting)
 
 
 def name_of(holding: Holding) -> str:

@@ -22,6 +22,11 @@ from deniable.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+CORS = [
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"Retry-After"),
+]
+"""On every status, or a page takes a refusal for being offline. No cookie is ever read there."""
 
 
 class Refusal(DeniableError):

@@ -1,4 +1,4 @@
-"""The questions as the collector remembers them: for speed and courtesy, never for decisions.
+"""The questions of a collector: asked, changed and deleted, and remembered for speed and courtesy.
 
 Whether a question is open is decided in the transaction that stores a submission. What is kept here
 is what never changes (the document) and what may lag by a moment (the terms).
@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from gzip import compress
 from time import monotonic
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from deniable.collector.problems import InvalidRequest, UnknownQuestion
-from deniable.collector.readers import Readers
-from deniable.collector.recent import Recent
-from deniable.collector.settings import MIB
+from deniable.collector import jobs
+from deniable.collector.problems import Conflict, InvalidRequest, TooLarge, UnknownQuestion
+from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.base import Store
-from deniable.collector.stores.records import Asked
+from deniable.collector.stores.records import Asked, State
+from deniable.collector.worker import Readers, Recent, Worker
+from deniable.collector.writer import Writer
 from deniable.question import Question
 
 _FRESH = 2.0
@@ -63,6 +64,25 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self
 
 
+class Change(msgspec.Struct, forbid_unknown_fields=True):
+    """What may be changed about a question; what is left out stays."""
+
+    state: Literal["open", "closed"] | None = None
+    origins: tuple[str, ...] | None = None
+    minimum: int | msgspec.UnsetType | None = msgspec.UNSET
+    """None goes back to the collector's own setting."""
+    public_results: bool | None = None
+    collect: bool | None = None
+
+    def apply(self, terms: Terms) -> Terms:
+        """Return terms in which what is stated replaces what was."""
+        names = ("origins", "public_results", "collect")
+        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.minimum is not msgspec.UNSET:
+            stated["minimum"] = self.minimum
+        return msgspec.structs.replace(terms, **stated).checked()
+
+
 @dataclass(frozen=True)
 class Known:
     """A question, its terms, and when it was looked up."""
@@ -76,6 +96,14 @@ class Known:
     def report_size(self) -> int:
         """The length of one report in bytes."""
         return self.question.protocol.report_dtype.itemsize
+
+    def confirm(self, name: str | None, where: str) -> None:
+        """Refuse to delete the question unless it is named."""
+        if name != self.question.name:
+            raise InvalidRequest(
+                f"deleting cannot be undone: give the name of the question in {where}; nothing was "
+                "deleted"
+            )
 
 
 class Encoded(NamedTuple):
@@ -113,8 +141,11 @@ def write_terms(terms: Terms) -> str:
 class Questions:
     """Questions by digest."""
 
-    def __init__(self, readers: Readers) -> None:
-        self._readers = readers
+    def __init__(
+        self, settings: Settings, readers: Readers, writer: Writer, worker: Worker
+    ) -> None:
+        self._settings, self._readers = settings, readers
+        self._writer, self._worker = writer, worker
         self._known: dict[str, Known] = {}
         self._searches: dict[str, asyncio.Task[Known | None]] = {}
         self._listed: tuple[float, list[dict[str, str]]] = -_FRESH, []
@@ -191,6 +222,35 @@ class Questions:
                 self._encoded.put(digest, found, len(found.plain) + len(found.zipped))
         return found
 
+    async def ask(self, document: bytes) -> tuple[jobs.Reading, bool]:
+        """Store a question and tell whether it is new; one that is there already stays as it is."""
+        found = await self._worker.run(jobs.read_question, document)
+        _check_size("reports", found.report_size, self._settings.report_limit)
+        _check_size("tallies", found.tally_size, self._settings.tally_limit)
+        asked = Asked(found.digest, found.document, State.OPEN, write_terms(Terms()))
+        new = await self._writer.run(lambda store: store.ask(asked))
+        if not new and await self._readers.run(lambda store: store.asked(asked.digest)) is None:
+            raise Conflict("this question is being deleted; try again later")
+        self.forget(found.digest)
+        return found, new
+
+    async def change(self, digest: str, wanted: Change) -> None:
+        """Open or close a question, or change its settings."""
+        asked = await self._readers.run(lambda store: store.asked(digest))
+        terms = wanted.apply(read_terms(asked.terms) if asked else Terms())
+        state = State(wanted.state) if wanted.state else None
+        found = await self._writer.run(
+            lambda store: store.change(digest, state=state, terms=write_terms(terms))
+        )
+        self.forget(digest)
+        if not found:
+            raise UnknownQuestion("this question was deleted")
+
+    async def delete(self, digest: str) -> None:
+        """Delete a question with all its data; rows vanish within the next minutes."""
+        await self._writer.run(lambda store: store.change(digest, state=State.DELETED))
+        self.forget(digest)
+
     def forget(self, digest: str) -> None:
         """Look a question up again next time."""
         self._known.pop(digest, None)
@@ -205,3 +265,12 @@ def _look_up(store: Store, digest: str, question: Question | None, now: float) -
         return None
     found = question or Question.from_json(asked.document)
     return Known(asked, found, read_terms(asked.terms), now)
+
+
+def _check_size(what: str, size: int, limit: int) -> None:
+    if size > limit:
+        raise TooLarge(
+            f"expected {what} of at most {limit} bytes, got {size}; take another protocol, or "
+            "raise the collector's limit",
+            limit=limit,
+        )

@@ -1,27 +1,27 @@
-"""The server: uvicorn with limited connections, which drains on SIGTERM and then ends."""
+"""The server: uvicorn with limited connections, which drains on SIGTERM; and its log lines."""
 
 from __future__ import annotations
 
 import asyncio
 import ctypes
 import gc
+import json
 import logging
 import os
 import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
+from time import gmtime, monotonic, strftime
 
 import uvicorn
 
-from deniable.collector import mathematics
+from deniable.collector import jobs
 from deniable.collector.app import Application
-from deniable.collector.child import ChildEnded
-from deniable.collector.connections import Connection, limited
-from deniable.collector.crowd import FULL, LATE, Peer
+from deniable.collector.connections import FULL, LATE, Connection, Peer, limited
 from deniable.collector.settings import Settings
 from deniable.collector.stores.base import StoreUnavailable
+from deniable.collector.worker import WorkerEnded
 
 _log = logging.getLogger("deniable.collector")
 _SWITCH = 0.0005
@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
         *,
         warm: bool = True,
     ) -> None:
-        kind = limited(settings, app.parts.crowd, app.parts.held)
+        kind = limited(settings, app.services.crowd, app.services.held)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -95,12 +95,12 @@ class Server(uvicorn.Server):
         )
         logging.getLogger("uvicorn.error").addFilter(_tells)
         self._settings, self._on_started, self._warm = settings, on_started, warm
-        self._parts, self._kind = app.parts, kind
+        self._services, self._kind = app.services, kind
         self._accepting: set[asyncio.Task[object]] = set()
         self._listeners: list[socket.socket] = []
         self._most = 0
         self._ending: float | None = None
-        app.parts.health.on_broken = self._stop_broken
+        app.services.health.on_broken = self._stop_broken
 
     def stop(self) -> None:
         """End as on SIGTERM."""
@@ -151,7 +151,7 @@ class Server(uvicorn.Server):
 
     def _accept_all(self, listener: socket.socket) -> None:
         """Accept what waits, in the place of idle connections; if all are busy, a little later."""
-        crowd = self._parts.crowd
+        crowd = self._services.crowd
         for _ in range(_ACCEPTED):
             if not crowd.has_room():
                 self._rest()
@@ -180,7 +180,7 @@ class Server(uvicorn.Server):
                 lambda: self._kind(self.config, state, lifespan, peer), accepted
             )
         except OSError:
-            self._parts.crowd.leave(peer)
+            self._services.crowd.leave(peer)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept nothing more, and drain."""
@@ -199,15 +199,15 @@ class Server(uvicorn.Server):
             connection.drop()
 
     async def _warm_up(self) -> None:
-        """Start the child before it is needed; a collector that ends at once needs none."""
-        with suppress(ChildEnded, StoreUnavailable):
-            asked = await self._parts.readers.run(lambda store: store.all_asked())
+        """Start the worker before it is needed; a collector that ends at once needs none."""
+        with suppress(WorkerEnded, StoreUnavailable):
+            asked = await self._services.readers.run(lambda store: store.all_asked())
             documents = [found.document for found in asked[-_WARMED:]]
-            await self._parts.child.run(mathematics.warm_up, documents)
+            await self._services.worker.run(jobs.warm_up, documents)
 
     async def on_tick(self, counter: int) -> bool:
         """Cut the connections that are too late, and where there is no room, the slow ones."""
-        now, crowd = monotonic(), self._parts.crowd
+        now, crowd = monotonic(), self._services.crowd
         if counter % _TICKS == 0:
             for connection in self._connections():
                 if connection.deadline < now:
@@ -228,8 +228,57 @@ class Server(uvicorn.Server):
             _log.info("the collector was asked to end")
             wait = self._settings.lame_duck_seconds if self._captured_signals else 0
             self._ending = now + wait
-            self._parts.health.leave()
+            self._services.health.leave()
         return now >= self._ending or self.force_exit
 
     def _connections(self) -> list[Connection]:
         return [found for found in self.server_state.connections if isinstance(found, Connection)]
+
+
+class Text(logging.Formatter):
+    """``2026-11-17T14:50:00Z ERROR what happened``, always one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        said = record.getMessage()
+        if record.exc_info:
+            said = f"{said}\n{self.formatException(record.exc_info)}"
+        return f"{_moment(record)} {record.levelname} {_one_line(said)}"
+
+
+class Json(logging.Formatter):
+    """One JSON object a line: time, level, message, and the fields of an audit line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Write a record."""
+        found = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            found["error"] = self.formatException(record.exc_info)
+        return json.dumps(found, ensure_ascii=False)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(record.created))
+
+
+def _one_line(text: str) -> str:
+    """Return a text in which whatever could end or change a line is written out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def configure_log(form: str, level: str) -> None:
+    """Send all log lines of a level, and of worse ones, to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Json() if form == "json" else Text())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("asyncio").setLevel(logging.WARNING)

@@ -75,8 +75,8 @@ class Settings:
         0, "How long after SIGTERM to go on as before, but for /readyz, which says 503."
     )
     drain_seconds: int = _number(8, "How long requests may go on after that.", least=1)
-    child_seconds: int = _number(
-        300, "How long one calculation may take before the child process is ended.", least=1
+    worker_seconds: int = _number(
+        300, "How long one calculation may take before the worker process is ended.", least=1
     )
     log_format: str = _text("text", "How log lines look: text or json.", choices=("text", "json"))
     log_level: str = _text(

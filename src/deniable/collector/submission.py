@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from deniable.collector.access import Holder, Role
 from deniable.collector.days import read_day, write_day
-from deniable.collector.parts import Parts
 from deniable.collector.problems import (
     Closed,
     Conflict,
@@ -28,6 +27,7 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
+from deniable.collector.services import Services
 from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission
 from deniable.errors import DeniableError, InvalidReport
 
@@ -46,14 +46,18 @@ class Gone(Exception):
 class Submissions:
     """Takes submissions; an instance is an ASGI application."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._settings, self._writer, self._readers = parts.settings, parts.writer, parts.readers
-        self._questions, self._access, self._counters = (
-            parts.questions,
-            parts.access,
-            parts.counters,
+    def __init__(self, services: Services) -> None:
+        self._settings, self._writer, self._readers = (
+            services.settings,
+            services.writer,
+            services.readers,
         )
-        self._held = parts.held
+        self._questions, self._access, self._counters = (
+            services.questions,
+            services.access,
+            services.counters,
+        )
+        self._held = services.held
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one submission, and answer when it is on the disk."""

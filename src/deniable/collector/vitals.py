@@ -14,7 +14,7 @@ from time import process_time, time
 
 from deniable.collector.days import today
 from deniable.collector.metrics import Family, counter, counters, gauge, histogram
-from deniable.collector.parts import Parts
+from deniable.collector.services import Services
 from deniable.collector.stores.base import StoreError
 from deniable.collector.stores.records import Measures
 
@@ -25,18 +25,23 @@ _UNKNOWN = Measures(0, None, 0, 0, nan)
 _PROCESS = Path("/proc")
 
 
-async def read(parts: Parts) -> list[Family]:
+async def read(services: Services) -> list[Family]:
     """Return all families."""
     return [
-        *parts.counters.families(),
-        *_service(parts),
-        *await _store(parts),
-        *_process(parts),
+        *services.counters.families(),
+        *_service(services),
+        *await _store(services),
+        *_process(services),
     ]
 
 
-def _service(parts: Parts) -> list[Family]:
-    writer, health, keeping, crowd = parts.writer, parts.health, parts.housekeeping, parts.crowd
+def _service(services: Services) -> list[Family]:
+    writer, health, keeping, crowd = (
+        services.writer,
+        services.health,
+        services.housekeeping,
+        services.crowd,
+    )
     return [
         gauge("deniable_ready", "Whether submissions are stored, as /readyz says.",
               health.trouble is None and not health.leaving),
@@ -59,18 +64,18 @@ def _service(parts: Parts) -> list[Family]:
         counters("deniable_connections_dropped_total",
                  "Connections that were cut: too late, in the way, or too many of an address.",
                  "reason", crowd.dropped),
-        gauge("deniable_held_bytes", "Bytes in memory because of senders.", parts.held.taken),
-        counter("deniable_child_restarts_total", "How often the child process ended early.",
-                parts.child.restarts),
+        gauge("deniable_held_bytes", "Bytes in memory because of senders.", services.held.taken),
+        counter("deniable_worker_restarts_total", "How often the worker process ended early.",
+                services.worker.restarts),
     ]  # fmt: skip
 
 
-async def _store(parts: Parts) -> list[Family]:
+async def _store(services: Services) -> list[Family]:
     """Return the measures of the store; those of one that does not answer are not numbers."""
     known = True
     try:
         async with asyncio.timeout(_PATIENCE):
-            found = await parts.readers.run(lambda store: store.measure())
+            found = await services.readers.run(lambda store: store.measure())
     except (StoreError, TimeoutError, OSError):
         found, known = _UNKNOWN, False
     days = 0 if found.oldest is None else max(0, today() - found.oldest)
@@ -91,14 +96,14 @@ async def _store(parts: Parts) -> list[Family]:
     ]  # fmt: skip
 
 
-def _process(parts: Parts) -> list[Family]:
-    child = parts.child.pid
+def _process(services: Services) -> list[Family]:
+    worker = services.worker.pid
     python = ".".join(map(str, sys.version_info[:3]))
     labels = f'{{version="{version("deniable")}",python="{python}",system="{platform.system()}"}}'
     return [
         Family("deniable_build_info", "gauge", "The release that runs.", [(labels, 1)]),
-        gauge("deniable_child_resident_memory_bytes", "Memory of the child process.",
-              _resident(child) if child else 0),
+        gauge("deniable_worker_resident_memory_bytes", "Memory of the worker process.",
+              _resident(worker) if worker else 0),
         gauge("process_resident_memory_bytes", "Memory of the collector itself.",
               _resident(os.getpid())),
         counter("process_cpu_seconds_total", "Processor time of the collector itself.",

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from starlette.responses import Response
 
-from deniable.collector import asking
-from deniable.collector.operations import Call, Pieces, answer
 from deniable.collector.problems import InvalidRequest, UnknownQuestion
-from deniable.collector.questions import Terms, read_name, read_terms
+from deniable.collector.questions import Change, Terms, read_name, read_terms
+from deniable.collector.requests import Call, Pieces, answer
 from deniable.collector.stores.records import Asked, Slice
 
 if TYPE_CHECKING:
@@ -22,8 +21,8 @@ _FOREVER = "public, max-age=31536000, immutable"
 async def create(call: Call) -> Response:
     """Store a question; one that is there already stays as it is."""
     call.query()
-    document = await call.body(call.parts.settings.question_limit)
-    found, new = await asking.ask(call.parts, document)
+    document = await call.body(call.services.settings.question_limit)
+    found, new = await call.services.questions.ask(document)
     response = answer({"digest": found.digest, "name": found.name}, 201 if new else 200)
     response.headers["location"] = f"/v1/questions/{found.digest}"
     return response
@@ -32,14 +31,14 @@ async def create(call: Call) -> Response:
 async def index(call: Call) -> Response:
     """List the questions that are asked: what anybody may read anyway, and no counts."""
     call.query()
-    return answer({"questions": await call.parts.questions.listed()})
+    return answer({"questions": await call.services.questions.listed()})
 
 
 async def read(call: Call) -> Response:
     """Return the document of a question, which never changes."""
     call.query()
     known = await call.known()
-    encoded, zipped = await call.parts.questions.encoded(known), _takes_gzip(call.request)
+    encoded, zipped = await call.services.questions.encoded(known), _takes_gzip(call.request)
     tag = f'"{known.asked.digest}{"-gzip" if zipped else ""}"'
     headers = {"etag": tag, "cache-control": _FOREVER, "vary": "accept-encoding"}
     if _has(call.request.headers.get("if-none-match", ""), tag):
@@ -69,7 +68,7 @@ async def status(call: Call) -> Response:
     call.query()
     digest = (await call.known()).asked.digest
 
-    asked, (n, _) = await call.parts.readers.run(
+    asked, (n, _) = await call.services.readers.run(
         lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
     if asked is None:
@@ -82,20 +81,20 @@ async def change(call: Call) -> Response:
     call.query()
     digest = (await call.known()).asked.digest
     try:
-        wanted = msgspec.json.decode(await call.body(1 << 16), type=asking.Change)
+        wanted = msgspec.json.decode(await call.body(1 << 16), type=Change)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidRequest(
             f"expected a JSON object with state, {', '.join(Terms.__struct_fields__)}, got: {error}"
         ) from error
-    await asking.change(call.parts, digest, wanted)
+    await call.services.questions.change(digest, wanted)
     return await status(call)
 
 
 async def delete(call: Call) -> Response:
     """Delete a question with all its data; rows vanish within the next minutes."""
     query, known = call.query("name"), await call.known()
-    asking.confirm(known, query.get("name"), "?name=NAME")
-    await asking.delete(call.parts, known.asked.digest)
+    known.confirm(query.get("name"), "?name=NAME")
+    await call.services.questions.delete(known.asked.digest)
     return Response(status_code=204)
 
 

@@ -1,13 +1,15 @@
-"""How the collector is: health, readiness, counters, metrics, and its own description."""
+"""How the collector is (health, readiness, counters, metrics), and who is logged in."""
 
 from __future__ import annotations
 
 from starlette.responses import Response
 
-from deniable.collector import vitals
+from deniable.collector import access, vitals
+from deniable.collector.access import SESSION
+from deniable.collector.days import write_day
 from deniable.collector.metrics import exposition
-from deniable.collector.operations import Call, answer
-from deniable.collector.problems import NotReady, Stopping
+from deniable.collector.problems import NotFound, NotReady, Stopping
+from deniable.collector.requests import Call, answer
 
 
 async def healthz(call: Call) -> Response:
@@ -19,23 +21,56 @@ async def healthz(call: Call) -> Response:
 async def readyz(call: Call) -> Response:
     """Say whether submissions are stored: the last write tells, or one that is made now."""
     call.query()
-    health = call.parts.health
+    health = call.services.health
     if health.leaving and health.broken is None:
         raise Stopping("expected a collector that stays", reason="the collector is about to end")
-    trouble = await health.check(call.parts.writer)
+    trouble = await health.check(call.services.writer)
     if trouble is not None:
         raise NotReady("expected a store that works", reason=trouble.reason, kind=trouble.kind)
-    return answer({"status": "ok", "alarm": call.parts.housekeeping.alarm})
+    return answer({"status": "ok", "alarm": call.services.housekeeping.alarm})
 
 
 async def counters(call: Call) -> Response:
     """Return what was accepted, repeated and refused since the start."""
     call.query()
-    return answer(call.parts.counters.document())
+    return answer(call.services.counters.document())
 
 
 async def metrics(call: Call) -> Response:
     """Return the counters for Prometheus; a store that does not answer leaves its own out."""
     call.query()
-    families = await vitals.read(call.parts)
+    families = await vitals.read(call.services)
     return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+_DAY = 86400
+
+
+async def sessions(call: Call) -> Response:
+    """List the sessions: name, role, and the days of the end and of the last use."""
+    call.query()
+    found = await call.services.readers.run(lambda store: store.keys(SESSION))
+    return answer({
+        "sessions": [
+            {
+                "name": key.name,
+                "role": key.role,
+                "until": None if key.expires is None else write_day(key.expires // _DAY),
+                "last_used": None if key.last_used is None else write_day(key.last_used),
+                "yours": call.holder is not None
+                and (call.holder.kind, call.holder.name) == (SESSION, key.name),
+            }
+            for key in found
+            if not access.expired(key)
+        ]
+    })  # fmt: skip
+
+
+async def end_session(call: Call) -> Response:
+    """End a session."""
+    call.query()
+    name = call.request.path_params["session"]
+    if await call.services.writer.run(lambda store: access.revoke(store, SESSION, name)) is None:
+        raise NotFound("expected the name of a session, got none such")
+    call.services.access.forget()
+    return Response(status_code=204)

@@ -8,9 +8,9 @@ from re import compile
 from urllib.parse import parse_qsl
 
 from deniable.collector.days import read_day
-from deniable.collector.operations import Call
 from deniable.collector.problems import InvalidRequest
-from deniable.collector.publishing import Range
+from deniable.collector.requests import Call
+from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER
 
 _MOST_FIELDS = 100

@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from deniable.collector.access import Role
 from deniable.collector.days import today, write_day
-from deniable.collector.operations import Call
 from deniable.collector.pages.templating import page
 from deniable.collector.questions import read_name
+from deniable.collector.requests import Call
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Asked, Days, Slice
 from deniable.presentation import spark_svg
@@ -49,7 +49,7 @@ class Home:
 async def show(call: Call) -> Response:
     """List the questions."""
     call.query()
-    asked = await call.parts.readers.run(lambda store: store.all_asked())
+    asked = await call.services.readers.run(lambda store: store.all_asked())
     last = today()
 
     def read(store: Store) -> list[tuple[int, list[tuple[int, int]]]]:
@@ -61,7 +61,7 @@ async def show(call: Call) -> Response:
             for each in asked
         ]
 
-    counts = await call.parts.readers.run(read)
+    counts = await call.services.readers.run(read)
     listed = tuple(
         _listed(each, n, dict(daily), last) for each, (n, daily) in zip(asked, counts, strict=True)
     )

@@ -7,11 +7,17 @@ from urllib.parse import parse_qs
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector.access import COOKIE, SESSION_SECONDS, check_origin, hashed, use_login
-from deniable.collector.logs import audit
-from deniable.collector.operations import Call
+from deniable.collector.access import (
+    COOKIE,
+    SESSION_SECONDS,
+    audit,
+    check_origin,
+    hashed,
+    use_login,
+)
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Unauthorized
+from deniable.collector.requests import Call
 
 
 @dataclass(frozen=True)
@@ -31,13 +37,13 @@ async def login(call: Call) -> Response:
     check_origin(call.request)
     body = (await call.body(4096)).decode("utf-8", "replace")
     secret = parse_qs(body).get("key", [""])[0]
-    session = await call.parts.writer.run(lambda store: use_login(store, secret))
+    session = await call.services.writer.run(lambda store: use_login(store, secret))
     if session is None:
         raise Unauthorized(
             "expected a login link that was not used and is not older than ten minutes; make a new "
             "one with `deniable token login`"
         )
-    opened = await call.parts.readers.run(lambda store: store.key(hashed(session)))
+    opened = await call.services.readers.run(lambda store: store.key(hashed(session)))
     audit(f"session {opened.name}" if opened else "session", "log in", 303)
     response = RedirectResponse("/", 303)
     response.set_cookie(
@@ -46,7 +52,7 @@ async def login(call: Call) -> Response:
         max_age=SESSION_SECONDS,
         httponly=True,
         samesite="strict",
-        secure=call.parts.settings.url.startswith("https://"),
+        secure=call.services.settings.url.startswith("https://"),
     )
     return response
 
@@ -54,8 +60,8 @@ async def login(call: Call) -> Response:
 async def logout(call: Call) -> Response:
     """End the session."""
     secret = call.request.cookies.get(COOKIE, "")
-    await call.parts.writer.run(lambda store: store.drop(hashed(secret)))
-    call.parts.access.forget()
+    await call.services.writer.run(lambda store: store.drop(hashed(secret)))
+    call.services.access.forget()
     audit(str(call.holder), "log out", 303)
     response = RedirectResponse("/login", 303)
     response.delete_cookie(COOKIE)

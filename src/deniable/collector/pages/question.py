@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 from starlette.responses import RedirectResponse, Response
 
 from deniable.advice import meaning, reveals
-from deniable.collector import asking
-from deniable.collector.asking import Change
 from deniable.collector.days import read_day, today, write_day
-from deniable.collector.operations import Call
-from deniable.collector.pages import snippet
-from deniable.collector.pages.current import Current, Wanted, read_current
+from deniable.collector.pages import embed
 from deniable.collector.pages.forms import Span, exact_lines, lines, read_form
 from deniable.collector.pages.home import NAME_WIDTH, is_admin
+from deniable.collector.pages.live import Current, Wanted, read_current
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import InvalidRequest
-from deniable.collector.questions import Known
+from deniable.collector.questions import Change, Known
+from deniable.collector.requests import Call
 from deniable.collector.stores.records import Slice, Source, State
 from deniable.presentation.labels import one_line
 from deniable.protocol import Memoising
@@ -47,7 +45,7 @@ class Shown:
     first_day: str
     last_day: str
     current: Current
-    snippet: snippet.Snippet
+    snippet: embed.Snippet
     origins: str
     minimum: str
     usual_minimum: int
@@ -72,7 +70,7 @@ async def show(call: Call) -> Response:
     sound = wanted if mistake is None else Wanted(Span(), Span(), candidates)
     current = await read_current(call, known, sound)
     if "fragment" in query:
-        return page("current.html", current)
+        return page("live.html", current)
     shown = await _shown(call, known, wanted, current)
     return page("question.html", replace(shown, mistake=mistake), 400 if mistake else 200)
 
@@ -85,7 +83,7 @@ def _span(query: Mapping[str, str], start: str = "") -> Span:
 async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> Shown:
     question, terms = known.question, known.terms
     digest = question.digest
-    sources, daily = await call.parts.readers.run(
+    sources, daily = await call.services.readers.run(
         lambda store: (store.sources(digest), store.daily(Slice(digest)))
     )
     first = daily[0][0] if daily else today()
@@ -106,10 +104,10 @@ async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> 
         first_day=write_day(first),
         last_day=write_day(today()),
         current=current,
-        snippet=snippet.make(call, question),
+        snippet=embed.make(call, question),
         origins="\n".join(terms.origins),
         minimum="" if terms.minimum is None else str(terms.minimum),
-        usual_minimum=call.parts.settings.minimum,
+        usual_minimum=call.services.settings.minimum,
         public_results=terms.public_results,
         collect=terms.collect,
         sources=tuple(sources),
@@ -120,22 +118,24 @@ async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> 
 async def change(call: Call) -> Response:
     """Open, close or delete a question, change its settings, or leave a source out."""
     known, fields = await call.known(), await read_form(call)
-    parts, digest, action = call.parts, known.asked.digest, fields.get("action")
+    services, digest, action = call.services, known.asked.digest, fields.get("action")
     call.noted.append(f"{action} {fields.get('source', '')}"[:200].rstrip())
     if action in (State.OPEN.value, State.CLOSED.value):
-        await asking.change(parts, digest, Change(state="open" if action == "open" else "closed"))
+        await services.questions.change(
+            digest, Change(state="open" if action == "open" else "closed")
+        )
     elif action == "settings":
-        await asking.change(parts, digest, _settings(fields))
+        await services.questions.change(digest, _settings(fields))
     elif action == "delete":
         # People copy the name as the page shows it.
         named = fields.get("name", "").strip() == one_line(known.question.name, NAME_WIDTH)
-        asking.confirm(known, known.question.name if named else None, "the field")
-        await asking.delete(parts, digest)
+        known.confirm(known.question.name if named else None, "the field")
+        await services.questions.delete(digest)
         return RedirectResponse("/", 303)
     elif action in ("exclude", "include"):
         source, excluded = fields.get("source", ""), action == "exclude"
         day = read_day(fields["day"]) if fields.get("day") else None
-        await parts.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
+        await services.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
     else:
         raise InvalidRequest("expected a button of the page, got something else")
     return RedirectResponse(f"/questions/{digest}", 303)

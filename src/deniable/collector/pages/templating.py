@@ -1,22 +1,161 @@
-"""Templates: one frozen context for each, everything escaped, nothing undefined.
+"""What pages are made of: templates, tables, and the files that they load.
 
 Templates place what they are given; what is shown and how it is rounded is decided before, in
-``presentation`` and in the contexts.
+``presentation`` and in the contexts. Everything is escaped, nothing undefined.
+
+Files are served under the hash of their content, so that browsers keep what they have for good.
+Tags of other sites name a client by its address and its hash, and stay where they were pasted. So
+every client that was ever released goes on being served: ``static/clients`` has them, with a list
+of their hashes. ``/deniable.js``, which the tags of version 0.2.0 name, is that version's for ever.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+import json
+from base64 import b64encode
+from dataclasses import dataclass, fields, replace
 from functools import cache
+from hashlib import sha256, sha384
+from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.responses import HTMLResponse
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
 
-from deniable.collector.pages import assets
+from deniable.collector.problems import NotFound
+from deniable.collector.requests import Call
+from deniable.presentation import View, html_fragment
+from deniable.presentation.labels import fit_labels
+from deniable.presentation.page import STYLE
 
 if TYPE_CHECKING:
     from dataclasses import Field
+
+
+CLIENT = "deniable.js"
+_FIRST = "0.2.0"
+"""The version whose tags name the client without its hash."""
+_FOREVER = "public, max-age=31536000, immutable"
+_AN_HOUR = "public, max-age=3600"
+_KINDS = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True)
+class Asset:
+    """One file, its media type, and the hashes of its content."""
+
+    name: str
+    data: bytes
+
+    @property
+    def kind(self) -> str:
+        """The media type."""
+        return _KINDS[self.name.rpartition(".")[2]]
+
+    @property
+    def hash(self) -> str:
+        """What tells its content from any other in an address."""
+        return sha256(self.data).hexdigest()[:12]
+
+    @property
+    def address(self) -> str:
+        """Where it is served, for as long as its content is this."""
+        return f"/static/{self.hash}/{self.name}"
+
+    @property
+    def integrity(self) -> str:
+        """What a tag of another site demands of the content."""
+        return f"sha384-{b64encode(sha384(self.data).digest()).decode()}"
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Return all files by name; the sheet of the tables comes from where the tables are made."""
+    directory = files(__package__) / "static"
+    found = {
+        item.name: Asset(item.name, item.read_bytes())
+        for item in directory.iterdir()
+        if item.name.rpartition(".")[2] in _KINDS
+    }
+    return {**found, "table.css": Asset("table.css", STYLE.encode())}
+
+
+@cache
+def released() -> dict[str, Asset]:
+    """Return the clients of all releases by version."""
+    directory = files(__package__) / "static" / "clients"
+    versions: list[str] = json.loads((directory / "manifest.json").read_bytes())
+    return {
+        version: Asset(CLIENT, (directory / f"{version}.js").read_bytes()) for version in versions
+    }
+
+
+def client_address() -> str:
+    """Return where the present client is served, now and by all later versions."""
+    return f"/client/{assets()[CLIENT].hash}/{CLIENT}"
+
+
+def address(name: str) -> str:
+    """Return where a file is served."""
+    return assets()[name].address
+
+
+async def serve(call: Call) -> Response:
+    """Return a file; under another hash than its own there is none."""
+    call.query()
+    name, hash = call.request.path_params["name"], call.request.path_params["hash"]
+    found = assets().get(name)
+    if found is None or found.hash != hash:
+        raise NotFound("expected a file of this version, got another; load the page again")
+    return _response(found, _FOREVER)
+
+
+async def client(call: Call) -> Response:
+    """Return a browser client by its hash: the present one, or that of an earlier release."""
+    call.query()
+    hash = call.request.path_params["hash"]
+    known = {each.hash: each for each in (*released().values(), assets()[CLIENT])}
+    if hash not in known:
+        raise NotFound("no client with this hash was released; paste the tag of the question again")
+    return _response(known[hash], _FOREVER)
+
+
+async def first_client(call: Call) -> Response:
+    """Return the client of version 0.2.0, whose hash stands in tags that name no other."""
+    call.query()
+    return _response(released()[_FIRST], _AN_HOUR)
+
+
+def _response(asset: Asset, caching: str) -> Response:
+    return Response(asset.data, headers={"content-type": asset.kind, "cache-control": caching})
+
+
+LABEL_WIDTH = 120
+_ROLES = {
+    "table": "table",
+    "thead": "rowgroup",
+    "tbody": "rowgroup",
+    "tr": "row",
+    'th scope="col"': "columnheader",
+    'th scope="row"': "rowheader",
+    "td": "cell",
+}
+"""On narrow screens rows are blocks, which browsers take for no table unless told."""
+
+
+def table(view: View) -> Markup:
+    """Return the table with its bars; different labels stay different."""
+    names = fit_labels([row.label for row in view.rows], LABEL_WIDTH)
+    rows = tuple(replace(row, label=name) for row, name in zip(view.rows, names, strict=True))
+    found = html_fragment(replace(view, rows=rows), view.headline)
+    for tag, role in _ROLES.items():  # text is escaped, so that these are the tags alone
+        found = found.replace(f"<{tag}", f'<{tag} role="{role}"')
+    return Markup(found)
 
 
 class Context(Protocol):
@@ -34,7 +173,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["asset"] = assets.address
+    found.globals["asset"] = address
     return found
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import asking, looking
-from deniable.collector.looking import Draft, Proposal
-from deniable.collector.operations import Call
+from deniable.collector import jobs
+from deniable.collector.jobs import Draft, Proposal
 from deniable.collector.pages.forms import lines, number, read_form
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import InvalidRequest
+from deniable.collector.requests import Call
 from deniable.errors import DeniableError
 
 _FIRST = {
@@ -48,23 +48,23 @@ class Asking:
 async def form(call: Call) -> Response:
     """Show an empty form."""
     call.query()
-    return page("new.html", Asking(_FIRST, await _plan(call, _FIRST)))
+    return page("new_question.html", Asking(_FIRST, await _plan(call, _FIRST)))
 
 
 async def send(call: Call) -> Response:
     """Plan, or create the question and go to its page; a mistake keeps what was entered."""
-    limit = 4 * call.parts.settings.question_limit  # percent signs take up to three bytes for one
+    limit = 4 * call.services.settings.question_limit  # as percent signs
     fields = {**_FIRST, **await read_form(call, limit)}
     if fields.get("action") != "create":
         plan = await _plan(call, fields)
         if "fragment" in fields:
             return page("plan.html", plan)
-        return page("new.html", Asking(fields, plan))
+        return page("new_question.html", Asking(fields, plan))
     try:
         digest = await _create(call, fields)
     except DeniableError as error:
         wrong = Plan((), str(error), None)
-        return page("new.html", Asking(fields, wrong), 400)
+        return page("new_question.html", Asking(fields, wrong), 400)
     return RedirectResponse(f"/questions/{digest}", 303)
 
 
@@ -72,10 +72,10 @@ async def _create(call: Call, fields: Mapping[str, str]) -> str:
     draft = _draft(fields)
     if not draft.name:
         raise InvalidRequest("expected a name for the question; enter one")
-    found = await call.parts.child.run(looking.propose, draft)
+    found = await call.services.worker.run(jobs.propose, draft)
     if found.document is None:
         raise InvalidRequest(" ".join(found.sentences))
-    reading, _ = await asking.ask(call.parts, found.document.encode())
+    reading, _ = await call.services.questions.ask(found.document.encode())
     return reading.digest
 
 
@@ -83,7 +83,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
     if fields["kind"] == "closed" and len(lines(fields["labels"])) + bool(fields["other"]) < 2:
         return Plan(("Enter at least two answers to see what the question will tell.",), None, None)
     try:
-        found = await call.parts.child.run(looking.propose, _draft(fields))
+        found = await call.services.worker.run(jobs.propose, _draft(fields))
     except DeniableError as error:
         return Plan((), str(error), None)
     return Plan(_sentences(found, fields["solve"]), None, _warning(found))

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable.advice import meaning
-from deniable.collector.operations import Call
-from deniable.collector.pages.snippet import beyond
-from deniable.collector.pages.tables import table
-from deniable.collector.pages.templating import page
+from deniable.collector.pages.embed import beyond
+from deniable.collector.pages.templating import page, table
 from deniable.collector.problems import TooFewReports
-from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
+from deniable.collector.requests import Call
+from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER, State
 from deniable.policy import BROWSERS
 from deniable.presentation.labels import one_line
@@ -97,7 +96,7 @@ async def show(call: Call) -> Response:
         said=counts.said,
         counts=counts.table,
     )
-    return page("try.html", context)
+    return page("try_it.html", context)
 
 
 def _forever(protocol: Protocol) -> float | None:
@@ -139,12 +138,12 @@ async def _counts(call: Call, known: Known) -> Counts:
     if not known.terms.public_results:
         return Counts("The results of this question are not public.")
     try:
-        total = await call.parts.publisher.total(known, ALWAYS)
+        total = await call.services.publisher.total(known, ALWAYS)
     except TooFewReports as error:
         minimum = error.extra["minimum"]
         return Counts(f"Estimates are shown when there are {minimum} reports; there are fewer yet.")
     said = f"So far there are {total.n:,} reports; yours would be one more."
     if known.question.labels is None:
         return Counts(f"{said} Any text is an answer, so that there is no list of all counts.")
-    look = await call.parts.showing.estimates(known, ALWAYS, None, _ROWS)
+    look = await call.services.showing.estimates(known, ALWAYS, None, _ROWS)
     return Counts(said, table(look.view))

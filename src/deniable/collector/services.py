@@ -1,4 +1,4 @@
-"""The parts of a running collector, made once and handed to whoever needs them."""
+"""The services of a running collector, made once and handed to whoever needs them."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from deniable.collector.access import Access
-from deniable.collector.child import Child
-from deniable.collector.counters import Counters
-from deniable.collector.crowd import Crowd, Held
+from deniable.collector.connections import Crowd, Held
 from deniable.collector.days import today
 from deniable.collector.health import Health
 from deniable.collector.housekeeping import Housekeeping
+from deniable.collector.metrics import Counters
 from deniable.collector.problems import Refusal
-from deniable.collector.publishing import Publisher
 from deniable.collector.questions import Questions
-from deniable.collector.readers import Readers
+from deniable.collector.results import Publisher, Showing
 from deniable.collector.settings import Settings
-from deniable.collector.showing import Showing
 from deniable.collector.stores.base import Store, StoreError
 from deniable.collector.stores.records import Key
+from deniable.collector.worker import Readers, Worker
 from deniable.collector.writer import Writer
 
 
 @dataclass(frozen=True)
-class Parts:
+class Services:
     """Everything that handlers use."""
 
     settings: Settings
@@ -35,7 +33,7 @@ class Parts:
     questions: Questions
     access: Access
     counters: Counters
-    child: Child
+    worker: Worker
     publisher: Publisher
     showing: Showing
     housekeeping: Housekeeping
@@ -61,7 +59,7 @@ class Parts:
                     await keeper
             await self.writer.close()
             self.readers.close()
-            self.child.close()
+            self.worker.close()
 
     async def _note_use(self, key: Key) -> None:
         """Note the day on which a key is used; a store that cannot is no reason to refuse it."""
@@ -69,24 +67,24 @@ class Parts:
             await self.writer.run(lambda store: store.use(key.hash, today()))
 
 
-def assemble(settings: Settings, opener: Callable[[], Store]) -> Parts:
-    """Make the parts; nothing runs yet."""
+def assemble(settings: Settings, opener: Callable[[], Store]) -> Services:
+    """Make the services; nothing runs yet."""
     health = Health()
     writer = Writer(opener, most=settings.queue_limit, health=health)
     readers = Readers(opener, health)
-    counters, child = Counters(), Child(settings.child_seconds)
-    publisher = Publisher(settings, readers, writer, child)
-    return Parts(
+    counters, worker = Counters(), Worker(settings.worker_seconds)
+    publisher = Publisher(settings, readers, writer, worker)
+    return Services(
         settings=settings,
         writer=writer,
         readers=readers,
-        questions=Questions(readers),
+        questions=Questions(settings, readers, writer, worker),
         access=Access(readers),
         counters=counters,
-        child=child,
+        worker=worker,
         publisher=publisher,
-        showing=Showing(publisher, readers, child),
-        housekeeping=Housekeeping(settings, writer, readers, child, counters),
+        showing=Showing(publisher, readers, worker),
+        housekeeping=Housekeeping(settings, writer, readers, worker, counters),
         crowd=Crowd(
             settings.connection_limit, 0 if settings.url else settings.connections_per_address
         ),

@@ -1,11 +1,11 @@
-"""What the child makes for pages, against what it says."""
+"""What the worker makes for pages, against what it says."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from deniable.collector.looking import fake_reports
+from deniable.collector.jobs import fake_reports
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.unary import OUE

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from deniable.collector.operations import Call
-from deniable.collector.pages.assets import CLIENT, assets, client_address
+from deniable.collector.pages.templating import CLIENT, assets, client_address
+from deniable.collector.requests import Call
 from deniable.policy import BROWSERS, BUDGET, CEILING
 from deniable.question import Question
 
@@ -50,7 +50,7 @@ class Snippet:
 
 def make(call: Call, question: Question) -> Snippet:
     """Return the tag of a question with a form that fits it."""
-    base = call.parts.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
+    base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form = f"deniable-{question.digest[:8]}"
     return Snippet(
         f"{_form(form, question)}{_tag(form, base, question.digest)}",

@@ -8,14 +8,14 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from deniable.collector.counters import ACCEPTED, REPEATED
 from deniable.collector.days import today
-from deniable.collector.looking import TREND_ROWS, Look
-from deniable.collector.operations import Call
+from deniable.collector.jobs import TREND_ROWS, Look
+from deniable.collector.metrics import ACCEPTED, REPEATED
 from deniable.collector.pages.forms import Span
-from deniable.collector.pages.tables import LABEL_WIDTH, table
+from deniable.collector.pages.templating import LABEL_WIDTH, table
 from deniable.collector.problems import InvalidRequest, TooCostly, TooFewReports
 from deniable.collector.questions import Known
+from deniable.collector.requests import Call
 from deniable.collector.stores.records import Days, Slice, State
 from deniable.errors import InvalidParameter
 from deniable.presentation import Trend, trend_svg
@@ -125,14 +125,15 @@ class Current:
 
 async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
     """Return what is shown of a range of days at this moment."""
-    days = wanted.span.read()
-    part = Slice(known.asked.digest, Days(days.first, days.last))
-    n, _ = await call.parts.readers.run(lambda store: store.standing(part))
+    days, digest = wanted.span.read(), known.asked.digest
+    n, _ = await call.services.readers.run(
+        lambda store: store.standing(Slice(digest, Days(days.first, days.last)))
+    )
     look, waiting = await _look(call, known, wanted, n)
     trend = None
     if look is not None:
         followed = wanted.candidates and tuple(row.label for row in look.view.rows[:TREND_ROWS])
-        trend = await call.parts.showing.trend(known, days, followed)
+        trend = await call.services.showing.trend(known, days, followed)
     return Current(
         said=_said(n, look),
         figures=_figures(n, look),
@@ -143,7 +144,7 @@ async def read_current(call: Call, known: Known, wanted: Wanted) -> Current:
         trend=_curves(trend),
         trend_links=() if trend is None else _trend_links(known, wanted),
         trend_note=_trend_note(known, trend),
-        received=_received(call, known.asked.digest),
+        received=_received(call, digest),
     )
 
 
@@ -153,9 +154,9 @@ async def _look(call: Call, known: Known, wanted: Wanted, n: int) -> tuple[Look 
         return None, "This question takes any text: name the answers to count, one on each line."
     try:
         days = wanted.span.read()
-        found = await call.parts.showing.estimates(known, days, wanted.candidates, ROWS)
+        found = await call.services.showing.estimates(known, days, wanted.candidates, ROWS)
     except TooFewReports:
-        minimum = known.terms.minimum or call.parts.settings.minimum
+        minimum = known.terms.minimum or call.services.settings.minimum
         return None, _missing(minimum, n, coming=_coming(known, wanted.span))
     except TooCostly as error:
         return None, f"This is too much for a page: {error}."
@@ -185,7 +186,7 @@ async def _changes(call: Call, known: Known, wanted: Wanted) -> Panel | None:
     spans = wanted.in_order()
     ranges = (spans[0].read(), spans[1].read())
     try:
-        view = await call.parts.showing.changes(known, ranges, wanted.candidates, ROWS)
+        view = await call.services.showing.changes(known, ranges, wanted.candidates, ROWS)
     except TooFewReports as error:
         return Panel(Markup("<p>{}.</p>").format(f"In one of the ranges: {error}"), ())
     except (TooCostly, InvalidParameter) as error:
@@ -294,7 +295,7 @@ def _trend_note(known: Known, trend: Trend | None) -> str | None:
 
 
 def _received(call: Call, digest: str) -> tuple[tuple[str, str], ...]:
-    found = call.parts.counters.questions.get(digest, Counter())
+    found = call.services.counters.questions.get(digest, Counter())
     refused = [(name, n) for name, n in found.items() if name not in (ACCEPTED, REPEATED)]
     return (
         ("accepted submissions, of one report or more", f"{found[ACCEPTED]:,}"),

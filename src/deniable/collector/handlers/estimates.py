@@ -9,10 +9,9 @@ from re import compile as pattern
 import msgspec
 from starlette.responses import Response
 
-from deniable.collector import exporting, looking, mathematics
+from deniable.collector import exporting, jobs
 from deniable.collector.days import read_day, write_day
-from deniable.collector.mathematics import FORMATS
-from deniable.collector.operations import Call, Pieces, answer
+from deniable.collector.jobs import FORMATS
 from deniable.collector.problems import (
     Conflict,
     InvalidRequest,
@@ -20,8 +19,9 @@ from deniable.collector.problems import (
     TooFewReports,
     UnknownQuestion,
 )
-from deniable.collector.publishing import Range
 from deniable.collector.questions import Known
+from deniable.collector.requests import Call, Pieces, answer
+from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER, Outcome, Total
 from deniable.presentation import SHEET
 
@@ -68,7 +68,7 @@ async def estimates_of(call: Call) -> Response:
     call.query()
     try:
         wanted = msgspec.json.decode(
-            await call.body(call.parts.settings.question_limit), type=Wanted
+            await call.body(call.services.settings.question_limit), type=Wanted
         )
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidRequest(
@@ -88,9 +88,11 @@ async def _estimates(call: Call, wanted: Wanted) -> Response:
         other = replace(other, people=wanted.compare_people)
         if other.first <= days.last and days.first <= other.last:
             raise InvalidRequest("expected two ranges of days that do not overlap")
-        result = await call.parts.publisher.compare(known, (days, other), candidates, wanted.format)
+        result = await call.services.publisher.compare(
+            known, (days, other), candidates, wanted.format
+        )
     else:
-        result = await call.parts.publisher.estimate(known, days, candidates, wanted.format)
+        result = await call.services.publisher.estimate(known, days, candidates, wanted.format)
     return streamed(result, FORMATS[wanted.format])
 
 
@@ -118,11 +120,11 @@ async def trend(call: Call) -> Response:
     if wanted.format not in ("json", "csv"):
         raise InvalidRequest("expected a format among json, csv")
     days, candidates = _range(wanted.first, wanted.last), _candidates(known, wanted)
-    found = await call.parts.showing.trend(known, days, candidates)
+    found = await call.services.showing.trend(known, days, candidates)
     if found is None:
         raise TooFewReports("expected a day with enough reports to show estimates, got none yet")
-    result = await call.parts.child.run(
-        looking.export_trend, known.asked.document, found, wanted.format
+    result = await call.services.worker.run(
+        jobs.export_trend, known.asked.document, found, wanted.format
     )
     return streamed(result, FORMATS[wanted.format])
 
@@ -138,7 +140,7 @@ async def tally(call: Call) -> Response:
     """Return the tally of a range of days, as it is published."""
     query = call.query("from", "to")
     known = await call.known()
-    found = await call.parts.publisher.total(known, _range(query.get("from"), query.get("to")))
+    found = await call.services.publisher.total(known, _range(query.get("from"), query.get("to")))
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
     headers[DAYS] = str(found.days)
     return Export(found.tally, headers=headers)
@@ -148,8 +150,8 @@ async def export(call: Call) -> Response:
     """Return everything that a question has as a ZIP file."""
     call.query()
     asked = (await call.known()).asked
-    gathered = await call.parts.readers.run(lambda store: exporting.gather(store, asked))
-    packed = await call.parts.child.run(exporting.pack, gathered)
+    gathered = await call.services.readers.run(lambda store: exporting.gather(store, asked))
+    packed = await call.services.worker.run(exporting.pack, gathered)
     return streamed(packed, exporting.MEDIA_TYPE)
 
 
@@ -160,11 +162,11 @@ async def upload(call: Call) -> Response:
     if not _ID.fullmatch(id):
         raise InvalidRequest("expected an id of 32 hexadecimal digits, lower case")
     day = read_day(query.get("day", ""))
-    body = await call.body(call.parts.settings.tally_limit)
-    data, n = await call.parts.child.run(mathematics.check_upload, known.asked.document, body)
+    body = await call.body(call.services.settings.tally_limit)
+    data, n = await call.services.worker.run(jobs.check_upload, known.asked.document, body)
     total = Total(day, f"upload:{id}", n, data)
     digest, mark = known.asked.digest, sha256(data).digest()
-    outcome = await call.parts.writer.run(lambda store: store.upload(digest, total, mark))
+    outcome = await call.services.writer.run(lambda store: store.upload(digest, total, mark))
     if outcome is Outcome.CONFLICT:
         raise Conflict("expected the tally that came with this id before, got another")
     if outcome is Outcome.UNKNOWN:
@@ -180,7 +182,7 @@ async def sources(call: Call) -> Response:
 
 async def _sources(call: Call) -> Response:
     digest = (await call.known()).asked.digest
-    found = await call.parts.readers.run(lambda store: store.sources(digest))
+    found = await call.services.readers.run(lambda store: store.sources(digest))
     shown = [
         {**asdict(source), "excluded_days": [write_day(day) for day in source.excluded_days]}
         for source in found
@@ -204,7 +206,7 @@ async def exclude(call: Call) -> Response:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidRequest(f'expected {{"excluded": true}} or false, got: {error}') from error
     call.noted.append(f"excluded: {wanted.excluded}")
-    if not await call.parts.writer.run(
+    if not await call.services.writer.run(
         lambda store: store.exclude(digest, source, wanted.excluded, day=day)
     ):
         raise NotFound("expected a source that contributed to the question, got none such")

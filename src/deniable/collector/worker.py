@@ -1,7 +1,7 @@
-"""The child process in which all mathematics runs.
+"""Work off the event loop: threads that read the store, and a process that calculates.
 
 No compiler and no long NumPy call runs on the event loop, or holds its lock. Calls and results are
-pickled over pipes between these two processes alone; run as a module, this file is the child.
+pickled over pipes between these two processes alone; run as a module, this file is the worker.
 """
 
 from __future__ import annotations
@@ -13,23 +13,87 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from threading import Event, Timer
-from typing import IO, ParamSpec, TypeVar
+from threading import Event, Lock, Timer, local
+from typing import IO, Generic, ParamSpec, TypeVar
+
+from deniable.collector.health import Health
+from deniable.collector.stores.base import Store, StoreError
 
 _log = logging.getLogger("deniable.collector")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
-class ChildEnded(Exception):
-    """The child ended twice during one call, perhaps for lack of memory, or took too long."""
+class Readers:
+    """Run reading work off the event loop."""
+
+    def __init__(self, opener: Callable[[], Store], health: Health, threads: int = 3) -> None:
+        self._opener, self._health = opener, health
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="reader")
+        self._mine = local()
+        self._lock = Lock()
+        self._stores: list[Store] = []
+
+    async def run(self, work: Callable[[Store], Result]) -> Result:
+        """Run ``work`` on a store that no other thread uses meanwhile."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._pool, self._work, work)
+        except StoreError as error:
+            self._health.met(error)
+            raise
+
+    def _work(self, work: Callable[[Store], Result]) -> Result:
+        store: Store | None = getattr(self._mine, "store", None)
+        if store is None:
+            store = self._mine.store = self._opener()
+            with self._lock:
+                self._stores.append(store)
+        return work(store)
+
+    def close(self) -> None:
+        """Wait for what runs, and let go of the stores."""
+        self._pool.shutdown()
+        for store in self._stores:
+            store.close()
 
 
-class Child:
-    """One child process, started when it is first needed and again when it ended."""
+class Recent(Generic[Key, Value]):
+    """The values used last, up to a number of bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        """Return a value if it is still there."""
+        if key not in self._kept:
+            return None
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Keep a value, dropping the oldest where that is too much."""
+        _, before = self._kept.pop(key, (None, 0))
+        self._kept[key] = value, size
+        self._size += size - before
+        while self._size > self._most and len(self._kept) > 1:
+            _, (_, gone) = self._kept.popitem(last=False)
+            self._size -= gone
+
+
+class WorkerEnded(Exception):
+    """The worker ended twice during one call, perhaps for lack of memory, or took too long."""
+
+
+class Worker:
+    """One process that calculates, started when it is first needed and again when it ended."""
 
     def __init__(self, seconds: float = 300) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -37,8 +101,8 @@ class Child:
         self._seconds = seconds
         """How long one call may take."""
         self.restarts = 0
-        """How often the child ended before its time."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="child")
+        """How often the worker ended before its time."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="worker")
 
     async def run(
         self,
@@ -46,7 +110,7 @@ class Child:
         *args: Parameters.args,
         **kwargs: Parameters.kwargs,
     ) -> Result:
-        """Call a function of a module in the child; its errors are raised here."""
+        """Call a function of a module in the worker; its errors are raised here."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self._thread, self._call, partial(function, *args, **kwargs)
@@ -74,19 +138,19 @@ class Child:
                 found: Result = result
                 return found
             raise result
-        raise ChildEnded
+        raise WorkerEnded
 
     def _overrun(self, late: Event) -> None:
-        """End a child that takes too long."""
+        """End a call that takes too long."""
         late.set()
         if (process := self._process) is not None:
-            _log.error("the child took more than %g seconds, and is ended", self._seconds)
+            _log.error("the worker took more than %g seconds, and is ended", self._seconds)
             process.kill()
 
     def _count_restart(self) -> None:
         if not self._closing:
             self.restarts += 1
-            _log.warning("the child ended, and is started again when it is needed")
+            _log.warning("the worker ended, and is started again when it is needed")
 
     @property
     def pid(self) -> int | None:
@@ -94,7 +158,7 @@ class Child:
         return self._process.pid if self._process is not None else None
 
     def _send(self, order: bytes) -> IO[bytes]:
-        """Hand an order to the child, and return where its answer comes from."""
+        """Hand an order to the worker, and return where its answer comes from."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__],
@@ -115,7 +179,7 @@ class Child:
             process.communicate()
 
     def close(self) -> None:
-        """End the child, whatever it does."""
+        """End the worker, whatever it does."""
         self._closing = True
         if self._process is not None:
             self._process.kill()

@@ -1,0 +1,385 @@
+"""The interface: every operation of the collector, in one list.
+
+An operation states its role; one that does not cannot be made. The routes, the checks of access and
+the description in OpenAPI 3.1 all derive from the same list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from re import findall
+from typing import TYPE_CHECKING
+
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+
+from deniable.collector.access import SAFE, Role, audit
+from deniable.collector.handlers import estimates, questions, status
+from deniable.collector.jobs import SHEET_PATH
+from deniable.collector.pages import home, login, new_question, question, templating, try_it
+from deniable.collector.problems import MEDIA_TYPE, PROBLEMS, MethodRefused, find_problem, own
+from deniable.collector.requests import Call
+from deniable.collector.services import Services
+from deniable.collector.submission import Submissions
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+
+Schema = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter in the query or the path, as OpenAPI describes it."""
+
+    name: str
+    description: str
+    schema: Schema
+    where: str = "query"
+    required: bool = False
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method on one path: who may use it, what it does, what it takes and gives."""
+
+    method: str
+    path: str
+    role: Role
+    handler: Handler | None
+    summary: str
+    parameters: Sequence[Parameter] = ()
+    body: Mapping[str, Schema] = field(default_factory=dict)
+    answers: Mapping[int, str | None] = field(default_factory=lambda: {200: "application/json"})
+    application: Callable[[Services], ASGIApp] | None = None
+    """Makes a raw ASGI application instead of a handler, which checks access by itself."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.role, Role):
+            raise TypeError(f"expected a role for {self.method} {self.path}, got {self.role!r}")
+
+
+class Resource:
+    """One path with its operations: finds the method, demands the role, calls the handler."""
+
+    def __init__(self, operations: Sequence[Operation], services: Services) -> None:
+        self._services = services
+        self._operations = {operation.method: operation for operation in operations}
+        self._applications = {
+            operation.method: operation.application(services)
+            for operation in operations
+            if operation.application is not None
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        method = scope["method"]
+        if application := self._applications.get(method):
+            await application(scope, receive, send)
+            return
+        operation = self._operations.get("GET" if method == "HEAD" else method)
+        if operation is None or operation.handler is None:
+            methods = {*self._operations, *(["HEAD"] if "GET" in self._operations else [])}
+            raise MethodRefused(
+                f"expected one of {', '.join(sorted(methods))}, got {method}",
+                value=", ".join(sorted(methods)),
+            )
+        request = Request(scope, receive, send)
+        holder = await self._services.access.demand(request, operation.role)
+        call = Call(self._services, request, holder)
+        if holder is None or operation.role is not Role.ADMIN or method in SAFE:
+            response = await operation.handler(call)
+        else:
+            response = await _audited(operation.handler, call)
+        await response(scope, receive, send)
+
+
+async def _audited(handler: Handler, call: Call) -> Response:
+    """Call a handler, and note who did what, and what came of it."""
+    status, who = 500, str(call.holder)
+    what = f"{call.request.method} {call.request.url.path}"
+    if call.request.url.query:
+        what += f"?{call.request.url.query}"
+    try:
+        response = await handler(call)
+        status = response.status_code
+    except Exception as error:
+        status = find_problem(own(error)).status
+        raise
+    finally:
+        audit(who, f"{what} {call.notes}".rstrip(), status)
+    return response
+
+
+_DAY: Schema = {"type": "string", "format": "date"}
+_DAY_OR_NONE = {"type": ["string", "null"], "format": "date"}
+ESTIMATES = "application/json text/csv text/html"
+"""The media types of estimates, by format."""
+CHANGE: Schema = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "state": {"enum": ["open", "closed"]},
+        "origins": {"type": "array", "items": {"type": "string"}},
+        "minimum": {"type": ["integer", "null"], "minimum": 1},
+        "public_results": {"type": "boolean"},
+        "collect": {"type": "boolean"},
+    },
+}
+WANTED: Schema = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "from": _DAY_OR_NONE,
+        "to": _DAY_OR_NONE,
+        "compare_from": _DAY_OR_NONE,
+        "compare_to": _DAY_OR_NONE,
+        "candidates": {"type": "array", "items": {"type": "string"}},
+        "format": {"enum": ["json", "csv", "html"]},
+    },
+}
+EXCLUSION: Schema = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["excluded"],
+    "properties": {"excluded": {"type": "boolean"}},
+}
+_PROBLEM: Schema = {
+    "type": "object",
+    "required": ["type", "title", "status"],
+    "properties": {
+        "type": {"enum": sorted({f"urn:deniable:{found.type}" for found in PROBLEMS.values()})},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+    },
+}
+
+
+_TEXT = {"type": "string"}
+_FORM = {"application/x-www-form-urlencoded": {"type": "object"}}
+_JSON, _BYTES, _HTML = "application/json", "application/octet-stream", "text/html"
+
+DIGEST = Parameter(
+    "digest", "The SHA-256 of the question.", {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    where="path", required=True,
+)  # fmt: skip
+UPLOAD = Parameter(
+    "id", "16 random bytes in hexadecimal.", {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    where="path", required=True,
+)  # fmt: skip
+SOURCE = Parameter(
+    "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
+    required=True,
+)  # fmt: skip
+SESSION = Parameter("session", "The name of a session.", _TEXT, where="path", required=True)
+CONFIRMED = Parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
+ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
+HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
+NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
+DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
+RANGE = (
+    Parameter("from", "The first day; all days by default.", _DAY),
+    Parameter("to", "The last day.", _DAY),
+)
+READING = (
+    *RANGE,
+    Parameter("people", "How many people answered, if they may have answered again and it is "
+              "known; else those of an average day.", {"type": "integer", "minimum": 1}),
+    Parameter("compare_from", "The first day of a second range to compare with.", _DAY),
+    Parameter("compare_to", "The last day of the second range.", _DAY),
+    Parameter("compare_people", "How many people answered in the second range.",
+              {"type": "integer", "minimum": 1}),
+    Parameter("format", "The form of the answer.", {"enum": ["json", "csv", "html"]}),
+    Parameter("candidate", "An answer to estimate; repeat it.",
+              {"type": "array", "items": _TEXT}),
+)  # fmt: skip
+TREND = (
+    *RANGE,
+    Parameter("format", "The form of the answer.", {"enum": ["json", "csv"]}),
+    Parameter("candidate", "An answer to follow, the largest by default; repeat it.",
+              {"type": "array", "items": _TEXT}),
+)  # fmt: skip
+_BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
+
+REPORTS = "/v1/questions/{digest}/reports"
+QUESTION = "/v1/questions/{digest}"
+
+
+async def _describe(call: Call) -> Response:
+    call.query()
+    return Response(describe(INTERFACE), headers={"content-type": _JSON})
+
+
+INTERFACE = [
+    Operation("POST", REPORTS, Role.PUBLIC, None, "Submit a report.",
+              (DIGEST, DAY), {_BYTES: _BINARY}, {204: None}, application=Submissions),
+    Operation("GET", QUESTION, Role.PUBLIC, questions.read, "Read a question.",
+              (DIGEST,), answers={200: _JSON, 304: None}),
+    Operation("POST", "/v1/questions", Role.ADMIN, questions.create, "Ask a question.",
+              (), {_JSON: {"type": "object"}}, {200: _JSON, 201: _JSON}),
+    Operation("GET", "/v1/questions", Role.PUBLIC, questions.index, "List the questions."),
+    Operation("PATCH", QUESTION, Role.ADMIN, questions.change,
+              "Open or close a question, or change its settings.",
+              (DIGEST,), {_JSON: CHANGE}),
+    Operation("DELETE", QUESTION, Role.ADMIN, questions.delete,
+              "Delete a question with all its data.", (DIGEST, CONFIRMED), answers={204: None}),
+    Operation("GET", QUESTION + "/status", Role.VIEWER, questions.status,
+              "Read the state and the settings of a question.", (DIGEST,)),
+    Operation("GET", QUESTION + "/estimates", Role.VIEWER, estimates.estimates,
+              "Estimate how many people gave each answer.", (DIGEST, *READING),
+              answers={200: ESTIMATES}),
+    Operation("POST", QUESTION + "/estimates", Role.VIEWER, estimates.estimates_of,
+              "The same, with candidates in the body.", (DIGEST,), {_JSON: WANTED},
+              {200: ESTIMATES}),
+    Operation("GET", QUESTION + "/trend", Role.VIEWER, estimates.trend,
+              "Follow some answers from day to day.", (DIGEST, *TREND),
+              answers={200: "application/json text/csv"}),
+    Operation("GET", SHEET_PATH, Role.PUBLIC, estimates.sheet, "The style of estimates as HTML.",
+              answers={200: "text/css"}),
+    Operation("GET", QUESTION + "/tally", Role.VIEWER, estimates.tally,
+              "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
+    Operation("GET", QUESTION + "/export", Role.ADMIN, estimates.export,
+              "Download everything that a question has.", (DIGEST,),
+              answers={200: "application/zip"}),
+    Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, estimates.upload,
+              "Add a tally that was collected elsewhere.", (DIGEST, UPLOAD, DAY),
+              {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
+    Operation("GET", QUESTION + "/sources", Role.VIEWER, estimates.sources,
+              "List who contributed.", (DIGEST,)),
+    Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, estimates.exclude,
+              "Leave a source out of every count, or take it in again.", (DIGEST, SOURCE, ONE_DAY),
+              {_JSON: EXCLUSION}),
+    Operation("GET", "/v1/sessions", Role.ADMIN, status.sessions, "List who is logged in."),
+    Operation("DELETE", "/v1/sessions/{session}", Role.ADMIN, status.end_session, "End a session.",
+              (SESSION,), answers={204: None}),
+    Operation("GET", "/v1/counters", Role.VIEWER, status.counters,
+              "What was accepted, repeated and refused since the start."),
+    Operation("GET", "/healthz", Role.PUBLIC, status.healthz, "Whether the process answers."),
+    Operation("GET", "/readyz", Role.PUBLIC, status.readyz, "Whether submissions are stored."),
+    Operation("GET", "/metrics", Role.VIEWER, status.metrics, "The counters for Prometheus.",
+              answers={200: "text/plain"}),
+    Operation("GET", "/openapi.json", Role.PUBLIC, _describe, "This document."),
+]  # fmt: skip
+"""What programs use, and the OpenAPI document describes."""
+
+PAGES = [
+    Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
+              (Parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
+    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (),
+              _FORM, {303: None}),
+    Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
+              answers={303: None}),
+    Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/new", Role.ADMIN, new_question.form, "Plan a question.",
+              answers={200: _HTML}),
+    Operation("POST", "/new", Role.ADMIN, new_question.send, "Plan or create a question.",
+              (), _FORM, {200: _HTML, 303: None}),
+    Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
+              (DIGEST,), answers={200: _HTML}),
+    Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
+              "Change a question.", (DIGEST,), _FORM, {303: None}),
+    Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
+              "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
+    Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, templating.serve, "Files of pages.",
+              (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
+    Operation("GET", "/client/{hash}/deniable.js", Role.PUBLIC, templating.client,
+              "The browser client, of this version or an earlier one.", (HASH,),
+              answers={200: "text/javascript"}),
+    Operation("GET", "/deniable.js", Role.PUBLIC, templating.first_client,
+              "The browser client of version 0.2.0.", answers={200: "text/javascript"}),
+]  # fmt: skip
+"""What people look at."""
+
+OPERATIONS = [*INTERFACE, *PAGES]
+
+
+class _Any(Convertor[str]):
+    """A name in an address that may hold anything, slashes and line ends too."""
+
+    regex = "(?s:.+)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+def build_router(services: Services, lifespan: Lifespan[object] | None = None) -> Router:
+    """Return the router of all operations, one resource for each path."""
+    register_url_convertor("any", _Any())
+    paths = dict.fromkeys(operation.path for operation in OPERATIONS)
+    routes = [
+        Route(path, Resource([found for found in OPERATIONS if found.path == path], services))
+        for path in paths
+    ]
+    return Router(routes, lifespan=lifespan, redirect_slashes=False)
+
+
+def describe(operations: Sequence[Operation]) -> bytes:
+    """Return the document."""
+    paths: dict[str, dict[str, object]] = {}
+    for operation in operations:
+        path = operation.path.replace(":any}", "}")  # how the router takes a name with slashes
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation)
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "deniable collector", "version": version("deniable")},
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": _PROBLEM},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "deniable_session"},
+            },
+        },
+    }
+    return json.dumps(document, indent=1).encode()
+
+
+def _operation(operation: Operation) -> dict[str, object]:
+    """Return one operation; its role is named where a token is needed."""
+    place = "_".join(findall("[a-z]+", operation.path.replace(":any", ""))) or "home"
+    found: dict[str, object] = {
+        "operationId": f"{operation.method.lower()}_{place}",
+        "summary": operation.summary,
+        "parameters": [
+            {
+                "name": parameter.name,
+                "in": parameter.where,
+                "description": parameter.description,
+                "required": parameter.required,
+                "schema": parameter.schema,
+            }
+            for parameter in operation.parameters
+        ],
+        "responses": {
+            **{str(code): _answer(code, media) for code, media in operation.answers.items()},
+            "default": {
+                "description": "A problem.",
+                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            },
+        },
+    }
+    if operation.body:
+        content = {media: {"schema": schema} for media, schema in operation.body.items()}
+        found["requestBody"] = {"required": True, "content": content}
+    if operation.role is not Role.PUBLIC:
+        found["security"] = [{"token": []}, {"session": []}]
+        found["description"] = f"Needs the role {operation.role.value}."
+    return found
+
+
+def _answer(code: int, media: str | None) -> dict[str, object]:
+    if media is None:
+        return {"description": "Done." if code < 300 else "Elsewhere, or as it was."}
+    return {"description": "Done.", "content": {name: {} for name in media.split()}}

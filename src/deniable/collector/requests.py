@@ -1,0 +1,91 @@
+"""Requests on their way through handlers, and the answers that handlers give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+from starlette.responses import Response
+
+from deniable.collector.access import Holder
+from deniable.collector.problems import InvalidRequest, TooLarge
+from deniable.collector.questions import Known
+from deniable.collector.services import Services
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request on its way through a handler: the services, the request, and who makes it."""
+
+    services: Services
+    request: Request
+    holder: Holder | None
+    noted: list[str] = field(default_factory=list)
+    """What the audit line says beside the address."""
+
+    @property
+    def notes(self) -> str:
+        """What was noted, in one."""
+        return ", ".join(self.noted)
+
+    async def known(self) -> Known:
+        """Return the question that the address names."""
+        return await self.services.questions.find(self.request.path_params["digest"])
+
+    def query(self, *names: str) -> dict[str, str]:
+        """Return the parameters after the address, refusing unknown and repeated ones."""
+        found: dict[str, str] = {}
+        for name, value in self.request.query_params.multi_items():
+            if name not in names or name in found:
+                raise InvalidRequest(
+                    f"expected the parameters {', '.join(names) or '(none)'}, each once, got "
+                    f"{name[:40]!r}",
+                    value=name[:40],
+                )
+            found[name] = value
+        return found
+
+    async def body(self, limit: int) -> bytes:
+        """Read the body, refusing one that is longer than the limit."""
+        body = bytearray()
+        length = self.request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > limit:
+            raise TooLarge(f"expected at most {limit} bytes, got {length}", limit=limit)
+        async for part in self.request.stream():
+            body += part
+            if len(body) > limit:
+                raise TooLarge(f"expected at most {limit} bytes, got more", limit=limit)
+        return bytes(body)
+
+
+class Pieces(Response):
+    """An answer that is sent in pieces, as fast as the client reads them.
+
+    All clients share the bytes, and one that does not read costs a single piece.
+    """
+
+    piece: ClassVar[int] = 1 << 14
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the bytes."""
+        body = memoryview(self.body)
+        start = {"type": "http.response.start", "status": self.status_code}
+        await send({**start, "headers": self.raw_headers})
+        for at in range(0, len(body), self.piece):
+            piece = body[at : at + self.piece]
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def answer(document: object, status: int = 200) -> Response:
+    """Return a JSON answer that no cache keeps."""
+    return Response(
+        msgspec.json.encode(document),
+        status,
+        {"content-type": "application/json", "cache-control": "no-store"},
+    )
