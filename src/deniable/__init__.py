@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from deniable.advice import meaning, plan, recommend
     from deniable.answers import Answers, Choice, Text
     from deniable.auditing import Audit, audit
-    from deniable.budget import memory_budget, set_memory_budget
     from deniable.candidates import fingerprint, fingerprints
     from deniable.comparison import Comparison, compare
     from deniable.errors import (
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from deniable.estimates import Estimates, Provenance
     from deniable.kernels.parallel import set_threads, threads
     from deniable.mechanism import Mechanism
+    from deniable.memory import memory_budget, set_memory_budget
     from deniable.protocol import Protocol
     from deniable.protocols.affine import AffineSelection
     from deniable.protocols.direct import DE, GRR
@@ -63,7 +63,7 @@ _HOMES = {
         "InvalidReport",
         "OutOfDomain",
     ),
-    "deniable.budget": ("memory_budget", "set_memory_budget"),
+    "deniable.memory": ("memory_budget", "set_memory_budget"),
     "deniable.candidates": ("fingerprint", "fingerprints"),
     "deniable.estimates": ("Estimates", "Provenance"),
     "deniable.kernels.parallel": ("set_threads", "threads"),

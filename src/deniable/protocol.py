@@ -15,7 +15,6 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from deniable.budget import spend
 from deniable.candidates import Candidates, Chosen
 from deniable.errors import (
     IncompatibleTally,
@@ -27,6 +26,7 @@ from deniable.errors import (
 from deniable.estimates import Estimates, Provenance, Repeats
 from deniable.law import KnownLaw
 from deniable.mechanism import Mechanism, Reports, Values
+from deniable.memory import spend
 from deniable.randomness import Source
 from deniable.statistic import Counts, Footprint, Statistic
 from deniable.sums import CountsSum, Sum

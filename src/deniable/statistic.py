@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidReport
-from deniable.wire import exact_sum, smallest_unsigned
+from deniable.validation import exact_sum, smallest_unsigned
 
 DENSE_LIMIT = 1 << 26
 """Tables with more cells than this (half a GiB) are only ever kept sparse."""

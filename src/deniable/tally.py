@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from deniable.budget import memory_budget
 from deniable.documents import (
     PathName,
     as_bytes,
@@ -25,6 +24,7 @@ from deniable.documents import (
 )
 from deniable.errors import IncompatibleTally, InvalidDocument, brief
 from deniable.mechanism import Reports
+from deniable.memory import memory_budget
 from deniable.statistic import Statistic
 
 if TYPE_CHECKING:

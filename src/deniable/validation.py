@@ -1,4 +1,4 @@
-"""Checks at the public edge; what is below them trusts its input."""
+"""Checks at the public edge, which everything below relies on, and integers that fit."""
 
 from __future__ import annotations
 
@@ -194,3 +194,24 @@ def check_shares(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDAr
     if not np.all((share >= 0) & (share <= 1)):
         raise InvalidParameter.expected("frequencies from 0 to 1", frequency, "divide counts by n")
     return share
+
+
+def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
+    """Return the narrowest little-endian unsigned type that holds ``largest``.
+
+    >>> smallest_unsigned(255), smallest_unsigned(256)
+    (dtype('uint8'), dtype('uint16'))
+    """
+    for code in ("<u1", "<u2", "<u4"):
+        if largest < 1 << (8 * np.dtype(code).itemsize):
+            return np.dtype(code)
+    return np.dtype("<u8")
+
+
+def exact_sum(values: npt.NDArray[np.int64]) -> int:
+    """Return the sum of integers, where that of 64 bits would wrap.
+
+    >>> exact_sum(np.array([2**62, 2**62, 2**62]))
+    13835058055282163712
+    """
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())

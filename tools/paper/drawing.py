@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from deniable.extras import load
+from deniable.optional import load
 from tools.paper.experiment import Row
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.advice import recommend
-from deniable.extras import load
+from deniable.optional import load
 from deniable.protocols.selection import selection_variance
 from deniable.protocols.subset import best_size
 from tools.paper.drawing import blank_figure

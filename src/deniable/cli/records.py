@@ -10,7 +10,7 @@ from typing import BinaryIO
 from deniable.cli.group import InputError
 from deniable.cli.source import Batch, Source, enumerate_names, find_column, read_texts, split_lines
 from deniable.documents import encodes, fault
-from deniable.extras import load
+from deniable.optional import load
 
 _ROWS = 1 << 13
 

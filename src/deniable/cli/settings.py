@@ -12,7 +12,7 @@ import click
 
 from deniable.cli.group import InputError
 from deniable.cli.options import FILE
-from deniable.extras import load
+from deniable.optional import load
 
 for _name in ("msgspec", "starlette", "uvicorn"):  # before the import of any of them fails
     load(_name, "server")

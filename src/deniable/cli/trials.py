@@ -15,7 +15,7 @@ from deniable.cli.display import (
     print_estimates,
     print_table,
 )
-from deniable.extras import load
+from deniable.optional import load
 from deniable.simulation import Population, Trial
 
 if TYPE_CHECKING:

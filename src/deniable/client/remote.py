@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from datetime import date
 from urllib.parse import urlencode
 
-from deniable.budget import RAISE_IT, memory_budget
 from deniable.client.transport import Reply, Transport
 from deniable.errors import DeniableError
+from deniable.memory import RAISE_IT, memory_budget
 from deniable.presentation.labels import one_line
 from deniable.question import Question
 from deniable.tally import Tally

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from deniable.budget import RAISE_IT, memory_budget
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.files.streams import Readable, Writable, read_fully
+from deniable.memory import RAISE_IT, memory_budget
 from deniable.question import Question
 from deniable.tally import MAGIC, Tally
 

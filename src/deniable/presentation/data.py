@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable.extras import load
+from deniable.optional import load
 from deniable.presentation.rows import Column, Columns
 
 if TYPE_CHECKING:

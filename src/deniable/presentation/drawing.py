@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from deniable.documents import PathName, check_path
 from deniable.errors import InvalidParameter
-from deniable.extras import load
+from deniable.optional import load
 from deniable.presentation.fonts import choose_fonts
 from deniable.presentation.labels import fit_labels, one_line, printable
 from deniable.presentation.rows import Row, View

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 
-from deniable.extras import load
+from deniable.optional import load
 
 _FIRST = "DejaVu Sans"
 # Known to have what the first lacks; whatever else is installed is looked at after them.

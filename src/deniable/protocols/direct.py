@@ -26,8 +26,7 @@ from deniable.mechanism import Reports
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import Direct
 from deniable.statistic import Footprint
-from deniable.validation import check_below
-from deniable.wire import smallest_unsigned
+from deniable.validation import check_below, smallest_unsigned
 
 
 @dataclass(frozen=True)

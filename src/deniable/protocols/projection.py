@@ -42,8 +42,7 @@ from deniable.randomness import Direct, Uniform, Words
 from deniable.statistic import Footprint, Statistic, Table, of_form
 from deniable.sums import TableSum
 from deniable.tally import Tally
-from deniable.validation import check_below, check_whole
-from deniable.wire import smallest_unsigned
+from deniable.validation import check_below, check_whole, smallest_unsigned
 
 MOST_ROWS = 1 << 48
 MOST_SEEDS = 1 << 53

@@ -40,8 +40,13 @@ from deniable.protocols.selection import Places, places, selection_variance
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import WORD, Uniform, Words
 from deniable.statistic import Footprint
-from deniable.validation import check_below, check_domain_size, check_epsilon, check_whole
-from deniable.wire import smallest_unsigned
+from deniable.validation import (
+    check_below,
+    check_domain_size,
+    check_epsilon,
+    check_whole,
+    smallest_unsigned,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@
 ``pip install 'deniable[spark]'`` on the driver and on every executor.
 """
 
-from deniable.extras import load
+from deniable.optional import load
 
 load("pyarrow", "spark")
 

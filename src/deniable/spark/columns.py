@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from deniable.errors import InvalidReport
 from deniable.mechanism import Mechanism, Reports
-from deniable.wire import smallest_unsigned
+from deniable.validation import smallest_unsigned
 
 NULL = "null"
 LENGTH = "wrong length"

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from deniable.candidates import Candidates, Chosen, choose_open
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.estimates import Estimates
-from deniable.extras import load
+from deniable.optional import load
 from deniable.protocol import Memoising
 from deniable.pure import Open, Pure
 from deniable.question import Question

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deniable.errors import InvalidReport
-from deniable.extras import load
+from deniable.optional import load
 from deniable.question import Question
 from deniable.spark.partitions import COUNT, REASON, SUM
 from deniable.spark.workers import Work, plain_errors, send

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from deniable.errors import DeniableError
-from deniable.extras import load
+from deniable.optional import load
 from deniable.question import Question
 from deniable.version import __version__
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from deniable.collector.stores.base import Store, StoreUnavailable
-from deniable.extras import load
+from deniable.optional import load
 
 
 def open_store(url: str, *, window: int = 7) -> Store:

@@ -45,8 +45,7 @@ from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Source, Uniform, Words
 from deniable.statistic import Counts, Footprint, Statistic, of_form
 from deniable.sums import CountsSum, Sum
-from deniable.validation import check_below, check_domain_size, check_epsilon
-from deniable.wire import smallest_unsigned
+from deniable.validation import check_below, check_domain_size, check_epsilon, smallest_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

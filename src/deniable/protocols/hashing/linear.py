@@ -33,8 +33,7 @@ from deniable.protocols.hashing.ranges import digits
 from deniable.randomness import Direct, Source, Uniform, Words
 from deniable.statistic import DENSE_LIMIT, Footprint, Statistic, Table, of_form
 from deniable.sums import TableSum
-from deniable.validation import check_below
-from deniable.wire import smallest_unsigned
+from deniable.validation import check_below, smallest_unsigned
 
 _SMALL_BATCH = 1 << 14
 _RAW_LIMIT = 1 << 23

@@ -26,8 +26,7 @@ from deniable.protocols.hashing.family import Family
 from deniable.randomness import Direct, Source, Words
 from deniable.statistic import Collected, Statistic, of_form
 from deniable.sums import CollectedSum
-from deniable.validation import check_below
-from deniable.wire import smallest_unsigned
+from deniable.validation import check_below, smallest_unsigned
 
 
 @dataclass(frozen=True)

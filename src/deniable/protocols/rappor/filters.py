@@ -58,8 +58,8 @@ from deniable.validation import (
     check_padding,
     check_probability,
     check_whole,
+    smallest_unsigned,
 )
-from deniable.wire import smallest_unsigned
 
 MOST_CELLS = 1 << 24
 _COHORTS = 256

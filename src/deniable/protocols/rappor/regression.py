@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
-from deniable.extras import load
+from deniable.optional import load
 from deniable.progress import tell
 
 Floats = npt.NDArray[np.float64]
