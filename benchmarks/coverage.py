@@ -33,7 +33,7 @@ from deniable import (
 )
 from deniable.law import upper_normal
 from deniable.pure import Pure
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 
 Floats = npt.NDArray[np.float64]
 

@@ -31,7 +31,7 @@ from deniable import (
     Tally,
 )
 from deniable.protocols import discover
-from deniable.statistic import Collected, Counts, Statistic, Table, of_form
+from deniable.statistics import Collected, Counts, Statistic, Table, of_form
 
 Integers = npt.NDArray[np.int64]
 Rng = random.Random

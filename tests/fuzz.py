@@ -21,7 +21,7 @@ from deniable import Closed, DeniableError, Protocol, Pure, Question, Tally
 from deniable.documents import canonical_json
 from deniable.protocols import discover
 from deniable.pure import CountedPure
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 
 DEEP = json.loads("[" * 650 + "]" * 650)
 HOSTILE = (

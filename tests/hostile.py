@@ -43,7 +43,7 @@ from deniable.consistency import norm_sub
 from deniable.documents import canonical_json
 from deniable.files import decompressed, read_reports, write_reports
 from deniable.protocols import discover
-from deniable.statistic import Table
+from deniable.statistics import Table
 from tests.fuzz import HOSTILE, alter, mutate, write
 
 Rng = random.Random

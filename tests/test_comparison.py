@@ -37,7 +37,7 @@ from deniable import (
 )
 from deniable.consistency import norm_sub
 from deniable.law.contrast import upper_tail
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 from tests.marks import shortened
 
 FRUIT = ("kiwi", "fig", "plum", "pear")

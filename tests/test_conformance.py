@@ -33,7 +33,7 @@ from deniable.documents import canonical_json
 from deniable.protocols import discover
 from deniable.protocols.histogram import UNIT
 from deniable.randomness import Replayed, Seeded
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 from tests.marks import shortened
 
 EXAMPLES = [example for kind in discover().values() for example in kind.examples()]

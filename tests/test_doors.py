@@ -30,7 +30,7 @@ from deniable import (
 from deniable.documents import canonical_json
 from deniable.files import tallies
 from deniable.protocols import discover
-from deniable.statistic import Table
+from deniable.statistics import Table
 
 FRUIT = Question("fruit", ("kiwi", "fig", "plum"), DE(3.0, 3))
 

@@ -18,7 +18,7 @@ from deniable import (
 )
 from deniable.protocols import discover
 from deniable.protocols.rappor import RAPPOR
-from deniable.statistic import Collected, Counts, Table
+from deniable.statistics import Collected, Counts, Table
 from deniable.tally import MOST_REPORTS
 from tests.forgery import Rng, forgeries, honest, instances, judge
 

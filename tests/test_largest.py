@@ -20,7 +20,7 @@ from deniable import (
 from deniable.law import upper_normal
 from deniable.law.sums import Chance, upper_quantile
 from deniable.protocols import discover
-from deniable.statistic import Counts, Table
+from deniable.statistics import Counts, Table
 
 LARGEST = 10**18 - 1
 SOME = 81 * 7 * 13

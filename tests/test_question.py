@@ -27,7 +27,7 @@ from deniable import (
     set_memory_budget,
 )
 from deniable.documents import canonical_json
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 
 FRUIT = ("kiwi", "fig", "pear, ripe", 'the "other"')
 

@@ -28,10 +28,9 @@ from deniable.law import KnownLaw
 from deniable.mechanism import Mechanism, Reports, Values
 from deniable.memory import spend
 from deniable.randomness import Source
-from deniable.statistic import Counts, Footprint, Statistic
-from deniable.sums import CountsSum, Sum
+from deniable.statistics import Counts, CountsSum, Statistic, Sum
 from deniable.tally import Accumulator, Tally
-from deniable.validation import check_positive, check_whole
+from deniable.validation import Footprint, check_positive, check_whole
 
 _BYTES_AN_ANSWER = 64
 """What estimates hold of each answer, with room for columns that are there while they are made."""

@@ -32,9 +32,15 @@ from deniable.estimates import Estimates
 from deniable.law import SupportLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Counted, Protocol
-from deniable.statistic import Counts, Footprint, Statistic, of_form
+from deniable.statistics import Counts, Statistic, of_form
 from deniable.tally import Tally
-from deniable.validation import check_domain_size, check_epsilon, check_shares, check_values
+from deniable.validation import (
+    Footprint,
+    check_domain_size,
+    check_epsilon,
+    check_shares,
+    check_values,
+)
 
 _MOST_CODES, _BLOCK = 1 << 22, 1 << 16
 """How many different reports are tried to find one that supports the most, and how many at once."""

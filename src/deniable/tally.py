@@ -25,7 +25,7 @@ from deniable.documents import (
 from deniable.errors import IncompatibleTally, InvalidDocument, brief
 from deniable.mechanism import Reports
 from deniable.memory import memory_budget
-from deniable.statistic import Statistic
+from deniable.statistics import Statistic
 
 if TYPE_CHECKING:
     from deniable.protocol import Protocol

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
+from deniable.errors import InvalidDocument, InvalidParameter, InvalidReport, OutOfDomain
 
 MAX_EPSILON = 100.0
 MAX_DOMAIN = (1 << 31) - 1
@@ -215,3 +217,70 @@ def exact_sum(values: npt.NDArray[np.int64]) -> int:
     13835058055282163712
     """
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What one report adds to the integers of a tally: a protocol's bounds, all of them.
+
+    It adds from ``low`` to ``high`` to each of ``length`` integers, and from ``total[0]`` to
+    ``total[1]`` to all together. With ``row`` they stand in rows of so many, and a report adds to a
+    single row: always 1 to its first integer if rows are ``numbered``, else always the same
+    ``total`` to the row, so that each row tells how many reports it has.
+    """
+
+    length: int
+    low: int = 0
+    high: int = 1
+    total: tuple[int, int] | None = None
+    row: int | None = None
+    numbered: bool = False
+
+    def check(self, values: npt.NDArray[np.int64], n: int) -> None:
+        """Refuse integers, of which any number of zeros may be left out, that n cannot leave."""
+        low, high = self.low * n, self.high * n
+        least, most = int(values.min(initial=0)), int(values.max(initial=0))
+        if least < low or most > high:
+            raise forged(f"numbers from {low} to {high}, of {n} reports,", f"{least} to {most}")
+        if self.total is not None:
+            first, last, came = *(n * total for total in self.total), exact_sum(values)
+            if not first <= came <= last:
+                ends = f"of {first}" if first == last else f"from {first} to {last}"
+                raise forged(f"numbers with a sum {ends}, of {n} reports,", f"one of {came}")
+
+    def check_rows(
+        self, rows: Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], n: int
+    ) -> None:
+        """Refuse rows, given as their numbers of reports and largest integers, that n cannot leave.
+
+        No integer exceeds the number of reports of its row.
+        """
+        came = 0
+        for reports, most in rows:
+            came += exact_sum(reports)
+            if np.any(most > reports):
+                raise forged("rows with no number above that of their reports", "others")
+        if came != n:
+            raise forged(f"rows with {n} reports in all", f"{came}")
+
+    def reports(
+        self, upper: npt.NDArray[np.int64], lower: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """Return how many reports rows have, from the sums of the halves of their integers.
+
+        The halves are the upper and the lower 32 bits, since 64 bits may not hold the whole sum.
+        """
+        share, half = np.uint64((self.total or (1, 1))[0]), np.uint64(32)
+        whole, left = np.divmod(upper.astype(np.uint64), share)
+        rest = (left << half) + lower.astype(np.uint64)
+        if np.any(rest % share):
+            raise forged(f"rows whose sums are multiples of {share}", "others")
+        return ((whole << half) + rest // share).astype(np.int64)
+
+
+def forged(expected: str, came: str) -> InvalidDocument:
+    """Return the error for a tally that no reports can have left."""
+    return InvalidDocument(
+        f"expected {expected} in the tally, got {came}; the file was not written by deniable",
+        value=came,
+    )

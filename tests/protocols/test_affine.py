@@ -13,7 +13,7 @@ from deniable.kernels import compilation, windows
 from deniable.kernels.fields import field
 from deniable.protocols.affine.settings import TOLERANCE
 from deniable.randomness import WORD, Replayed
-from deniable.statistic import Counts, Table
+from deniable.statistics import Counts, Table
 from tests.marks import shortened
 from tests.naive import selection as naive
 

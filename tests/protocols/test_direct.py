@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable import DE, InvalidDocument, Tally
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 
 
 @pytest.mark.parametrize("domain_size", [2, 1000, 70_000])

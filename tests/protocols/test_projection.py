@@ -9,7 +9,7 @@ from deniable import BLH, InvalidParameter, InvalidReport, RandomMatrixProjectio
 from deniable import tally as tally_module
 from deniable.auditing import output_law
 from deniable.kernels import rows as kernel
-from deniable.statistic import Table
+from deniable.statistics import Table
 from tests.protocols.test_rappor import word
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from deniable import RAPPOR, BasicRAPPOR, DeniableError, InvalidParameter, InvalidReport, Tally
 from deniable.progress import listening
-from deniable.statistic import Counts
+from deniable.statistics import Counts
 
 LONG = pytest.mark.long("simulated surveys")
 

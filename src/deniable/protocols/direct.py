@@ -25,8 +25,7 @@ from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import Direct
-from deniable.statistic import Footprint
-from deniable.validation import check_below, smallest_unsigned
+from deniable.validation import Footprint, check_below, smallest_unsigned
 
 
 @dataclass(frozen=True)

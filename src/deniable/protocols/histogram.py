@@ -45,9 +45,9 @@ from deniable.protocol import Counted
 from deniable.protocols.unary import _Unary
 from deniable.pure import Closed
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
-from deniable.statistic import Counts, Footprint, checked_sum, of_form
+from deniable.statistics import Counts, checked_sum, of_form
 from deniable.tally import Tally
-from deniable.validation import check_number, check_shares
+from deniable.validation import Footprint, check_number, check_shares
 
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""

@@ -39,10 +39,9 @@ from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Direct, Uniform, Words
-from deniable.statistic import Footprint, Statistic, Table, of_form
-from deniable.sums import TableSum
+from deniable.statistics import Statistic, Table, TableSum, of_form
 from deniable.tally import Tally
-from deniable.validation import check_below, check_whole, smallest_unsigned
+from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
 
 MOST_ROWS = 1 << 48
 MOST_SEEDS = 1 << 53

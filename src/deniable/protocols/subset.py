@@ -39,8 +39,8 @@ from deniable.kernels import subsets
 from deniable.protocols.selection import Places, places, selection_variance
 from deniable.pure import CountedPure, Parameters
 from deniable.randomness import WORD, Uniform, Words
-from deniable.statistic import Footprint
 from deniable.validation import (
+    Footprint,
     check_below,
     check_domain_size,
     check_epsilon,

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
 from deniable.kernels.costs import choose, folded_size, folding_bytes
-from deniable.statistic import DENSE_LIMIT, Footprint, Statistic, Table, of_form
-from deniable.sums import TableSum
+from deniable.statistics import DENSE_LIMIT, Statistic, Table, TableSum, of_form
+from deniable.validation import Footprint
 
 if TYPE_CHECKING:
     from deniable.mechanism import Reports

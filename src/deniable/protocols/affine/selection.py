@@ -43,9 +43,14 @@ from deniable.protocols.affine.settings import Settings, best, complete
 from deniable.protocols.selection import Places, places
 from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Source, Uniform, Words
-from deniable.statistic import Counts, Footprint, Statistic, of_form
-from deniable.sums import CountsSum, Sum
-from deniable.validation import check_below, check_domain_size, check_epsilon, smallest_unsigned
+from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
+from deniable.validation import (
+    Footprint,
+    check_below,
+    check_domain_size,
+    check_epsilon,
+    smallest_unsigned,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

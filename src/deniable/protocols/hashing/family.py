@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from deniable.mechanism import Reports
 from deniable.randomness import Direct, Source, Words
-from deniable.statistic import Statistic
-from deniable.sums import Sum
+from deniable.statistics import Statistic, Sum
 
 if TYPE_CHECKING:
     import numpy as np

@@ -31,9 +31,8 @@ from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.ranges import digits
 from deniable.randomness import Direct, Source, Uniform, Words
-from deniable.statistic import DENSE_LIMIT, Footprint, Statistic, Table, of_form
-from deniable.sums import TableSum
-from deniable.validation import check_below, smallest_unsigned
+from deniable.statistics import DENSE_LIMIT, Statistic, Table, TableSum, of_form
+from deniable.validation import Footprint, check_below, smallest_unsigned
 
 _SMALL_BATCH = 1 << 14
 _RAW_LIMIT = 1 << 23

@@ -35,8 +35,7 @@ from deniable.protocols.hashing.ranges import (
 )
 from deniable.pure import Closed, Open, Parameters, Pure
 from deniable.randomness import Direct, Source, Words
-from deniable.statistic import Statistic
-from deniable.sums import Sum
+from deniable.statistics import Statistic, Sum
 from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from deniable.kernels.multiply_shift import hash_keys
 from deniable.mechanism import Reports
 from deniable.protocols.hashing.family import Family
 from deniable.randomness import Direct, Source, Words
-from deniable.statistic import Collected, Statistic, of_form
-from deniable.sums import CollectedSum
+from deniable.statistics import Collected, CollectedSum, Statistic, of_form
 from deniable.validation import check_below, smallest_unsigned
 
 

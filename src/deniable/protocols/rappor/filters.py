@@ -50,9 +50,10 @@ from deniable.protocols.rappor.permanent import (
 from deniable.protocols.rappor.regression import System, solve, solving_bytes, sparse_design
 from deniable.pure import Open, Parameters
 from deniable.randomness import Source, Uniform, Weights, Words
-from deniable.statistic import Counts, Footprint, of_form
+from deniable.statistics import Counts, of_form
 from deniable.tally import Tally
 from deniable.validation import (
+    Footprint,
     check_below,
     check_epsilon,
     check_padding,

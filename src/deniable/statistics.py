@@ -1,4 +1,4 @@
-"""What a tally keeps of its reports: one of three statistics that add.
+"""What a tally keeps of its reports: one of three statistics, each with its running sum.
 
 Counts     one integer per value                              (direct, histogram and unary encoding)
 Table      how often each cell of a table was hit, dense or sparse   (linear local hashing)
@@ -6,7 +6,8 @@ Collected  the reports themselves, in an order that tells nothing   (local hashi
 
 Each has one canonical form for the same content, so that equal tallies have equal bytes whatever
 the order in which they were added. Integers that are read are held against the ``Footprint`` of a
-report: what n reports cannot have left is refused.
+report: what n reports cannot have left is refused. An accumulator adds reports, which have been
+checked before, to the running sum and reads the statistic off it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidReport
-from deniable.validation import exact_sum, smallest_unsigned
+from deniable.validation import Footprint, forged, smallest_unsigned
 
 DENSE_LIMIT = 1 << 26
 """Tables with more cells than this (half a GiB) are only ever kept sparse."""
@@ -31,6 +32,8 @@ _BLOCK = 1 << 16
 _LOWER = 0xFFFF_FFFF
 
 Integers = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.uint64]
+Reports = npt.NDArray[Any]
 
 
 class Statistic(ABC):
@@ -47,56 +50,20 @@ class Statistic(ABC):
         """Return the canonical bytes."""
 
 
-@dataclass(frozen=True)
-class Footprint:
-    """What one report adds to the integers of a tally: a protocol's bounds, all of them.
+class Sum(ABC):
+    """The running sum of reports."""
 
-    It adds from ``low`` to ``high`` to each of ``length`` integers, and from ``total[0]`` to
-    ``total[1]`` to all together. With ``row`` they stand in rows of so many, and a report adds to a
-    single row: always 1 to its first integer if rows are ``numbered``, else always the same
-    ``total`` to the row, so that each row tells how many reports it has.
-    """
+    @abstractmethod
+    def add(self, reports: Reports) -> None:
+        """Add a batch of reports."""
 
-    length: int
-    low: int = 0
-    high: int = 1
-    total: tuple[int, int] | None = None
-    row: int | None = None
-    numbered: bool = False
+    @abstractmethod
+    def merge(self, statistic: Statistic) -> None:
+        """Add what a tally of the same protocol holds."""
 
-    def check(self, values: Integers, n: int) -> None:
-        """Refuse integers, of which any number of zeros may be left out, that n cannot leave."""
-        low, high = self.low * n, self.high * n
-        least, most = int(values.min(initial=0)), int(values.max(initial=0))
-        if least < low or most > high:
-            raise _payload(f"numbers from {low} to {high}, of {n} reports,", f"{least} to {most}")
-        if self.total is not None:
-            first, last, came = *(n * total for total in self.total), exact_sum(values)
-            if not first <= came <= last:
-                ends = f"of {first}" if first == last else f"from {first} to {last}"
-                raise _payload(f"numbers with a sum {ends}, of {n} reports,", f"one of {came}")
-
-    def check_rows(self, rows: Iterator[tuple[Integers, Integers]], n: int) -> None:
-        """Refuse rows of which one has an integer above the number of its reports."""
-        came = 0
-        for reports, most in rows:
-            came += exact_sum(reports)
-            if np.any(most > reports):
-                raise _payload("rows with no number above that of their reports", "others")
-        if came != n:
-            raise _payload(f"rows with {n} reports in all", f"{came}")
-
-    def reports(self, upper: Integers, lower: Integers) -> Integers:
-        """Return how many reports rows have, from the sums of the halves of their integers.
-
-        The halves are the upper and the lower 32 bits, since 64 bits may not hold the whole sum.
-        """
-        share, half = np.uint64((self.total or (1, 1))[0]), np.uint64(32)
-        whole, left = np.divmod(upper.astype(np.uint64), share)
-        rest = (left << half) + lower.astype(np.uint64)
-        if np.any(rest % share):
-            raise _payload(f"rows whose sums are multiples of {share}", "others")
-        return ((whole << half) + rest // share).astype(np.int64)
+    @abstractmethod
+    def statistic(self) -> Statistic:
+        """Return the statistic of everything so far; the sum may go on."""
 
 
 Kind = TypeVar("Kind", bound=Statistic)
@@ -105,11 +72,10 @@ Kind = TypeVar("Kind", bound=Statistic)
 def of_form(statistic: Statistic, kind: type[Kind]) -> Kind:
     """Return the statistic as the kind that it has to be, or say that it is another."""
     if not isinstance(statistic, kind):
-        raise IncompatibleTally.expected(
-            f"a tally of {kind.form}",
-            statistic.form,
-            "check which protocol made it",
-            came=f"one of {statistic.form}",
+        raise IncompatibleTally(
+            f"expected a tally of {kind.form}, got one of {statistic.form}; check which protocol "
+            "made it",
+            value=statistic.form,
         )
     return statistic
 
@@ -119,7 +85,7 @@ class Counts(Statistic):
     """One integer per value: support counts, or sums of noisy histograms."""
 
     form: ClassVar[str] = "counts"
-    values: npt.NDArray[np.int64]
+    values: Integers
 
     def __post_init__(self) -> None:
         self.values.setflags(write=False)
@@ -128,14 +94,13 @@ class Counts(Statistic):
         return type(self)(checked_sum(self.values, of_form(other, Counts).values))
 
     def encode(self) -> bytes:
-        """Return the little-endian 64-bit integers."""
         return self.values.astype("<i8").tobytes()
 
     @classmethod
     def decode(cls, data: memoryview, n: int, footprint: Footprint) -> Counts:
         """Read the integers of ``n`` reports, refusing those that they cannot have left."""
         if len(data) != 8 * footprint.length:
-            raise _payload(f"{8 * footprint.length} bytes of counts", f"{len(data)}")
+            raise forged(f"{8 * footprint.length} bytes of counts", f"{len(data)}")
         values = np.frombuffer(data, dtype="<i8").astype(np.int64)
         footprint.check(values, n)
         if footprint.numbered:
@@ -144,21 +109,36 @@ class Counts(Statistic):
         return cls(values)
 
 
+class CountsSum(Sum):
+    """Adds up integers: ``add_counts`` adds those of a batch to all so far."""
+
+    def __init__(self, length: int, add_counts: Callable[[Reports, Integers], None]) -> None:
+        self._add_counts = add_counts
+        self._total = np.zeros(length, dtype=np.int64)
+
+    def add(self, reports: Reports) -> None:
+        self._add_counts(reports, self._total)
+
+    def merge(self, statistic: Statistic) -> None:
+        self._total = (Counts(self._total) + statistic).values.copy()
+
+    def statistic(self) -> Counts:
+        return Counts(self._total.copy())
+
+
 class Table(Statistic):
     """How often each cell below ``size`` was hit: all counts, or the cells that were hit at all."""
 
     form: ClassVar[str] = "table"
 
-    def __init__(
-        self, size: int, cells: npt.NDArray[np.uint64], counts: npt.NDArray[np.int64]
-    ) -> None:
+    def __init__(self, size: int, cells: Cells, counts: Integers) -> None:
         """Keep ascending cells with their positive counts."""
         self.size = size
-        self._all: npt.NDArray[np.int64] | None = None
+        self._all: Integers | None = None
         self._hit = cells, counts
 
     @classmethod
-    def from_dense(cls, table: npt.NDArray[np.int64]) -> Self:
+    def from_dense(cls, table: Integers) -> Self:
         """Return the table of a dense array of counts."""
         table.setflags(write=False)
         result = cls(len(table), np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64))
@@ -166,7 +146,7 @@ class Table(Statistic):
         return result
 
     @classmethod
-    def from_hits(cls, size: int, cells: npt.NDArray[np.uint64]) -> Self:
+    def from_hits(cls, size: int, cells: Cells) -> Self:
         """Return the table of cells that were hit one by one."""
         unique, counts = np.unique(cells, return_counts=True)
         return cls(size, unique.astype(np.uint64), counts.astype(np.int64))
@@ -176,22 +156,20 @@ class Table(Statistic):
         """How many cells were hit."""
         return len(self._hit[0]) if self._all is None else int(np.count_nonzero(self._all))
 
-    def hits(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+    def hits(self) -> tuple[Cells, Integers]:
         """Return the cells that were hit, ascending, and their counts."""
         if self._all is None:
             return self._hit
         cells = np.flatnonzero(self._all)
         return cells.astype(np.uint64), self._all[cells]
 
-    def dense(self) -> npt.NDArray[np.int64]:
+    def dense(self) -> Integers:
         """Return the counts of all cells, zeros included, as an array of the caller's own."""
-        if self._all is not None:
-            return self._all.copy()
         table = np.zeros(self.size, dtype=np.int64)
         self.add_to(table)
         return table
 
-    def add_to(self, table: npt.NDArray[np.int64]) -> None:
+    def add_to(self, table: Integers) -> None:
         """Add the counts to those of a dense array."""
         if self._all is not None:
             table += self._all
@@ -263,9 +241,8 @@ class Table(Statistic):
         """
         size = footprint.length if size is None else size
         if len(data) < 3:
-            raise _payload("a dense or sparse table", f"{len(data)} bytes")
-        kind, cell, count = bytes(data[:1]), data[1], data[2]
-        body = data[3:]
+            raise forged("a dense or sparse table", f"{len(data)} bytes")
+        kind, cell, count, body = bytes(data[:1]), data[1], data[2], data[3:]
         if kind == b"d" and cell == 0 and count in _WIDTHS and len(body) == size * count:
             table = cls.from_dense(np.frombuffer(body, dtype=f"<u{count}").astype(np.int64))
             least = 0 if table._all is None else int(table._all.min(initial=0))
@@ -274,34 +251,80 @@ class Table(Statistic):
             cells = np.frombuffer(body[:cut], dtype=f"<u{cell}").astype(np.uint64)
             counts = np.frombuffer(body[cut:], dtype=f"<u{count}").astype(np.int64)
             if np.any(cells[1:] <= cells[:-1]) or (len(cells) and cells[-1] >= size):
-                raise _payload(f"ascending cells below {size}", "others")
+                raise forged(f"ascending cells below {size}", "others")
             least = int(counts.min(initial=1)) - 1
             table = cls(size, cells, counts)
         else:
-            raise _payload("a dense or sparse table", f"{len(data)} bytes of neither")
+            raise forged("a dense or sparse table", f"{len(data)} bytes of neither")
         if least < 0 or table.last >= footprint.length:
-            raise _payload("positive counts in cells that reports fall into", "others")
+            raise forged("positive counts in cells that reports fall into", "others")
         footprint.check(table._hit[1] if table._all is None else table._all, n)
         if footprint.row is not None:
             footprint.check_rows(table.rows(footprint), n)
         narrow_cell, narrow_count, whole = table._widths()
         if (kind == b"d", cell, count) != (whole, 0 if whole else narrow_cell, narrow_count):
-            raise _payload("a table in canonical form", "another form")
+            raise forged("a table in canonical form", "another form")
         return table
+
+
+class TableSum(Sum):
+    """Counts the cells that ``place`` finds for each batch: sparse while few of them are hit."""
+
+    def __init__(self, size: int, place: Callable[[Reports], Cells]) -> None:
+        self.size, self._place = size, place
+        self._dense: Integers | None = None
+        self._parts = [Table.from_hits(size, np.empty(0, dtype=np.uint64))]
+
+    def add(self, reports: Reports) -> None:
+        self._take(Table.from_hits(self.size, self._place(reports)))
+
+    def merge(self, statistic: Statistic) -> None:
+        self._take(of_form(statistic, Table))
+
+    def add_dense(self, table: Integers) -> None:
+        """Add the counts of all cells."""
+        self._densely()[:] += table
+
+    def statistic(self) -> Table:
+        if self._dense is not None:
+            return Table.from_dense(self._dense.copy())
+        while len(self._parts) > 1:
+            self._parts[-2:] = [self._parts[-2] + self._parts[-1]]
+        return self._parts[0]
+
+    def _take(self, table: Table) -> None:
+        if self._dense is not None:
+            table.add_to(self._dense)
+            return
+        self._parts.append(table)
+        # Only tables of like size are merged, so that a hit is merged about log n times; each is
+        # less than half of the one before, so that all are less than twice the first.
+        while len(self._parts) > 1 and self._parts[-2].used <= 2 * self._parts[-1].used:
+            self._parts[-2:] = [self._parts[-2] + self._parts[-1]]
+        if self.size <= DENSE_LIMIT and 4 * self._parts[0].used > self.size:
+            self._densely()
+
+    def _densely(self) -> Integers:
+        """Return the counts of all cells, which from now on are kept."""
+        if self._dense is None:
+            self._dense = np.zeros(self.size, dtype=np.int64)
+            while self._parts:
+                self._parts.pop().add_to(self._dense)
+        return self._dense
 
 
 @dataclass(frozen=True, eq=False)
 class Collected(Statistic):
-    """The reports themselves, sorted: the order of arrival is nobody's business."""
+    """The reports themselves, sorted, so that the order of arrival is lost."""
 
     form: ClassVar[str] = "reports"
-    reports: npt.NDArray[np.void]
+    reports: Reports
 
     def __post_init__(self) -> None:
         self.reports.setflags(write=False)
 
     @classmethod
-    def from_reports(cls, reports: npt.NDArray[np.void]) -> Self:
+    def from_reports(cls, reports: Reports) -> Self:
         """Return the reports in canonical order."""
         names = reports.dtype.names or ()
         first = reports[names[0]]
@@ -316,7 +339,6 @@ class Collected(Statistic):
         return self.from_reports(np.concatenate([self.reports, theirs]))
 
     def encode(self) -> bytes:
-        """Return the reports' own bytes."""
         return self.reports.tobytes()
 
     @classmethod
@@ -325,11 +347,11 @@ class Collected(Statistic):
         data: memoryview,
         n: int,
         dtype: np.dtype[np.generic],
-        validate: Callable[[npt.NDArray[np.generic]], None],
+        validate: Callable[[Reports], None],
     ) -> Collected:
         """Read ``n`` reports that pass ``validate`` and stand in canonical order."""
         if len(data) != n * dtype.itemsize:
-            raise _payload(f"{n * dtype.itemsize} bytes of reports", f"{len(data)}")
+            raise forged(f"{n * dtype.itemsize} bytes of reports", f"{len(data)}")
         reports = np.frombuffer(bytes(data), dtype=dtype)
         try:
             validate(reports)
@@ -337,27 +359,36 @@ class Collected(Statistic):
             raise InvalidDocument(f"{error} (in the tally)", value=error.value) from error
         collected = cls.from_reports(reports)
         if collected.encode() != bytes(data):
-            raise _payload(f"{n} reports in canonical order", "another order")
+            raise forged(f"{n} reports in canonical order", "another order")
         return collected
 
 
-def checked_sum(
-    mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+class CollectedSum(Sum):
+    """Keeps the reports: which candidates to count is decided afterwards."""
+
+    def __init__(self, dtype: np.dtype[np.generic]) -> None:
+        self._parts = [np.empty(0, dtype=dtype)]
+
+    def add(self, reports: Reports) -> None:
+        self._parts.append(reports.copy())
+
+    def merge(self, statistic: Statistic) -> None:
+        self._parts.append(of_form(statistic, Collected).reports)
+
+    def statistic(self) -> Collected:
+        collected = Collected.from_reports(np.concatenate(self._parts))
+        self._parts = [collected.reports]
+        return collected
+
+
+def checked_sum(mine: Integers, theirs: Integers) -> Integers:
     """Return the sums of counts, refusing those that 64 bits do not hold."""
     total = mine + theirs
     # A sum wraps where both summands have the sign that it has not.
     if np.any((mine ^ total) & (theirs ^ total) < 0):
         raise IncompatibleTally(
-            "expected counts whose sums fit in 64 bits, got larger ones; no reports add up to "
-            "so many: check where the tallies come from",
+            "the counts of these tallies exceed 64 bits; no reports add up to so many: check "
+            "where the tallies come from",
             value=None,
         )
     return total
-
-
-def _payload(expected: str, came: str) -> InvalidDocument:
-    return InvalidDocument(
-        f"expected {expected} in the tally, got {came}; the file was not written by deniable",
-        value=came,
-    )
