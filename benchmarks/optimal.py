@@ -47,12 +47,12 @@ LARGEST_EPSILON, LARGEST_DOMAIN = 12.0, 1_000_000
 """Up to where docs/optimality.md claims it, from an epsilon of 0.01 and two answers on."""
 
 
-def least_variance(epsilon: float, d: int, frequency: float | None = None) -> float:
+def least_variance(epsilon: float, d: int, share: float | None = None) -> float:
     """Return the least variance of subset selection over all sizes, by its own formula.
 
-    It is that of answers with a frequency, by default the mean over all.
+    It is that of answers with a share, by default the mean over all.
     """
-    power, share = math.exp(epsilon), 1 / d if frequency is None else frequency
+    power, share = math.exp(epsilon), 1 / d if share is None else share
     # Of many values only sizes around d / (e^eps + 1) are tried, thousands of them.
     centre = math.floor(d / (power + 1))
     low, high = (1, d - 1) if d <= 4096 else (max(1, centre - 2000), min(d - 1, centre + 2000))

@@ -159,7 +159,7 @@ def test_users_are_whole(bad: object) -> None:
 
 
 def _error_achieved(protocol: Protocol, users: int, runs: int) -> float:
-    """Simulate: the root mean squared error of frequencies, over skewed answers and some runs."""
+    """Simulate: the root mean squared error of shares, over skewed answers and some runs."""
     rng = np.random.default_rng(17)
     d = protocol.domain_size
     shares = 1 / np.arange(1, d + 1)
@@ -234,7 +234,7 @@ def _power(protocol: Protocol, users: int, held: int) -> float:
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0, 6.0, 10.0])
-def test_promised_frequencies_are_significant(epsilon: float) -> None:
+def test_promised_shares_are_significant(epsilon: float) -> None:
     """An answer of the promised share is accepted in 95 % of cases; one person less is not.
 
     Twenty plans for each epsilon, 2 to 1000 answers and 50 to 100,000 people.

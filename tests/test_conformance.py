@@ -370,7 +370,7 @@ def test_arguments_of_the_wrong_type_get_our_own_error(protocol: Protocol) -> No
         with pytest.raises(IncompatibleTally, match="expected a tally"):
             counts_of(protocol, wrong)
     for share in ("a", [[0.1], [0.2, 0.3]], 1j):
-        with pytest.raises(InvalidParameter, match="frequencies"):
+        with pytest.raises(InvalidParameter, match="shares"):
             protocol.variance(10, share)
     with pytest.raises(InvalidParameter, match="people"):
         protocol.variance(10**400)

@@ -101,7 +101,7 @@ def test_the_rule_of_version_0_2_would_be_caught() -> None:
     first, second = (sample(protocol, 2, SHARES, drawn=True) for _ in range(2))
     i, j = (grid.ravel() for grid in np.indices((3, 3)))
     both = first.estimates.take(i), second.estimates.take(j)
-    differences = both[1].frequencies - both[0].frequencies
+    differences = both[1].shares - both[0].shares
     below, above = former_reach(*both, protocol)
     found = []
     for (before, x), (after, y) in itertools.product(first.laws, second.laws):

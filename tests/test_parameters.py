@@ -62,7 +62,7 @@ def test_extreme_epsilon_is_right_or_refused(kind, epsilon, domain_size) -> None
         n = min(10_000, 2**25 // protocol.report_dtype.itemsize)
         reports = protocol.privatize(np.ones(n, dtype=np.int64), np.random.default_rng(1))
         counts = protocol.estimate(protocol.tally(reports)).counts
-        # The error at the true frequency. One at the estimated frequency is 0 where all reports
+        # The error at the true share. One at the estimated share is 0 where all reports
         # happen to miss the value, as one time in 16 four reports of OUE do.
         error = math.sqrt(protocol.variance(n, 1.0))
         assert counts[1] == pytest.approx(n, abs=5 * error + 1e-6)

@@ -377,7 +377,7 @@ def test_people_who_may_answer_again_are_asked_for() -> None:
     assert once.counts.tolist() == question.protocol.estimate(tally).counts.tolist()
     assert (once.n, once.reports, again.n, again.reports) == (50, 50, 7, 50)
     assert str(again.repeats) == "7 people over 7 rounds"
-    assert again.frequencies.tolist() == pytest.approx(once.frequencies.tolist())
+    assert again.shares.tolist() == pytest.approx(once.shares.tolist())
     assert np.all(np.diff(again.interval(), axis=0) / 7 > np.diff(once.interval(), axis=0) / 50)
     assert question.estimate(tally, rounds=99).n == 1
     assert question.estimate(tally, people=7).interval()[0].tolist() == again.interval()[0].tolist()

@@ -64,7 +64,7 @@ def compare(first: Estimates, second: Estimates) -> Comparison:
         _check(estimates)
     _check_question(first, second)
     aligned = second.take(_places(first, second))
-    order = np.argsort(-np.abs(aligned.frequencies - first.frequencies), kind="stable")
+    order = np.argsort(-np.abs(aligned.shares - first.shares), kind="stable")
     return Comparison(first.take(order), aligned.take(order))
 
 
@@ -102,7 +102,7 @@ class Comparison(Presentable):
     @cached_property
     def differences(self) -> Floats:
         """By how much the shares changed: the second less the first."""
-        return self.second.frequencies - self.first.frequencies
+        return self.second.shares - self.first.shares
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return the lower and upper ends of the confidence intervals of the differences.
@@ -181,8 +181,8 @@ class Comparison(Presentable):
     def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Change, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
         lower, upper = self.interval(level)
-        columns = (lower, upper, self.significant(alpha), self.first.frequencies,
-                   self.second.frequencies)  # fmt: skip
+        columns = (lower, upper, self.significant(alpha), self.first.shares,
+                   self.second.shares)  # fmt: skip
         names = [str(key) for key in keys(self.first)]
         listed = zip(names, *(column.tolist() for column in columns), strict=True)
         return tuple(Change(*fields) for fields in listed)
@@ -197,8 +197,8 @@ class Comparison(Presentable):
         lower, upper = self.interval(level)
         return {
             "value" if self.first.labels is None else "label": keys(self.first),
-            "first_frequency": self.first.frequencies,
-            "second_frequency": self.second.frequencies,
+            "first_share": self.first.shares,
+            "second_share": self.second.shares,
             "difference": self.differences,
             "lower": lower,
             "upper": upper,
@@ -235,9 +235,7 @@ def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
         return estimates.law.population(estimates.counts, tail)
     below, above = _noise(estimates, tail)
     k = upper_normal(tail) ** 2 / estimates.n
-    return _with_drawn(1 - estimates.frequencies, below, k), _with_drawn(
-        estimates.frequencies, above, k
-    )
+    return _with_drawn(1 - estimates.shares, below, k), _with_drawn(estimates.shares, above, k)
 
 
 def _with_drawn(shares: Floats, noise: Floats, k: float) -> Floats:

@@ -80,7 +80,7 @@ class Estimates(Presentable):
     """How many of ``n`` people gave each answer, as far as the reports can tell.
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
-    so. ``std_errors`` are exact standard deviations with the estimated frequency put in for the
+    so. ``std_errors`` are exact standard deviations with the estimated share put in for the
     true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*.
     ``law`` is the law of the counts, where it is known: intervals and significance are by it.
 
@@ -93,7 +93,7 @@ class Estimates(Presentable):
     Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
     >>> e = Estimates(np.array([90.0, 3.0]), np.array([5.0, 4.0]), n=100, null_std_error=4.0)
-    >>> e.frequencies
+    >>> e.shares
     array([0.9 , 0.03])
     >>> e.significant()
     array([ True, False])
@@ -164,7 +164,7 @@ class Estimates(Presentable):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as NumPy's own are unhashable
 
     @cached_property
-    def frequencies(self) -> npt.NDArray[np.float64]:
+    def shares(self) -> npt.NDArray[np.float64]:
         """The counts as fractions of ``n``."""
         return self.counts / self.n
 
@@ -214,10 +214,6 @@ class Estimates(Presentable):
         if self.law is not None:
             return self.law.threshold(tail)
         return upper_normal(tail) * self.null_std_error
-
-    def least_significant(self, alpha: float = 0.05) -> float:
-        """Return ``threshold``; version 0.1 had two limits, of which the stricter one decided."""
-        return self.threshold(alpha)
 
     def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
         """Tell which unbiased counts are above ``threshold``, and by their own errors.

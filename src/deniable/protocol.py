@@ -80,11 +80,11 @@ class Protocol(Mechanism):
 
     @abstractmethod
     def variance(
-        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
     ) -> float | npt.NDArray[np.float64]:
         """Return the variance of an estimated count among ``n`` people.
 
-        ``frequency`` is the true share of the value.
+        ``share`` is the true share of the value.
         """
 
     def influence(self, values: Sequence[int]) -> float | None:

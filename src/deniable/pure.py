@@ -73,13 +73,13 @@ class Parameters:
         return float(self.exact_p - self.exact_q)
 
     def variance(
-        self, n: int, frequency: float | npt.NDArray[np.float64]
+        self, n: int, share: float | npt.NDArray[np.float64]
     ) -> float | npt.NDArray[np.float64]:
         """Return the exact variance of the unbiased count of a value.  [eq:absvar_exact]."""
-        share = check_shares(n, frequency)
+        shares = check_shares(n, share)
         q, gap = self.q, self.gap
         rest = float(1 - self.exact_p - self.exact_q)
-        result = n * (q * (1 - q) / gap**2 + share * rest / gap)
+        result = n * (q * (1 - q) / gap**2 + shares * rest / gap)
         return float(result) if np.ndim(result) == 0 else result
 
 
@@ -154,14 +154,14 @@ class Pure(Protocol, abstract=True):
         return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
 
     def variance(
-        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
     ) -> float | npt.NDArray[np.float64]:
         """Return the exact variance of an estimated count among ``n`` people.
 
-        ``frequency`` is the true share of the value; at 0 this is the paper's approximation
+        ``share`` is the true share of the value; at 0 this is the paper's approximation
         Var*.       [eq:absvar_exact] [eq:absvar]
         """
-        return self.parameters.variance(n, frequency)
+        return self.parameters.variance(n, share)
 
 
 class Closed(Protocol, abstract=True):
@@ -182,13 +182,13 @@ class Closed(Protocol, abstract=True):
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
 
     @classmethod
-    def usual(cls, epsilon: float, domain_size: int, frequency: float | None = None) -> Self | None:
+    def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self | None:
         """Return the protocol as the advice ranks it, or None for one that takes other settings.
 
-        A protocol that can is made for the least variance of answers with that ``frequency``, by
+        A protocol that can is made for the least variance of answers with that ``share``, by
         default 1 / domain_size, where the variance is the mean over all answers.
         """
-        del frequency  # for most there is nothing to choose
+        del share  # for most there is nothing to choose
         return None if cls.usual_settings else cls(epsilon, domain_size)
 
     @classmethod

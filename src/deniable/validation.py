@@ -186,16 +186,16 @@ def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
         )
 
 
-def check_shares(n: int, frequency: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def check_shares(n: int, share: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return shares of ``n`` people as an array, or say what is impossible about them."""
     check_whole("the number of people", n, 0, _MAX_PEOPLE)
     try:
-        share = np.asarray(frequency, dtype=np.float64)
+        shares = np.asarray(share, dtype=np.float64)
     except (TypeError, ValueError):
-        share = np.array(math.nan)
-    if not np.all((share >= 0) & (share <= 1)):
-        raise InvalidParameter.expected("frequencies from 0 to 1", frequency, "divide counts by n")
-    return share
+        shares = np.array(math.nan)
+    if not np.all((shares >= 0) & (shares <= 1)):
+        raise InvalidParameter.expected("shares from 0 to 1", share, "divide counts by n")
+    return shares
 
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:

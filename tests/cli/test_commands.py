@@ -403,7 +403,7 @@ def test_no_digit_is_ever_cut(millions, terminal, columns):
     data = json.loads(millions("estimate", "long.q", "long.t", "--json").out)["estimates"]
     for row in data:
         interval = f"{row['lower']:,.0f} to {row['upper']:,.0f}"
-        numbers = (f"{row['count']:,.0f}", f"{100 * row['frequency']:.2f} %", interval)
+        numbers = (f"{row['count']:,.0f}", f"{100 * row['share']:.2f} %", interval)
         assert any(all(number in line for number in numbers) for line in text.splitlines())
     if columns >= 70:
         assert max(map(len, text.splitlines())) <= columns

@@ -49,7 +49,7 @@ def test_the_command_says_what_the_library_says(days):
 
 def test_every_output_is_written(days):
     """The endings of names choose the format, and figures carry where they come from."""
-    starts = {"c.csv": b"label,first_frequency,", "c.tsv": b"label\t", "c.json": b"{",
+    starts = {"c.csv": b"label,first_share,", "c.tsv": b"label\t", "c.json": b"{",
               "c.html": b"<!DOCTYPE", "c.txt": b"fruit: changes"}  # fmt: skip
     for name, start in starts.items():
         days("compare", "fruit.json", "monday.bin", "tuesday.bin", "-o", name)

@@ -29,7 +29,7 @@ def test_fewest_fakes_that_move_an_answer(protocol: Pure) -> None:
     rng = np.random.default_rng(3)
     found = question.estimate(question.tally(protocol.privatize(rng.integers(0, 2, 5000), rng)))
     fakes = fake_reports(protocol, found)
-    shares = found.frequencies.clip(0, 1)
+    shares = found.shares.clip(0, 1)
     assert fakes is not None
     assert max(shift(protocol, found.n, share, fakes) for share in shares) >= 0.01
     assert max(shift(protocol, found.n, share, fakes - 1) for share in shares) < 0.01

@@ -67,7 +67,7 @@ def test_estimates_of_no_question_have_no_columns_about_it(estimates: Estimates)
 def test_json_explains_its_limits(estimates: Estimates) -> None:
     """Whatever is no plain word has a sentence of its own."""
     document = json.loads(estimates.to_json())
-    explained = {"threshold", "least_significant", "null_std_error", "significant"}
+    explained = {"threshold", "null_std_error", "significant"}
     assert set(document["explanations"]) == explained
     assert explained <= {*document, *document["estimates"][0]}
 

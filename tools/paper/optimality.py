@@ -29,7 +29,7 @@ TITLE = "Excess variance over the optimum, before and after"
 NOTES = (
     "not in the paper: its best choice is set beside the optimum that was found after it",
     "before: the better of DE, OUE and OLH; after: the best of `deniable recommend`",
-    "variances are means over all values, the exact variance at the frequency 1/d",
+    "variances are means over all values, the exact variance at the share 1/d",
 )
 
 THE_PAPERS = ("DE", "OUE", "OLH")

@@ -1,7 +1,7 @@
 """How many people, what epsilon, what error: any one of them from the other two.
 
 The *standard error* of a plan is the typical one: the root of the mean squared error of the
-frequencies over all answers, which the exact variance gives whatever people will answer (see
+shares over all answers, which the exact variance gives whatever people will answer (see
 ``ranking``). Rare answers have a little less, frequent ones more, and a plan says how much. A plan
 for what will be significant takes the protocol with the least variance of rare answers.
 
@@ -37,7 +37,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 """Between these an epsilon is looked for; beyond 10 a report hides next to nothing."""
 MOST_USERS = 8_000_000_000
 ALPHA, POWER = 0.05, 0.95
-"""A frequency will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
+"""A share will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
 _LEAST_GOAL = 1e-12
 """An accuracy that more people than live on Earth would not reach is asked for by mistake."""
 
@@ -46,7 +46,7 @@ _LEAST_GOAL = 1e-12
 class Plan:
     """A collection that reaches its goal, or the nearest one that does not.
 
-    ``error`` is the typical standard error of an estimated frequency, the root of the mean square
+    ``error`` is the typical standard error of an estimated share, the root of the mean square
     over all answers; ``rare_error`` is that of an answer nobody gives, sqrt(Var* / n), and
     ``largest_error`` the largest that any share has. ``significant`` is the smallest share of the
     people that will be significant [sec:eval]: when k = significant * users hold an answer,
@@ -88,8 +88,8 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
 ) -> Plan:
     """Solve for the third of users, epsilon and accuracy, with the best protocol at that point.
 
-    The accuracy is either ``error``, the typical standard error of an estimated frequency, or
-    ``significant``, the smallest frequency that will be significant, here and among any larger
+    The accuracy is either ``error``, the typical standard error of an estimated share, or
+    ``significant``, the smallest share that will be significant, here and among any larger
     number of people. ``protocol`` fixes the protocol by name.
 
     >>> plan(12, users=20_000, error=0.01).epsilon
@@ -124,8 +124,8 @@ class _Goal:
     significance: bool
 
     @property
-    def frequency(self) -> float | None:
-        """The frequency whose variance counts: that of rare answers, or None for the mean."""
+    def share(self) -> float | None:
+        """The share whose variance counts: that of rare answers, or None for the mean."""
         return 0.0 if self.significance else None
 
     def reached(self, protocol: Closed, users: int) -> bool:
@@ -143,7 +143,7 @@ class _Goal:
         return _law(protocol, 1).people(self.target, _tail(protocol), POWER)
 
     def met(self, found: Plan) -> Plan:
-        """Return a plan that reaches the goal, with the frequency as it was asked for.
+        """Return a plan that reaches the goal, with the share as it was asked for.
 
         A share of the people is rounded up to a whole number of them, whose share is larger.
         """
@@ -154,8 +154,8 @@ class _Goal:
     def words(self) -> str:
         """Say what is to be reached."""
         if self.significance:
-            return f"{_share(self.target)} as the smallest frequency that will be significant"
-        return f"a typical standard error of {_share(self.target)}"
+            return f"{_percent(self.target)} as the smallest share that will be significant"
+        return f"a typical standard error of {_percent(self.target)}"
 
 
 def _goal(error: float | None, significant: float | None) -> _Goal:
@@ -163,7 +163,7 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
     number: object = target
     if not isinstance(number, int | float) or not _LEAST_GOAL <= number < 1:
         raise InvalidParameter(
-            f"expected {name} as a frequency between {_LEAST_GOAL:g} and 1, got {brief(target)}; "
+            f"expected {name} as a share between {_LEAST_GOAL:g} and 1, got {brief(target)}; "
             "0.01 is one percentage point",
             value=target,
         )
@@ -174,7 +174,7 @@ def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
         start = f"For {goal.words()}: "
-        return goal.met(_planned(protocol, users, start, frequency=goal.frequency))
+        return goal.met(_planned(protocol, users, start, share=goal.share))
     limit = _planned(protocol, MOST_USERS)
     return replace(
         limit,
@@ -206,29 +206,27 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
         low, high = (low, middle) if reaches(middle) else (middle, high)
     start = "For" if high > smallest else f"Any epsilon down to {SMALLEST_EPSILON:g} will do for"
     start = f"{start} {goal.words()}: "
-    return goal.met(_planned(pick(high / 1000), users, start, frequency=goal.frequency))
+    return goal.met(_planned(pick(high / 1000), users, start, share=goal.share))
 
 
-def _planned(
-    protocol: Closed, users: int, start: str = "", *, frequency: float | None = None
-) -> Plan:
+def _planned(protocol: Closed, users: int, start: str = "", *, share: float | None = None) -> Plan:
     error, held = std_error(protocol, users), _detectable(protocol, users)
     rare, unanimous = (math.sqrt(variance(protocol, share) / users) for share in (0.0, 1.0))
     smallest = None if held is None else _share_of(held, users)
     found = (
-        f"an answer of {held:,} of them or more ({_share(smallest)}) will be significant with a "
+        f"an answer of {held:,} of them or more ({_percent(smallest)}) will be significant with a "
         "probability of at least 95 %"
         if held is not None and smallest is not None
         else "no answer will be significant, not even one that all people give"
     )
     explanation = (
         f"{start}with {users:,} people and {protocol.domain_size:,} answers, {protocol.name} at "
-        f"epsilon = {protocol.epsilon:g} estimates frequencies with a typical standard error of "
-        f"{_share(error)} ({_share(rare)} for an answer that nobody gives, {_share(unanimous)} for "
-        f"one that all give), and {found}; a report takes "
+        f"epsilon = {protocol.epsilon:g} estimates shares with a typical standard error of "
+        f"{_percent(error)} ({_percent(rare)} for an answer that nobody gives, "
+        f"{_percent(unanimous)} for one that all give), and {found}; a report takes "
         f"{in_bytes(protocol.report_dtype.itemsize)}."
     )
-    spared = saving(protocol, users, frequency)
+    spared = saving(protocol, users, share)
     explanation += "" if spared is None else f" {spared}"
     return Plan(
         domain_size=protocol.domain_size,
@@ -245,12 +243,12 @@ def _planned(
 
 
 def _picker(
-    domain_size: int, frequency: float | None, protocol: str | None
+    domain_size: int, share: float | None, protocol: str | None
 ) -> Callable[[float], Closed]:
-    share = 1 / domain_size if frequency is None else frequency
+    wanted = 1 / domain_size if share is None else share
 
     def pick(epsilon: float) -> Closed:
-        able = find_protocols(epsilon, domain_size, frequency)
+        able = find_protocols(epsilon, domain_size, share)
         found = [p for p in able if p.law(1) is not None]
         if protocol is not None:
             named = [p for p in found if p.name == protocol]
@@ -261,7 +259,7 @@ def _picker(
                     value=protocol,
                 )
             found = named
-        return rank(found, share, None)[0]
+        return rank(found, wanted, None)[0]
 
     return pick
 
@@ -300,8 +298,8 @@ def _tail(protocol: Closed) -> float:
     return ALPHA / protocol.domain_size
 
 
-def _share(frequency: float) -> str:
-    return f"{100 * frequency:.3g} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def _people(users: int) -> str:

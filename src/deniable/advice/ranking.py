@@ -1,6 +1,6 @@
 """Which protocol: all of them ranked by exact variance.
 
-The variance [eq:absvar_exact] is linear in the frequency of a value, and the frequencies of d
+The variance [eq:absvar_exact] is linear in the share of a value, and the shares of d
 values average 1/d, so the mean squared error over all values is the variance at 1/d, whatever
 people will answer: this is what protocols are ranked by (the goal "mean"). What makes an answer
 significant is the variance of one that nobody gives, Var* [eq:absvar]: the goal "rare" ranks by
@@ -44,7 +44,7 @@ class Option:
     mean_variance: float
     """The same, averaged over all values."""
     std_error: float | None
-    """The standard error of an estimated frequency, if the number of people is known: the typical
+    """The standard error of an estimated share, if the number of people is known: the typical
     one, or for rare answers theirs."""
     report_bytes: int
     client_cost: str
@@ -152,9 +152,9 @@ def recommend(
         users = check_positive("users", users)
     if max_report_bytes is not None:
         max_report_bytes = check_positive("max_report_bytes", max_report_bytes)
-    frequency = 0.0 if goal == "rare" else None
-    found = find_protocols(epsilon, domain_size, frequency)
-    share = 1 / domain_size if frequency is None else frequency
+    share = 0.0 if goal == "rare" else None
+    found = find_protocols(epsilon, domain_size, share)
+    share = 1 / domain_size if share is None else share
     chosen = guideline(epsilon, domain_size, max_report_bytes)
     options = tuple(
         replace(
@@ -182,19 +182,17 @@ def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = N
     return "OUE" if math.ceil(domain_size / 8) <= limit else "OLH"
 
 
-def find_protocols(
-    epsilon: float, domain_size: int, frequency: float | None = None
-) -> list[Closed]:
+def find_protocols(epsilon: float, domain_size: int, share: float | None = None) -> list[Closed]:
     """Return the protocols that can be had with their usual settings, each as it comes.
 
-    Those that can choose are made for answers of the given ``frequency``, else for the mean.
+    Those that can choose are made for answers of the given ``share``, else for the mean.
     """
     found = []
     for kind in discover().values():
         if not issubclass(kind, Closed):
             continue
         try:
-            protocol = kind.usual(epsilon, domain_size, frequency)
+            protocol = kind.usual(epsilon, domain_size, share)
         except InvalidParameter:
             continue  # this protocol cannot be had at this epsilon and domain size
         if protocol is not None:
@@ -202,7 +200,7 @@ def find_protocols(
     return found
 
 
-def rank(protocols: Sequence[Closed], frequency: float, limit: int | None) -> list[Closed]:
+def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[Closed]:
     """Order by variance; among ties the one that decodes fastest, then the smaller report.
 
     Of ties, reports of more than a network packet come after those of less.
@@ -210,7 +208,7 @@ def rank(protocols: Sequence[Closed], frequency: float, limit: int | None) -> li
     """
 
     def noise(protocol: Closed) -> float:
-        return variance(protocol, frequency)
+        return variance(protocol, share)
 
     def fits(protocol: Closed) -> bool:
         return limit is None or protocol.report_dtype.itemsize <= limit
@@ -322,10 +320,10 @@ class Saving:
         )
 
 
-def saving(protocol: Closed, users: int, frequency: float | None = None) -> Saving | None:
+def saving(protocol: Closed, users: int, share: float | None = None) -> Saving | None:
     """Compare a protocol that ``users`` people use with the one that the paper's guideline takes.
 
-    They are as accurate where variance over people is the same, at ``frequency`` or on average.
+    They are as accurate where variance over people is the same, at ``share`` or on average.
     None where nobody is saved: the guideline's is as good, or the same.
 
     >>> from deniable.protocols.subset import SubsetSelection
@@ -337,14 +335,14 @@ def saving(protocol: Closed, users: int, frequency: float | None = None) -> Savi
     made = next((p for p in find_protocols(epsilon, d) if p.name == name), None)
     if made is None:
         return None
-    share = 1 / d if frequency is None else frequency
+    share = 1 / d if share is None else share
     needed = math.ceil(users * variance(made, share) / variance(protocol, share))
     return Saving(name, needed, needed - users) if needed > users else None
 
 
-def variance(protocol: Closed, frequency: float) -> float:
+def variance(protocol: Closed, share: float) -> float:
     """Return the variance that one person adds to a count."""
-    return float(protocol.variance(1, frequency))
+    return float(protocol.variance(1, share))
 
 
 def mean_variance(protocol: Closed) -> float:
@@ -353,7 +351,7 @@ def mean_variance(protocol: Closed) -> float:
 
 
 def std_error(protocol: Closed, users: int) -> float:
-    """Return the root of the mean squared error of the frequencies of all values."""
+    """Return the root of the mean squared error of the shares of all values."""
     return math.sqrt(mean_variance(protocol) / users)
 
 

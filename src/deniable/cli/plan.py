@@ -25,9 +25,9 @@ from deniable.cli.group import Command, InputError
 @click.option("--domain-size", type=int, required=True, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--epsilon", type=float, help="The privacy loss of one report.")
-@click.option("--error", type=float, help="The typical standard error of an estimated frequency "
+@click.option("--error", type=float, help="The typical standard error of an estimated share "
               "(root mean square over all answers): 0.01 is one percentage point.")  # fmt: skip
-@click.option("--significant", type=float, help="In place of --error: the smallest frequency that "
+@click.option("--significant", type=float, help="In place of --error: the smallest share that "
               "will be significant, with a probability of at least 95 %, among as many people and "
               "any more.")  # fmt: skip
 @click.option("--protocol", "name", shell_complete=complete_protocols,

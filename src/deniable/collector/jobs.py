@@ -245,7 +245,7 @@ def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
     if not isinstance(protocol, Pure) or not len(found):
         return None
     q, gap = protocol.parameters.q, protocol.parameters.gap
-    shares = found.frequencies.clip(0.0, 1.0)
+    shares = found.shares.clip(0.0, 1.0)
     most = max((1 - q) / gap - float(shares.min()), q / gap + float(shares.max())) - 0.01
     return math.ceil(0.01 * found.reports / most)
 
@@ -287,7 +287,7 @@ def _points(day: str, found: Estimates, labels: list[str]) -> list[Point]:
     """Return the shares of some answers on one day."""
     some = found.take([found.place(label) for label in labels])
     lower, upper = some.interval(_LEVEL)
-    numbers = (some.frequencies, lower / some.n, upper / some.n)
+    numbers = (some.shares, lower / some.n, upper / some.n)
     return [
         Point(day, some.n, *values)
         for values in zip(*(column.tolist() for column in numbers), strict=True)

@@ -31,7 +31,6 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 EXPLANATIONS = {
     "threshold": "the count that a significant answer exceeds: any of the answers that nobody gave "
     "comes out above it with probability of at most alpha",
-    "least_significant": "the same as threshold, under the name that it had in version 0.1",
     "null_std_error": "the standard error of the count of an answer that nobody gave",
     "significant": "about all answers at once, while lower and upper are about one answer by "
     "itself: an interval that leaves out 0 need not be significant",
@@ -46,7 +45,7 @@ def columns(estimates: Estimates, level: float, alpha: float) -> dict[str, Colum
     return {
         "value" if estimates.labels is None else "label": found.keys,
         "count": found.counts,
-        "frequency": found.shares,
+        "share": found.shares,
         **before,
         f"{prefix}std_error": found.std_errors,
         f"{prefix}lower": found.lower,
@@ -66,7 +65,6 @@ def summary(estimates: Estimates, level: float, alpha: float) -> dict[str, objec
         "adjusted": estimates.adjusted,
         "alpha": alpha,
         "threshold": estimates.threshold(alpha),
-        "least_significant": estimates.least_significant(alpha),
         "null_std_error": estimates.null_std_error,
         "explanations": EXPLANATIONS,
     }

@@ -169,7 +169,7 @@ class Columns:
         return Columns(
             keys(estimates),
             estimates.counts,
-            estimates.frequencies,
+            estimates.shares,
             estimates.std_errors,
             lower,
             upper,

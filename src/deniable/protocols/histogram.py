@@ -265,14 +265,14 @@ class SHE(Closed, Counted):
         return float(Fraction(second, WORD * UNIT**2))
 
     def variance(
-        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
     ) -> float | npt.NDArray[np.float64]:
-        """Return the variance of an estimated count, the same for every frequency: n 8 / eps^2.
+        """Return the variance of an estimated count, the same for every share: n 8 / eps^2.
 
         [thm:hist], where the paper writes the Laplace variance with its scale inverted.
         """
-        share = check_shares(n, frequency)
-        result = n * self._report_variance * np.ones_like(share)
+        shares = check_shares(n, share)
+        result = n * self._report_variance * np.ones_like(shares)
         return float(result) if np.ndim(result) == 0 else result
 
 

@@ -96,17 +96,17 @@ def places(epsilon: float, size: int, kept: int) -> Places:
 
 
 def selection_variance(
-    epsilon: float, share: Floats | float, points: Floats | float, frequency: float
+    epsilon: float, part: Floats | float, points: Floats | float, share: float
 ) -> Floats | float:
-    """Return the variance of reports that support ``share`` of all points, as floats.
+    """Return the variance of reports that support a ``part`` of all points, as floats.
 
-    With k = share v, p* = k E / (k E + v - k) and q* = (k - p*) / (v - 1) this is the variance
-    [eq:absvar_exact] at a frequency, for one person; at 1/d it is the mean over all values.
+    With k = part v, p* = k E / (k E + v - k) and q* = (k - p*) / (v - 1) this is the variance
+    [eq:absvar_exact] at a share, for one person; at 1/d it is the mean over all values.
     """
     power = math.exp(epsilon)
-    p = share * power / (share * power + 1 - share)
-    q = (share * points - p) / (points - 1)
+    p = part * power / (part * power + 1 - part)
+    q = (part * points - p) / (points - 1)
     # p - q without the subtraction of numbers that are nearly equal at a small epsilon.
     rise = max(math.expm1(epsilon), _LEAST_RISE)
-    gap = share * (1 - share) * rise / (share * power + 1 - share) * points / (points - 1)
-    return q * (1 - q) / gap**2 + frequency * (1 - p - q) / gap
+    gap = part * (1 - part) * rise / (part * power + 1 - part) * points / (points - 1)
+    return q * (1 - q) / gap**2 + share * (1 - p - q) / gap

@@ -86,9 +86,9 @@ class SubsetSelection(CountedPure):
         return [*(cls(epsilon, d) for epsilon, d in chosen), cls(6.0, 1000, 3), cls(1.0, 12, 7)]
 
     @classmethod
-    def usual(cls, epsilon: float, domain_size: int, frequency: float | None = None) -> Self:
-        """Return the protocol with the best size of the sets for answers of a frequency."""
-        size = best_size(check_epsilon(epsilon), check_domain_size(domain_size), frequency)
+    def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
+        """Return the protocol with the best size of the sets for answers of a share."""
+        size = best_size(check_epsilon(epsilon), check_domain_size(domain_size), share)
         return cls(epsilon, domain_size, size)
 
     @cached_property
@@ -166,14 +166,14 @@ class SubsetSelection(CountedPure):
         return Footprint(self.domain_size, total=(self._k, self._k))
 
 
-def best_size(epsilon: float, domain_size: int, frequency: float | None = None) -> int:
-    """Return the size of the sets that has the least variance at a frequency, 1/d if not given.
+def best_size(epsilon: float, domain_size: int, share: float | None = None) -> int:
+    """Return the size of the sets that has the least variance at a share, 1/d if not given.
 
     >>> best_size(1.0, 12), best_size(4.0, 12), best_size(1.8, 12), best_size(1.8, 12, 0.0)
     (3, 1, 2, 1)
     """
-    d, share = float(domain_size), 1 / domain_size if frequency is None else frequency
-    # The best size is next to d / (e^eps + 1), whatever the frequency.
+    d, share = float(domain_size), 1 / domain_size if share is None else share
+    # The best size is next to d / (e^eps + 1), whatever the share.
     centre = math.floor(domain_size / (math.exp(epsilon) + 1))
     near = {min(max(1, centre + step), domain_size - 1) for step in (-1, 0, 1, 2)}
     return min(sorted(near), key=lambda k: selection_variance(epsilon, k / d, d, share))

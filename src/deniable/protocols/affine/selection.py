@@ -105,11 +105,11 @@ class AffineSelection(Pure, Closed):
         ]
 
     @classmethod
-    def usual(cls, epsilon: float, domain_size: int, frequency: float | None = None) -> Self:
-        """Return the protocol with the best settings for answers of a frequency."""
-        if frequency is None:
+    def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
+        """Return the protocol with the best settings for answers of a share."""
+        if share is None:
             return cls(epsilon, domain_size)
-        chosen = best(check_epsilon(epsilon), check_domain_size(domain_size), frequency)
+        chosen = best(check_epsilon(epsilon), check_domain_size(domain_size), share)
         return cls(epsilon, domain_size, *chosen)
 
     @cached_property

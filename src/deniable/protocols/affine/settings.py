@@ -2,7 +2,7 @@
 
 The variance is that of subset selection with k = m g^(t-1) of v = g^t points, so it is near the
 optimum where m / g is near 1 / (e^eps + 1) and v is near d, or where both are far above e^eps. It
-is the mean over all values, or what an answer of another frequency has.
+is the mean over all values, or what an answer of another share has.
 Among the settings whose variance is within a quarter of a percent of the least, the one that
 decodes fastest is taken; those that take too long for a million reports are not considered.
 """
@@ -60,9 +60,9 @@ class Settings(NamedTuple):
         return (self.points - 1) * self.g
 
 
-def best(epsilon: float, domain_size: int, frequency: float) -> Settings:
-    """Return the settings for the least variance at a frequency."""
-    return _best(epsilon, domain_size, (None, None, None), frequency)
+def best(epsilon: float, domain_size: int, share: float) -> Settings:
+    """Return the settings for the least variance at a share."""
+    return _best(epsilon, domain_size, (None, None, None), share)
 
 
 def complete(
@@ -101,12 +101,12 @@ def _check_range(g: object) -> int:
 
 @lru_cache(maxsize=4096)
 def _best(
-    epsilon: float, d: int, given: tuple[int | None, int | None, int | None], frequency: float
+    epsilon: float, d: int, given: tuple[int | None, int | None, int | None], share: float
 ) -> Settings:
     """Return the settings that decode fastest among those of nearly the least variance."""
     g, t, m = given
     ranges, digits = _shapes(epsilon, d, g, t)
-    # The best window is next to g / (e^eps + 1), whatever the frequency.
+    # The best window is next to g / (e^eps + 1), whatever the share.
     centre = np.floor(ranges / (math.exp(min(epsilon, 40.0)) + 1))
     steps = (0, 1) if m is None else (0,)
     windows = [np.clip(centre + i, 1, ranges - 1) if m is None else m + 0 * centre for i in steps]
@@ -121,7 +121,7 @@ def _best(
             "leave out one of them",
             came=f"g = {g}, digits = {t}, window = {m}",
         )
-    noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, frequency))
+    noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, share))
     effort = decoding_time(g_, t_, m_, d, TYPICAL_REPORTS)
     able = effort <= max(BUDGET, effort.min())
     good = able & (noise <= TOLERANCE * noise[able].min())

@@ -238,11 +238,11 @@ class RAPPOR(Open, Counted):
                 table[here[some], 1:] += sums
 
     def variance(
-        self, n: int, frequency: float | npt.NDArray[np.float64] = 0.0
+        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
     ) -> float | npt.NDArray[np.float64]:
         """Return the variance of a count among ``n`` people when nobody's bits collide."""
         set_bits = self.bits * (1 - (1 - 1 / self.bits) ** self.hashes)
-        return self.bit_parameters.variance(n, frequency) / set_bits
+        return self.bit_parameters.variance(n, share) / set_bits
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Estimate how many people hold each of the candidates, by regression on the bits.
