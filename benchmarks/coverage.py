@@ -32,7 +32,7 @@ from deniable import (
     Tally,
 )
 from deniable.law import upper_normal
-from deniable.pure import Pure
+from deniable.protocol import Pure
 from deniable.statistics import Counts
 
 Floats = npt.NDArray[np.float64]

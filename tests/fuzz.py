@@ -19,8 +19,8 @@ import numpy as np
 
 from deniable import Closed, DeniableError, Protocol, Pure, Question, Tally
 from deniable.documents import canonical_json
+from deniable.protocol import CountedPure
 from deniable.protocols import discover
-from deniable.pure import CountedPure
 from deniable.statistics import Counts
 
 DEEP = json.loads("[" * 650 + "]" * 650)

@@ -386,7 +386,7 @@ def test_people_who_may_answer_again_are_asked_for() -> None:
     for wrong in (0, -1, 1.5, "7"):
         with pytest.raises(InvalidParameter, match="rounds"):
             question.estimate(tally, rounds=wrong)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="neither people nor rounds for OUE"):
+    with pytest.raises(InvalidParameter, match="reports of OUE are independent"):
         OUE(1.0, 2).estimate(OUE(1.0, 2).tally(OUE(1.0, 2).privatize([0])), rounds=1)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from deniable.kernels.parallel import set_threads, threads
     from deniable.mechanism import Mechanism
     from deniable.memory import memory_budget, set_memory_budget
-    from deniable.protocol import Protocol
+    from deniable.protocol import Closed, Open, Parameters, Protocol, Pure
     from deniable.protocols.affine import AffineSelection
     from deniable.protocols.direct import DE, GRR
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from deniable.protocols.rappor import RAPPOR, BasicRAPPOR
     from deniable.protocols.subset import SubsetSelection
     from deniable.protocols.unary import OUE, SUE, UE
-    from deniable.pure import Closed, Open, Parameters, Pure
     from deniable.question import Question
     from deniable.tally import Accumulator, Tally
 
@@ -68,9 +67,8 @@ _HOMES = {
     "deniable.estimates": ("Estimates", "Provenance"),
     "deniable.kernels.parallel": ("set_threads", "threads"),
     "deniable.mechanism": ("Mechanism",),
-    "deniable.protocol": ("Protocol",),
+    "deniable.protocol": ("Closed", "Open", "Parameters", "Protocol", "Pure"),
     "deniable.protocols.direct": ("GRR",),
-    "deniable.pure": ("Closed", "Open", "Parameters", "Pure"),
     "deniable.question": ("Question",),
     "deniable.tally": ("Accumulator", "Tally"),
 }

@@ -3,40 +3,60 @@
 The flow, and the only nouns in it::
 
     values --privatize--> reports --tally--> Tally --estimate--> Estimates
+
+One class for each promise. A protocol is *pure* when a report supports the true value with
+probability p* and any other value with probability q*, the same for all pairs of values. Then the
+number of reports that support a value is enough to estimate how many people hold it
+[sec:framework]: without bias [thm:pure_unbiased], with an exactly known variance [thm:pure_var].
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
-from typing import ClassVar, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.candidates import Candidates, Chosen
-from deniable.errors import (
-    IncompatibleTally,
-    InvalidDocument,
-    InvalidParameter,
-    InvalidReport,
-    brief,
+from deniable.candidates import (
+    FINGERPRINTS,
+    Candidates,
+    Chosen,
+    choose_all,
+    choose_open,
+    choose_some,
 )
+from deniable.errors import IncompatibleTally, InvalidParameter
 from deniable.estimates import Estimates, Provenance, Repeats
-from deniable.law import KnownLaw
-from deniable.mechanism import Mechanism, Reports, Values
+from deniable.law import KnownLaw, SupportLaw
+from deniable.mechanism import Reports, Values
 from deniable.memory import spend
 from deniable.randomness import Source
-from deniable.statistics import Counts, CountsSum, Statistic, Sum
-from deniable.tally import Accumulator, Tally
-from deniable.validation import Footprint, check_positive, check_whole
+from deniable.statistics import Counts, Statistic, of_form
+from deniable.tally import Counted, Summable, Tally
+from deniable.validation import (
+    Footprint,
+    check_domain_size,
+    check_epsilon,
+    check_positive,
+    check_shares,
+    check_values,
+    check_whole,
+)
+
+Share = float | npt.NDArray[np.float64]
 
 _BYTES_AN_ANSWER = 64
 """What estimates hold of each answer, with room for columns that are there while they are made."""
+_MOST_CODES, _BLOCK = 1 << 22, 1 << 16
+"""How many different reports are tried to find one that supports the most, and how many at once."""
 
 
-class Protocol(Mechanism):
+class Protocol(Summable, abstract=True):
     """A mechanism with all that a server does: sum reports, and estimate from the sum.
 
     A subclass supplies what a mechanism does, and ``_new_sum``, ``_read_statistic``, ``_choose``,
@@ -44,31 +64,8 @@ class Protocol(Mechanism):
     ``Open``, one class for each promise.
     """
 
-    registry: ClassVar[dict[str, type[Protocol]]] = {}
     usual_settings: ClassVar[dict[str, object]] = {}
     """Settings that a user who has to choose may start from, for those without a default."""
-
-    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
-        """Register the class by its name, unless it is only a base of others."""
-        super().__init_subclass__(**kwargs)
-        if abstract or cls.__name__.startswith("_"):
-            return
-        known = Protocol.registry.setdefault(cls.__name__, cls)
-        mine, other = ((kind.__module__, kind.__qualname__) for kind in (cls, known))
-        if mine != other:
-            raise TypeError(
-                f"expected a name that no other protocol has, got {cls.__name__}, which is also "
-                f"{'.'.join(other)}; files name protocols by their class, so rename one of them"
-            )
-        Protocol.registry[cls.__name__] = cls
-
-    @abstractmethod
-    def _new_sum(self) -> Sum:
-        """Return an empty sum of reports."""
-
-    @abstractmethod
-    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
-        """Read a tally's statistic, refusing what ``n`` reports cannot have left."""
 
     @abstractmethod
     def _choose(self, candidates: Candidates | None) -> Chosen:
@@ -79,9 +76,7 @@ class Protocol(Mechanism):
         """Estimate how many people hold each of the chosen values."""
 
     @abstractmethod
-    def variance(
-        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
-    ) -> float | npt.NDArray[np.float64]:
+    def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return the variance of an estimated count among ``n`` people.
 
         ``share`` is the true share of the value.
@@ -99,27 +94,6 @@ class Protocol(Mechanism):
         """Return the law of an estimated count among ``n`` people, if it is known beforehand."""
         del n
         return None
-
-    @classmethod
-    @abstractmethod
-    def examples(cls) -> list[Self]:
-        """Return small instances, which the conformance suite puts through every property."""
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        """Return larger instances, which have test vectors beside the small ones."""
-        return []
-
-    def accumulator(self) -> Accumulator:
-        """Return an empty accumulator, which sums reports batch by batch."""
-        return Accumulator(self)
-
-    def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
-        """Sum up reports: one array, or any iterable of arrays, in memory that n does not grow."""
-        accumulator = self.accumulator()
-        for batch in batches_of(reports):
-            accumulator.add(batch)
-        return accumulator.tally()
 
     def estimate(
         self,
@@ -154,17 +128,16 @@ class Protocol(Mechanism):
         if people is None and rounds is None:
             return None
         if people is not None and rounds is not None:
-            raise InvalidParameter.expected(
-                "either people or rounds",
-                (people, rounds),
-                "give the number of people if you know it, else that of rounds",
-                came="both",
+            raise InvalidParameter(
+                "expected either people or rounds, got both; give the number of people if you know "
+                "it, else that of rounds",
+                value=(people, rounds),
             )
         if not isinstance(self, Memoising):
-            raise InvalidParameter.expected(
-                f"neither people nor rounds for {self.name}, whose reports are independent",
-                people if rounds is None else rounds,
-                "count each report as a person, and let a person answer once",
+            raise InvalidParameter(
+                f"reports of {self.name} are independent: leave out people and rounds, count each "
+                "report as a person, and let a person answer once",
+                value=people if rounds is None else rounds,
             )
         if people is not None:
             most = "each sent at least one report"
@@ -180,44 +153,78 @@ class Protocol(Mechanism):
         if not isinstance(tally, Tally):
             raise IncompatibleTally.expected(f"a tally of {self}", tally, "make one with tally")
         if tally.protocol != self:
-            raise IncompatibleTally.expected(
-                f"a tally of {self}",
-                tally.protocol,
-                "estimate with the protocol that made the reports",
-                came=f"one of {tally.protocol}",
+            raise IncompatibleTally(
+                f"expected a tally of {self}, got one of {tally.protocol}; estimate with the "
+                "protocol that made the reports",
+                value=tally.protocol,
             )
         if tally.n == 0:
-            raise IncompatibleTally.expected(
-                "a tally of at least one report",
-                0,
-                "there is nothing to estimate from",
-                came="an empty one",
-            )
+            raise IncompatibleTally("the tally is empty: there is nothing to estimate", value=0)
         return tally
 
-    @staticmethod
-    def from_specification(specification: object) -> Protocol:
-        """Return the protocol that a specification describes, refusing any that differs."""
-        if not isinstance(specification, dict):
-            raise InvalidDocument.expected("a protocol as a JSON object", specification)
-        name = specification.get("name")
-        kind = Protocol.registry.get(name) if isinstance(name, str) else None
-        if kind is None:
-            known = ", ".join(sorted(Protocol.registry))
-            raise InvalidDocument.expected(f"a protocol among {known}", name)
-        arguments = {f.name: specification.get(f.name) for f in fields(kind)}
-        try:
-            protocol = kind(**arguments)
-        except InvalidParameter as error:
-            raise InvalidDocument(f"{error} (in the protocol {name})", value=arguments) from error
-        if protocol.specification() != specification:
-            raise InvalidDocument.expected(
-                f"the specification of {protocol} as this version computes it",
-                specification,
-                "the document was altered or made by an incompatible version",
-                came="another",
-            )
-        return protocol
+
+class Closed(Protocol, abstract=True):
+    """A protocol over the values 0..domain_size-1, all of which are estimated by default."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, epsilon: float, domain_size: int) -> None:
+            """Most are made so; who is made otherwise overrides what makes instances here."""
+
+        @property
+        def domain_size(self) -> int:
+            """d, the number of values."""
+
+    def __post_init__(self) -> None:
+        """Check epsilon and the domain size, for those whose fields these are."""
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
+        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+
+    @classmethod
+    def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self | None:
+        """Return the protocol as the advice ranks it, or None for one that takes other settings.
+
+        A protocol that can is made for the least variance of answers with that ``share``, by
+        default 1 / domain_size, where the variance is the mean over all answers.
+        """
+        del share  # for most there is nothing to choose
+        return None if cls.usual_settings else cls(epsilon, domain_size)
+
+    @classmethod
+    def examples(cls) -> list[Self]:
+        """Return small instances, which the conformance suite puts through every property."""
+        return [cls(0.5, 5), cls(1.0, 4), cls(3.0, 9)]
+
+    @property
+    def value_count(self) -> int:
+        return self.domain_size
+
+    def decoding_time(self, n: int) -> float:
+        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core.
+
+        Where a tally counts what reports hold, every byte of them is read and counted once.
+        """
+        return float(n * (1 + 2 * self.report_dtype.itemsize))
+
+    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+        return check_values(values, self.domain_size)
+
+    def _choose(self, candidates: Candidates | None) -> Chosen:
+        return choose_all() if candidates is None else choose_some(candidates, self.domain_size)
+
+
+class Open(Protocol, abstract=True):
+    """A protocol over 64-bit fingerprints of any labels; candidates are named afterwards."""
+
+    @property
+    def value_count(self) -> int:
+        return FINGERPRINTS
+
+    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+        return check_values(values, FINGERPRINTS)
+
+    def _choose(self, candidates: Candidates | None) -> Chosen:
+        return choose_open(candidates)
 
 
 class Memoising(Protocol, abstract=True):
@@ -250,44 +257,128 @@ class Client(ABC):
         """Turn each value into a report; equal values share their permanent response."""
 
 
-class Counted(Protocol, abstract=True):
-    """A protocol whose tally is integers that add: how many, and what a batch makes of them."""
+@dataclass(frozen=True)
+class Parameters:
+    """The two probabilities that characterise a pure protocol, exact and as floats.
+
+    >>> Parameters(Fraction(1, 2), Fraction(1, 4)).p
+    0.5
+    """
+
+    exact_p: Fraction
+    exact_q: Fraction
+
+    @property
+    def p(self) -> float:
+        """p*, the probability that a report supports the true value."""
+        return float(self.exact_p)
+
+    @property
+    def q(self) -> float:
+        """q*, the probability that a report supports any one other value."""
+        return float(self.exact_q)
+
+    @property
+    def gap(self) -> float:
+        """p* - q*, subtracted before rounding, so that a small epsilon loses no digits."""
+        return float(self.exact_p - self.exact_q)
+
+    def variance(self, n: int, share: Share) -> Share:
+        """Return the exact variance of the unbiased count of a value.  [eq:absvar_exact]."""
+        shares = check_shares(n, share)
+        q, gap = self.q, self.gap
+        rest = float(1 - self.exact_p - self.exact_q)
+        result = n * (q * (1 - q) / gap**2 + shares * rest / gap)
+        return float(result) if np.ndim(result) == 0 else result
+
+
+class Pure(Protocol, abstract=True):
+    """A protocol whose reports support values, with p* and q* that hold for all pairs."""
 
     @property
     @abstractmethod
+    def parameters(self) -> Parameters:
+        """p* and q* of the law that is executed."""
+
+    @abstractmethod
+    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        """Return how many reports support each value: all of a closed domain, or the chosen."""
+
+    @abstractmethod
+    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+        """Tell of each report whether it supports ``value``; the definition behind the counts."""
+
+    def most_supported(self, values: Sequence[int]) -> int:
+        """Return how many of some values one report can support: all, unless a subclass knows."""
+        return len(values)
+
+    def _most_by_codes(self, values: Sequence[int], codes: int) -> int:
+        """Return the same where reports are the integers below ``codes``, by trying them all.
+
+        Where there are too many of them it is taken for all values, which no report exceeds.
+        """
+        most = 0
+        for start in range(0, codes if codes <= _MOST_CODES else 0, _BLOCK):
+            some = np.arange(start, min(start + _BLOCK, codes)).astype(self.report_dtype)
+            supported = sum(self.supports(some, value).astype(np.int64) for value in values)
+            most = max(most, int(np.max(supported)))
+        return most or len(values)
+
+    def influence(self, values: Sequence[int]) -> float:
+        """Return by how many people one report, made to deceive, can raise the sum of some counts.
+
+        A report that supports s of t values adds (s - t q*) / (p* - q*) to the sum of their counts;
+        an honest one adds on average as many people as hold one of them.
+
+        >>> from deniable import DE, OUE
+        >>> [round(kind(1.0, 1000).influence(range(8)), 1) for kind in (OUE, DE)]
+        [25.3, 578.3]
+        """
+        chosen = self._check_values(list(values))
+        missed = len(chosen) * self.parameters.exact_q
+        raised = self.most_supported(chosen.tolist()) - missed
+        return float(raised / (self.parameters.exact_p - self.parameters.exact_q))
+
+    def support_counts(
+        self, reports: Reports, candidates: Candidates | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Count for each value the reports that support it."""
+        chosen = self._choose(candidates)
+        counts = self._support(self.tally(reports).statistic, chosen)
+        return counts if chosen.rows is None else counts[chosen.rows]
+
+    def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
+        """Apply the unbiased estimator to support counts.       [eq:absestimate]."""
+        return self.unbiased(self._support(tally.statistic, chosen), tally.n)
+
+    def unbiased(self, support: npt.NDArray[np.int64], n: int) -> Estimates:
+        """Estimate from how many of ``n`` reports support each value, counted anywhere."""
+        counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
+        variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
+        null = math.sqrt(float(self.variance(n, 0.0)))
+        return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n))
+
+    def law(self, n: int) -> SupportLaw:
+        """Return the law of an estimated count among ``n`` people."""
+        return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
+
+    def variance(self, n: int, share: Share = 0.0) -> Share:
+        """Return the exact variance of an estimated count among ``n`` people.
+
+        ``share`` is the true share of the value; at 0 this is the paper's approximation
+        Var*.       [eq:absvar_exact] [eq:absvar]
+        """
+        return self.parameters.variance(n, share)
+
+
+class CountedPure(Pure, Closed, Counted, abstract=True):
+    """A pure protocol over a closed domain whose tally is the support count of each value."""
+
+    @property
     def _footprint(self) -> Footprint:
-        """How many integers a tally has, and what one report can add to them."""
+        """A report supports a value or not; how many it supports may be known besides."""
+        return Footprint(self.domain_size)
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
-        """Return what a batch of reports, which have been checked, adds to the integers."""
-        total = np.zeros(self._footprint.length, dtype=np.int64)
-        self._add_counts(reports, total)
-        return total
-
-    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
-        """Add a batch to the integers; a subclass supplies this or ``_count``."""
-        total += self._count(reports)
-
-    def _new_sum(self) -> Sum:
-        return CountsSum(self._footprint.length, self._add_counts)
-
-    def _read_statistic(self, data: memoryview, n: int) -> Counts:
-        return Counts.decode(data, n, self._footprint)
-
-
-def batches_of(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:
-    """Return reports as batches: an array is one, and any other iterable has them."""
-    if isinstance(reports, np.ndarray):
-        return [reports]
-    if isinstance(reports, bytes | bytearray | memoryview | str):
-        raise InvalidReport.expected(
-            "arrays of reports", type(reports), "pass them through parse first", came="raw bytes"
-        )
-    if not isinstance(reports, Iterable):
-        raise InvalidReport.expected(
-            "an array of reports or an iterable of arrays",
-            reports,
-            "use privatize or parse to make reports",
-            came=brief(reports),
-        )
-    return reports
+    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        del chosen  # all are there
+        return of_form(statistic, Counts).values

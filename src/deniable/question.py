@@ -29,7 +29,7 @@ from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter
 from deniable.estimates import Estimates, Provenance
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
-from deniable.protocol import Client, Memoising, Protocol, batches_of
+from deniable.protocol import Client, Memoising, Protocol
 from deniable.randomness import Source
 from deniable.tally import Accumulator, Tally
 from deniable.validation import check_epsilon
@@ -270,10 +270,7 @@ class Question:
 
     def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
         """Sum up reports; the tally remembers the question."""
-        accumulator = self.accumulator()
-        for batch in batches_of(reports):
-            accumulator.add(batch)
-        return accumulator.tally()
+        return self.accumulator().take(reports).tally()
 
     def estimate(
         self,

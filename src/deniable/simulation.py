@@ -17,9 +17,8 @@ import numpy.typing as npt
 
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
-from deniable.protocol import Protocol
+from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OLH, fingerprints
-from deniable.pure import Open
 from deniable.question import Question
 
 _CHUNK_WORDS = 1 << 23

@@ -1,18 +1,22 @@
 """Tallies: what is left of many reports, and the one way in which reports are summed.
 
-An ``Accumulator`` takes reports in batches of any size; a ``Tally`` is what it has at a moment, or
-what was read from a file. Tallies add in any order and grouping, with equal bytes.
+A ``Summable`` mechanism is all that a server needs to know. An ``Accumulator`` takes its reports in
+batches of any size; a ``Tally`` is what it has at a moment, or what was read from a file. Tallies
+add in any order and grouping, with equal bytes. What a tally tells is up to ``Protocol``.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, overload
+from typing import ClassVar, Self, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.documents import (
     PathName,
@@ -22,13 +26,17 @@ from deniable.documents import (
     read_file,
     returned,
 )
-from deniable.errors import IncompatibleTally, InvalidDocument, brief
-from deniable.mechanism import Reports
+from deniable.errors import (
+    IncompatibleTally,
+    InvalidDocument,
+    InvalidParameter,
+    InvalidReport,
+    brief,
+)
+from deniable.mechanism import Mechanism, Reports
 from deniable.memory import memory_budget
-from deniable.statistics import Statistic
-
-if TYPE_CHECKING:
-    from deniable.protocol import Protocol
+from deniable.statistics import Counts, CountsSum, Statistic, Sum
+from deniable.validation import Footprint
 
 MOST_REPORTS = 10**18 - 1
 """The largest n of a tally, which leaves room in 64 bits for sums of a few."""
@@ -43,6 +51,104 @@ _WAITING_BYTES = 1 << 19
 _MOST_WAITING = 1 << 15
 
 
+class Summable(Mechanism):
+    """A mechanism whose reports add up to a tally: what a server does, without estimates.
+
+    A subclass supplies what a mechanism does, and ``_new_sum`` and ``_read_statistic``.
+    """
+
+    registry: ClassVar[dict[str, type[Summable]]] = {}
+
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
+        """Register the class by its name, unless it is only a base of others."""
+        super().__init_subclass__(**kwargs)
+        if abstract or cls.__name__.startswith("_"):
+            return
+        known = Summable.registry.setdefault(cls.__name__, cls)
+        mine, other = ((kind.__module__, kind.__qualname__) for kind in (cls, known))
+        if mine != other:
+            raise TypeError(
+                f"another protocol is called {cls.__name__} too, {'.'.join(other)}; files name "
+                "protocols by their class, so rename one of them"
+            )
+        Summable.registry[cls.__name__] = cls
+
+    @abstractmethod
+    def _new_sum(self) -> Sum:
+        """Return an empty sum of reports."""
+
+    @abstractmethod
+    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
+        """Read a tally's statistic, refusing what ``n`` reports cannot have left."""
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> list[Self]:
+        """Return small instances, which the conformance suite puts through every property."""
+
+    @classmethod
+    def further_examples(cls) -> list[Self]:
+        """Return larger instances, which have test vectors beside the small ones."""
+        return []
+
+    def accumulator(self) -> Accumulator:
+        """Return an empty accumulator, which sums reports batch by batch."""
+        return Accumulator(self)
+
+    def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
+        """Sum up reports: one array, or any iterable of arrays, in memory that n does not grow."""
+        return self.accumulator().take(reports).tally()
+
+    @classmethod
+    def from_specification(cls, specification: object) -> Self:
+        """Return the mechanism that a specification describes, refusing any that differs."""
+        if not isinstance(specification, dict):
+            raise InvalidDocument.expected("a protocol as a JSON object", specification)
+        name = specification.get("name")
+        kind = Summable.registry.get(name) if isinstance(name, str) else None
+        if kind is None or not issubclass(kind, cls):
+            known = ", ".join(sorted(Summable.registry))
+            raise InvalidDocument.expected(f"a protocol among {known}", name)
+        arguments = {f.name: specification.get(f.name) for f in fields(kind)}
+        try:
+            made = kind(**arguments)
+        except InvalidParameter as error:
+            raise InvalidDocument(f"{error} (in the protocol {name})", value=arguments) from error
+        if made.specification() != specification:
+            raise InvalidDocument.expected(
+                f"the specification of {made} as this version computes it",
+                specification,
+                "the document was altered or made by an incompatible version",
+                came="another",
+            )
+        return made
+
+
+class Counted(Summable, abstract=True):
+    """Reports whose tally is integers that add: how many, and what a batch makes of them."""
+
+    @property
+    @abstractmethod
+    def _footprint(self) -> Footprint:
+        """How many integers a tally has, and what one report can add to them."""
+
+    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+        """Return what a batch of reports, which have been checked, adds to the integers."""
+        total = np.zeros(self._footprint.length, dtype=np.int64)
+        self._add_counts(reports, total)
+        return total
+
+    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+        """Add a batch to the integers; a subclass supplies this or ``_count``."""
+        total += self._count(reports)
+
+    def _new_sum(self) -> Sum:
+        return CountsSum(self._footprint.length, self._add_counts)
+
+    def _read_statistic(self, data: memoryview, n: int) -> Counts:
+        return Counts.decode(data, n, self._footprint)
+
+
 @dataclass(frozen=True, eq=False)
 class Tally:
     """What is left of ``n`` reports: a statistic that adds, and nothing about any one of them.
@@ -50,7 +156,7 @@ class Tally:
     ``question`` is the digest of the question that the reports answer, when there is one.
     """
 
-    protocol: Protocol
+    protocol: Summable
     n: int
     statistic: Statistic
     question: str | None = None
@@ -138,7 +244,7 @@ class Accumulator:
     3
     """
 
-    def __init__(self, protocol: Protocol, question: str | None = None) -> None:
+    def __init__(self, protocol: Summable, question: str | None = None) -> None:
         self.protocol, self.question, self.n = protocol, question, 0
         self._sum = protocol._new_sum()
         size = protocol.report_dtype.itemsize
@@ -158,6 +264,12 @@ class Accumulator:
             self._waiting[self._count : self._count + len(batch)] = batch
             self._count += len(batch)
         self.n = total
+
+    def take(self, reports: Reports | Iterable[Reports]) -> Self:
+        """Add an array of reports, or all arrays of an iterable, and return this."""
+        for batch in _batches(reports):
+            self.add(batch)
+        return self
 
     def merge(self, other: Accumulator | Tally) -> None:
         """Add all that another accumulator or tally of the same protocol and question holds."""
@@ -183,19 +295,15 @@ class Accumulator:
 def _check_alike(mine: Tally | Accumulator, other: Tally) -> None:
     """Refuse to add what was made by another protocol or on another question."""
     if mine.protocol != other.protocol:
-        raise IncompatibleTally.expected(
-            f"a tally of {mine.protocol}",
-            other.protocol,
-            "only tallies of the same protocol add",
-            came=f"one of {other.protocol}",
-        )
-    if mine.question != other.question:
-        raise IncompatibleTally.expected(
-            f"a tally of the question {mine.question}",
-            other.question,
-            "only tallies of the same question add",
-            came=f"one of {other.question}",
-        )
+        wanted, came, what = f"{mine.protocol}", f"{other.protocol}", "protocol"
+    elif mine.question != other.question:
+        wanted, came, what = f"the question {mine.question}", f"{other.question}", "question"
+    else:
+        return
+    raise IncompatibleTally(
+        f"expected a tally of {wanted}, got one of {came}; only tallies of the same {what} add",
+        value=getattr(other, what),
+    )
 
 
 def _add(n: int, more: int) -> int:
@@ -209,7 +317,7 @@ def _add(n: int, more: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _rest_of_header(protocol: Protocol, question: str | None, form: str) -> bytes:
+def _rest_of_header(protocol: Summable, question: str | None, form: str) -> bytes:
     """Return the canonical header after n, which is the first of its fields."""
     specification = protocol.specification()
     fields = {"protocol": specification, "question": question, "statistic": form}
@@ -217,10 +325,8 @@ def _rest_of_header(protocol: Protocol, question: str | None, form: str) -> byte
 
 
 @lru_cache(maxsize=16)
-def _read_header(written: bytes) -> tuple[Protocol, str | None]:
+def _read_header(written: bytes) -> tuple[Summable, str | None]:
     """Return the protocol and the question that a header names."""
-    from deniable.protocol import Protocol  # noqa: PLC0415 - a protocol makes tallies
-
     header = parse_json(written)
     if not isinstance(header, dict) or set(header) != _FIELDS:
         raise InvalidDocument("expected a tally header with its four fields", value=header)
@@ -231,7 +337,7 @@ def _read_header(written: bytes) -> tuple[Protocol, str | None]:
         raise InvalidDocument.expected(
             "a question's digest, 64 lower-case hexadecimal digits, or null", question
         )
-    return Protocol.from_specification(header["protocol"]), question
+    return Summable.from_specification(header["protocol"]), question
 
 
 def _split(view: memoryview) -> tuple[bytes, memoryview]:
@@ -260,3 +366,21 @@ def _split(view: memoryview) -> tuple[bytes, memoryview]:
             "the file was not written by deniable",
         )
     return bytes(view[16:end]), view[end:-32]
+
+
+def _batches(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:
+    """Return reports as batches: an array is one, and any other iterable has them."""
+    if isinstance(reports, np.ndarray):
+        return [reports]
+    if isinstance(reports, bytes | bytearray | memoryview | str):
+        raise InvalidReport.expected(
+            "arrays of reports", type(reports), "pass them through parse first", came="raw bytes"
+        )
+    if not isinstance(reports, Iterable):
+        raise InvalidReport.expected(
+            "an array of reports or an iterable of arrays",
+            reports,
+            "use privatize or parse to make reports",
+            came=brief(reports),
+        )
+    return reports

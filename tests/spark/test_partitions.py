@@ -276,7 +276,7 @@ def test_people_who_may_answer_again_are_estimated_by_rounds(monkeypatch):
         frames.estimate(frame, question, rounds="week")
     once, several = Question("a", ("x", "y"), DE(1.0, 2)), Question("b", None, OpenLH(1.0))
     monkeypatch.setattr(frames, "tally", lambda *_, **__: once.tally(once.privatize(["x"])))
-    with pytest.raises(InvalidParameter, match="neither people nor rounds for DE"):
+    with pytest.raises(InvalidParameter, match="reports of DE are independent"):
         frames.estimate(frame, once, rounds=4)
     with pytest.raises(InvalidParameter, match="no rounds for OpenLH"):
         frames.estimate(frame, several, ["kiwi"], rounds=4)

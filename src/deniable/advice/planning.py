@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from deniable.law import KnownLaw
-    from deniable.pure import Closed
+    from deniable.protocol import Closed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 """Between these an epsilon is looked for; beyond 10 a report hides next to nothing."""

@@ -17,9 +17,9 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from deniable.errors import InvalidParameter
-from deniable.protocol import Counted
+from deniable.protocol import Closed, Pure
 from deniable.protocols import discover
-from deniable.pure import Closed, Pure
+from deniable.tally import Counted
 from deniable.validation import check_domain_size, check_epsilon, check_positive
 
 TIE = 1.005

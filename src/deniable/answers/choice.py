@@ -14,7 +14,7 @@ import numpy.typing as npt
 from deniable.answers.base import Answers, list_texts
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain, brief
-from deniable.pure import Closed
+from deniable.protocol import Closed
 
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal

@@ -10,8 +10,8 @@ from deniable.answers.base import Answers, list_texts
 from deniable.candidates import FINGERPRINTS, fingerprint, fingerprints
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.protocol import Open
 from deniable.protocols.hashing import OpenLH
-from deniable.pure import Open
 
 if TYPE_CHECKING:
     import numpy as np

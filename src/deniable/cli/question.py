@@ -19,8 +19,7 @@ from deniable.cli.matching import Form, twins
 from deniable.cli.options import FILE, goal_option, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.labels import one_line
-from deniable.protocol import Protocol
-from deniable.pure import Closed, Pure
+from deniable.protocol import Closed, Protocol, Pure
 from deniable.question import Question
 
 if TYPE_CHECKING:

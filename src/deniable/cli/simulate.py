@@ -31,9 +31,8 @@ from deniable.cli.options import (
 from deniable.cli.outputs import check_plot, write_plot
 from deniable.cli.source import Source
 from deniable.cli.trials import as_document, draw, print_trials
-from deniable.protocol import Protocol
+from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OpenLH
-from deniable.pure import Open
 from deniable.question import Question
 from deniable.simulation import Population, Trial, try_protocol
 

@@ -28,9 +28,8 @@ from deniable.presentation import (
     html_page,
     json_text,
 )
-from deniable.protocol import Memoising, Protocol
+from deniable.protocol import Memoising, Protocol, Pure
 from deniable.protocols.hashing import OpenLH
-from deniable.pure import Pure
 from deniable.question import Question
 from deniable.tally import Tally
 

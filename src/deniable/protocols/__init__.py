@@ -20,5 +20,5 @@ def discover() -> dict[str, type[Protocol]]:
     return {
         name: kind
         for name, kind in sorted(Protocol.registry.items())
-        if kind.__module__.startswith(f"{__name__}.")
+        if kind.__module__.startswith(f"{__name__}.") and issubclass(kind, Protocol)
     }

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
-from deniable.pure import CountedPure, Parameters
+from deniable.protocol import CountedPure, Parameters
 from deniable.randomness import Direct
 from deniable.validation import Footprint, check_below, smallest_unsigned
 

@@ -41,12 +41,11 @@ from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
 from deniable.law import LaplaceLaw
 from deniable.mechanism import Reports
-from deniable.protocol import Counted
+from deniable.protocol import Closed
 from deniable.protocols.unary import _Unary
-from deniable.pure import Closed
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
 from deniable.statistics import Counts, checked_sum, of_form
-from deniable.tally import Tally
+from deniable.tally import Counted, Tally
 from deniable.validation import Footprint, check_number, check_shares
 
 UNIT = 16

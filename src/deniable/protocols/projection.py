@@ -37,7 +37,7 @@ from deniable.kernels.rows import add_rows
 from deniable.kernels.splitmix import words_of
 from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
-from deniable.pure import Closed, Parameters, Pure
+from deniable.protocol import Closed, Parameters, Pure
 from deniable.randomness import Direct, Uniform, Words
 from deniable.statistics import Statistic, Table, TableSum, of_form
 from deniable.tally import Tally

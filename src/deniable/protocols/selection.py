@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
-from deniable.pure import Parameters
+from deniable.protocol import Parameters
 from deniable.randomness import WORD, Uniform, Words, exponential_bounds
 
 Integers = npt.NDArray[np.uint64]

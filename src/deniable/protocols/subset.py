@@ -36,8 +36,8 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
+from deniable.protocol import CountedPure, Parameters
 from deniable.protocols.selection import Places, places, selection_variance
-from deniable.pure import CountedPure, Parameters
 from deniable.randomness import WORD, Uniform, Words
 from deniable.validation import (
     Footprint,

@@ -23,10 +23,11 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.errors import InvalidParameter
 from deniable.kernels.bits import count_bits
 from deniable.kernels.patterns import perturb_bits
 from deniable.mechanism import Reports
-from deniable.pure import CountedPure, Parameters, check_order
+from deniable.protocol import CountedPure, Parameters
 from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds, log_above
 from deniable.validation import check_domain_size, check_padding, check_probability
 
@@ -44,7 +45,7 @@ class _Unary(CountedPure):
         self._check_weights()
 
     def _check_weights(self) -> None:
-        check_order(self._weights.p, self._weights.q, WORD)
+        _check_order(self._weights.p, self._weights.q, WORD)
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -176,3 +177,14 @@ class OUE(_Unary):
     def _weights(self) -> Weights:
         low, _ = exponential_bounds(self.epsilon)
         return Weights(WORD // 2, math.ceil(WORD / (low + 1)))
+
+
+def _check_order(p: int, q: int, whole: int) -> None:
+    """Refuse weights that leave a report impossible under some value."""
+    if not 0 < q < p < whole:
+        raise InvalidParameter.expected(
+            "0 < q < p < 1 in steps of 2^-64",
+            (p / whole, q / whole),
+            "a report must be possible under every value",
+            came=f"p = {p / whole!r} and q = {q / whole!r}",
+        )

@@ -23,8 +23,7 @@ from deniable.candidates import Candidates, Chosen, choose_open
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.optional import load
-from deniable.protocol import Memoising
-from deniable.pure import Open, Pure
+from deniable.protocol import Memoising, Open, Pure
 from deniable.question import Question
 from deniable.spark import summation
 from deniable.spark.checks import check_answers, check_columns, check_frame

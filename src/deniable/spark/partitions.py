@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from deniable.errors import DeniableError, OutOfDomain
 from deniable.mechanism import Reports
-from deniable.pure import Pure
+from deniable.protocol import Pure
 from deniable.question import Question
 from deniable.spark.columns import NULL, Key, group_rows, read_reports
 from deniable.tally import Accumulator, Tally

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.errors import InvalidDocument, InvalidParameter
-from deniable.pure import Open, Pure
+from deniable.protocol import Open, Pure
 from deniable.question import Question
 from deniable.spark.frames import tally
 from deniable.spark.partitions import SUM

@@ -20,8 +20,7 @@ from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER, State
 from deniable.policy import BROWSERS
 from deniable.presentation.labels import one_line
-from deniable.protocol import Memoising, Protocol
-from deniable.pure import Pure
+from deniable.protocol import Memoising, Protocol, Pure
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -38,10 +38,10 @@ import numpy.typing as npt
 from deniable.kernels import fields, windows
 from deniable.kernels.effort import decoding_time
 from deniable.kernels.parallel import run_chunks
+from deniable.protocol import Closed, Parameters, Pure
 from deniable.protocols.affine.lines import Lines, LinesSum
 from deniable.protocols.affine.settings import Settings, best, complete
 from deniable.protocols.selection import Places, places
-from deniable.pure import Closed, Parameters, Pure
 from deniable.randomness import Source, Uniform, Words
 from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
 from deniable.validation import (

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from deniable.candidates import Chosen
 from deniable.mechanism import Reports
+from deniable.protocol import Closed, Open, Parameters, Pure
 from deniable.protocols.hashing.family import Family
 from deniable.protocols.hashing.linear import LinearFamily
 from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
@@ -33,7 +34,6 @@ from deniable.protocols.hashing.ranges import (
     fits,
     is_linear,
 )
-from deniable.pure import Closed, Open, Parameters, Pure
 from deniable.randomness import Direct, Source, Words
 from deniable.statistics import Statistic, Sum
 from deniable.validation import check_epsilon

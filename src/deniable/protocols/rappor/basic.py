@@ -49,14 +49,13 @@ from deniable.estimates import Estimates
 from deniable.kernels.patterns import perturb_bits
 from deniable.law import RepeatedLaw
 from deniable.mechanism import Reports, Values
-from deniable.protocol import Client, Memoising
+from deniable.protocol import Client, Memoising, Parameters
 from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
     permanent_f,
     permanent_weights,
 )
 from deniable.protocols.unary import _Unary
-from deniable.pure import Parameters
 from deniable.randomness import WORD, Source, Weights, Words, log_above, open_source
 from deniable.tally import Tally
 from deniable.validation import (

@@ -40,7 +40,7 @@ from deniable.kernels.patterns import perturb_bits
 from deniable.kernels.splitmix import scale, words_of
 from deniable.law.sums import Chance
 from deniable.mechanism import Reports
-from deniable.protocol import Counted
+from deniable.protocol import Open, Parameters
 from deniable.protocols.rappor.chance import least_standing, nearly_normal, widen
 from deniable.protocols.rappor.permanent import (
     permanent_epsilon,
@@ -48,10 +48,9 @@ from deniable.protocols.rappor.permanent import (
     permanent_weights,
 )
 from deniable.protocols.rappor.regression import System, solve, solving_bytes, sparse_design
-from deniable.pure import Open, Parameters
 from deniable.randomness import Source, Uniform, Weights, Words
 from deniable.statistics import Counts, of_form
-from deniable.tally import Tally
+from deniable.tally import Counted, Tally
 from deniable.validation import (
     Footprint,
     check_below,
