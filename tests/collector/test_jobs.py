@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-<<<<<<< HEAD:tests/collector/test_jobs.py
 from deniable.collector.jobs import fake_reports
-=======
-from deniable.collector.looking import fake_reports
 from deniable.protocol import Pure
->>>>>>> 84348ec (Sum below estimation: tallies no longer know protocols, and pure protocols stand with the others):tests/collector/test_looking.py
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.unary import OUE
