@@ -28,9 +28,10 @@ from deniable import (
     set_memory_budget,
 )
 from deniable.documents import canonical_json
-from deniable.files import tallies
+from deniable.files import read_tally
 from deniable.protocols import discover
 from deniable.statistics import Table
+from deniable.tally import MAGIC
 
 FRUIT = Question("fruit", ("kiwi", "fig", "plum"), DE(3.0, 3))
 
@@ -283,19 +284,20 @@ def test_a_tally_file_without_end_is_refused() -> None:
     """What is larger than the budget is not read to its end, whatever it is."""
 
     class Endless(io.RawIOBase):
-        """Zeros without end, of which it counts how many were read."""
+        """A tally file of zeros without end, of which it counts how many were read."""
 
         taken = 0
 
         def read(self, size: int = -1, /) -> bytes:
+            start = b"" if self.taken else MAGIC
             self.taken += size
-            return bytes(size)
+            return start + bytes(size - len(start))
 
     stream = Endless()
     set_memory_budget(1 << 22)
     try:
         with pytest.raises(InvalidDocument, match="4,194,304 bytes"):
-            tallies.read_after_magic(stream, FRUIT, "zeros.bin")
+            read_tally(stream, FRUIT, name="zeros.bin")
     finally:
         set_memory_budget(None)
     assert stream.taken <= 1 << 23

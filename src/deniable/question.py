@@ -62,7 +62,7 @@ class Question:
 
     >>> fruit = Question("fruit", ("kiwi", "fig", "other"), epsilon=1.0, other="other")
     >>> fruit.protocol.name
-    'SubsetSelection'
+    'DE'
     >>> tally = fruit.tally(fruit.privatize(["kiwi", "plum", "fig"]))
     >>> fruit.estimate(tally).labels
     ('kiwi', 'fig', 'other')

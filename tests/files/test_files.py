@@ -149,7 +149,7 @@ def test_readers_refuse_the_other_kind():
 )
 def test_only_reports_of_the_question_are_written(batch):
     """What is no array of the question's reports is refused by the writer."""
-    with pytest.raises(InvalidReport, match="expected arrays of reports"):
+    with pytest.raises(InvalidReport, match="expected an array of"):
         write_reports(io.BytesIO(), FRUIT, [batch])
 
 

@@ -13,8 +13,7 @@ from deniable.cli.source import Source
 from deniable.cli.streams import check_stdin, name_of, open_input, shorten, suffix_of, warn
 from deniable.documents import fault
 from deniable.errors import DeniableError
-from deniable.files import describe
-from deniable.files.streams import read_fully
+from deniable.files import describe, read_fully
 from deniable.presentation import unguarded
 from deniable.question import Question
 

@@ -10,12 +10,9 @@ Whatever is read either is what was written or is refused with ``name`` in the e
 one block in memory, however large the file or what it decompresses to.
 """
 
-from deniable.files.compression import decompressed
-from deniable.files.contents import read_any
-from deniable.files.recognition import describe
+from deniable.files.contents import describe, read_any, read_tally, write_tally
 from deniable.files.reports import read_raw_reports, read_reports, write_reports
-from deniable.files.streams import Readable, Writable
-from deniable.files.tallies import read_tally, write_tally
+from deniable.files.streams import Readable, Writable, decompressed, read_fully
 
 __all__ = [
     "Readable",
@@ -23,6 +20,7 @@ __all__ = [
     "decompressed",
     "describe",
     "read_any",
+    "read_fully",
     "read_raw_reports",
     "read_reports",
     "read_tally",

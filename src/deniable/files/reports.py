@@ -14,13 +14,12 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from zlib import crc32
 
-import numpy as np
-
 from deniable.documents import canonical_json, parse_json
 from deniable.errors import InvalidDocument, InvalidReport
 from deniable.files.streams import Readable, Writable, read_fully
 from deniable.mechanism import Reports
 from deniable.question import Question
+from deniable.validation import check_reports
 
 MAGIC = b"dnbrprts"
 VERSION = 1
@@ -40,7 +39,7 @@ def write_reports(stream: Writable, question: Question, batches: Iterable[Report
     >>> sum(len(batch) for batch in read_reports(stream, fruit))
     3
     """
-    digest, count = sha256(), 0
+    digest, count, kind = sha256(), 0, question.protocol
 
     def write(data: bytes) -> None:
         digest.update(data)
@@ -54,7 +53,7 @@ def write_reports(stream: Writable, question: Question, batches: Iterable[Report
     write(start + crc32(start).to_bytes(4, "little"))
     full, pending = block_bytes(question), bytearray()
     for batch in batches:
-        pending += _wire(batch, question)
+        pending += check_reports(batch, kind.report_dtype, kind.name).tobytes()
         count += len(batch)
         whole = len(pending) - len(pending) % full
         for offset in range(0, whole, full):
@@ -152,7 +151,6 @@ class _Reader:
         self.digest = sha256()
 
     def read(self, count: int) -> bytes:
-        """Return exactly ``count`` bytes."""
         data = read_fully(self.stream, count)
         if len(data) < count:
             raise self.wrong("more bytes", "a file cut short")
@@ -160,7 +158,6 @@ class _Reader:
         return data
 
     def wrong(self, expected: str, came: str) -> InvalidDocument:
-        """Return the error that says so."""
         return InvalidDocument(
             f"{self.name}: expected {expected}, got {came}; copy the file again, or write it anew",
             value=self.name,
@@ -172,24 +169,6 @@ def _parse(data: bytes, question: Question, start: str, place: str) -> Reports:
         return question.parse(data, None)
     except InvalidReport as error:
         raise InvalidReport(f"{start}{error} ({place})", value=error.value) from error
-
-
-def _wire(batch: Reports, question: Question) -> bytes:
-    """Return the bytes of reports, if they are of the question's kind."""
-    kind = question.protocol.report_dtype
-    if (
-        not isinstance(batch, np.ndarray)
-        or batch.dtype != kind.base
-        or batch.shape[1:] != kind.shape
-        or batch.ndim == len(kind.shape)
-    ):
-        came = f"{batch.dtype} {batch.shape}" if isinstance(batch, np.ndarray) else type(batch)
-        raise InvalidReport(
-            f"expected arrays of reports, {kind} each, got {came}; make them with privatize or "
-            "parse of the same question",
-            value=came,
-        )
-    return batch.tobytes()
 
 
 def _start(question: Question) -> bytes:

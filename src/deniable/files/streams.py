@@ -1,10 +1,19 @@
-"""Streams of bytes: what readers and writers need of them."""
+"""Streams of bytes: what readers and writers need of them, and gzip decompressed as it is read."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import gzip
+import io
+import zlib
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+from deniable.errors import InvalidDocument
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _AT_ONCE = 1 << 20
+_GZIP = b"\x1f\x8b"
 
 
 class Readable(Protocol):
@@ -29,3 +38,72 @@ def read_fully(stream: Readable, count: int) -> bytes:
         parts.append(part)
         lacking -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def decompressed(stream: BinaryIO, *, name: str = "the file") -> BinaryIO:
+    """Return a stream of what is in gzip data, or of the same bytes where it is not gzip.
+
+    What it grows to is never in memory at once.
+
+    >>> decompressed(io.BytesIO(gzip.compress(b"kiwi"))).read()
+    b'kiwi'
+    """
+    start = stream.read(len(_GZIP))
+    if start and len(start) < len(_GZIP):
+        start += stream.read(1)
+    if start != _GZIP and stream.seekable():
+        stream.seek(-len(start), io.SEEK_CUR)
+        return stream
+    raw: io.RawIOBase = _Resumed(start, stream)
+    if start == _GZIP:
+        raw = _Gunzipped(_buffered(raw), name)
+    return _buffered(raw)
+
+
+def _buffered(raw: io.RawIOBase) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(raw, _AT_ONCE))
+
+
+class _Resumed(io.RawIOBase):
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, start: bytes, stream: BinaryIO) -> None:
+        super().__init__()
+        self._start, self._stream = start, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        data = self._start[: len(view)] or self._stream.read(len(view))
+        self._start = self._start[len(view) :]
+        view[: len(data)] = data
+        return len(data)
+
+
+class _Gunzipped(io.RawIOBase):
+    """The contents of gzip data, with errors that name the file."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        super().__init__()
+        self._file, self._name = gzip.GzipFile(fileobj=stream), name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        try:
+            data = self._file.read1(len(view))
+        except EOFError as error:
+            raise self._wrong("a file cut short") from error
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise self._wrong("altered data, or more after its end") from error
+        view[: len(data)] = data
+        return len(data)
+
+    def _wrong(self, came: str) -> InvalidDocument:
+        return InvalidDocument(
+            f"{self._name}: expected gzip data, got {came}; copy the file again", value=self._name
+        )
