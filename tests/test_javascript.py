@@ -6,10 +6,11 @@ import subprocess
 
 import pytest
 
+from deniable.policy import BROWSERS
 from deniable.protocols import discover
 from tests import components
 from tests.browser import hostile
-from tests.browser.law import ROOT, SPOKEN, follows, specifications
+from tests.browser.law import ROOT, follows, specifications
 
 pytestmark = pytest.mark.node
 
@@ -65,7 +66,7 @@ def test_hostile_questions_are_answered_or_refused_as_python_does():
 def test_every_protocol_of_the_client_is_sampled():
     """Every protocol that the client speaks is drawn from below."""
     drawn = {specification["name"] for specification in SPECIFICATIONS.values()}
-    assert drawn == set(SPOKEN) & set(discover())
+    assert drawn == set(BROWSERS) & set(discover())
 
 
 @pytest.mark.parametrize("name", SPECIFICATIONS)

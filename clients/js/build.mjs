@@ -1,50 +1,80 @@
 /**
- * Build the one file that pages load: into the Python package, and for npm.
+ * Build the files that pages load, into the Python package: the client, which `dist` has for npm too,
+ * and the script of the page on which a question can be tried.
  *
- * `node build.mjs release VERSION` keeps it as the client of a version as well.
+ * `node build.mjs package` makes `dist` a package of the version of the Python package, and
+ * `node build.mjs release` keeps the client as the one of that version.
  */
 import { createHash } from "node:crypto";
-import { readFileSync, writeFileSync, mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const here = (path) => new URL(path, import.meta.url);
-export const PACKAGED = here("../../src/deniable/collector/pages/static/deniable.js");
+const read = (path) => readFileSync(here(path), "utf8");
+const STATIC = here("../../src/deniable/collector/pages/static/");
+export const PACKAGED = new URL("deniable.js", STATIC);
+export const TRY = new URL("try.js", STATIC);
 
-/** Return the text of the built file; `plugins` are for measuring parts of it. */
-export const bundle = async (plugins = []) => {
-  // Only here: whoever replays vectors or draws reports needs no tools.
+/** Return the version, which is written in one place. */
+export const readVersion = () => read("../../src/deniable/version.py").match(/__version__ = "(.+)"/)[1];
+
+const build = async (entry, options) => {
+  // Imported here, since replaying vectors and drawing reports need no tools.
   const { build } = await import("esbuild");
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(here("src/index.ts"))],
+    entryPoints: [fileURLToPath(here(entry))],
     bundle: true,
     format: "esm",
     minify: true,
-    // Names of our own that cross only from module to module.
-    mangleProps: /^(element|limits|perturb|says|shape|spent|times|wire)$/,
-    plugins,
     target: "es2022",
     write: false,
+    ...options,
   });
-  // Each module begins a statement of its own; one for all of them is shorter.
-  return outputFiles[0].text.replaceAll(";var ", ",");
+  return outputFiles[0].text;
 };
 
-/** Keep a build under its version: tags of other sites name it, and every later version goes on serving it. */
+/** Return the text of the client; `plugins` are for measuring parts of it. */
+export const bundle = async (plugins = []) => {
+  const text = await build("src/index.ts", {
+    // Our own names, used only between modules.
+    mangleProps: /^(element|limits|perturb|says|shape|spent|times|wire)$/,
+    plugins,
+  });
+  // Every module begins a statement of its own; one statement for all is shorter.
+  return text.replaceAll(";var ", ",");
+};
+
+/** Return the text of the script of the page on which a question can be tried. */
+export const bundleTry = () => build("pages/try.js");
+
+/** Make `dist` a package that npm can pack. */
+const writePackage = (version) => {
+  const { name, description, license, keywords, type, sideEffects } = JSON.parse(read("package.json"));
+  const exports = { ".": { types: "./types/index.d.ts", default: "./deniable.js" } };
+  const content = { name, version, description, license, keywords, type, sideEffects, exports };
+  writeFileSync(here("dist/package.json"), `${JSON.stringify(content, null, 2)}\n`);
+  writeFileSync(here("dist/README.md"), read("README.md"));
+};
+
+/** Keep a client under its version: tags on other sites name it, and every later version serves it. */
 const release = (version, text) => {
-  const list = new URL("clients/manifest.json", PACKAGED);
+  const list = new URL("clients/manifest.json", STATIC);
   const versions = JSON.parse(readFileSync(list, "utf8"));
-  if (versions[version]) throw new Error(`${version} was released already`);
+  if (versions[version]) throw new Error(`${version} is already released`);
   versions[version] = `sha384-${createHash("sha384").update(text).digest("base64")}`;
-  writeFileSync(new URL(`clients/${version}.js`, PACKAGED), text);
+  writeFileSync(new URL(`clients/${version}.js`, STATIC), text);
   writeFileSync(list, `${JSON.stringify(versions, null, 2)}\n`);
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const text = await bundle();
-  for (const path of [PACKAGED, here("dist/deniable.js")]) {
-    mkdirSync(new URL(".", path), { recursive: true });
-    writeFileSync(path, text);
+  for (const folder of [STATIC, here("dist/")]) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(new URL("deniable.js", folder), text);
   }
+  writeFileSync(TRY, await bundleTry());
   const [command, version] = process.argv.slice(2);
-  if (command === "release") release(version, text);
+  if (version && version !== readVersion()) throw new Error(`src/deniable/version.py says ${readVersion()}`);
+  if (command === "package") writePackage(readVersion());
+  if (command === "release") release(readVersion(), text);
 }

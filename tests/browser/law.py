@@ -3,22 +3,18 @@
 import json
 from pathlib import Path
 
+from deniable.policy import BROWSERS
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 
 ROOT = Path(__file__).parent.parent.parent
-SPOKEN = (
-    "DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection",
-    "AffineSelection",
-)  # fmt: skip
-"""The protocols of the browser's client."""
 COUNT = 100_000
 
 
 def specifications():
     """Return the smallest specification of each protocol, hash family and kind of field."""
     found = {}
-    for name in sorted(set(SPOKEN) & set(discover())):
+    for name in sorted(set(BROWSERS) & set(discover())):
         path = ROOT / "vectors" / f"{name}.json"
         vectors = json.loads(path.read_text(encoding="utf-8"))["vectors"]
         for specification in (vector["protocol"] for vector in vectors):

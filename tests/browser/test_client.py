@@ -7,11 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 
+from deniable.policy import BROWSERS
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
 from tests.browser import hostile
 from tests.browser.dashboard import RECORD, until
-from tests.browser.law import ROOT, SPOKEN, follows, specifications
+from tests.browser.law import ROOT, follows, specifications
 from tests.browser.standin import Collector, Site
 
 pytestmark = pytest.mark.browser
@@ -282,7 +283,7 @@ def test_vectors(laboratory, name):
         script = "async (name) => { %s return replay(parse, name, await read(name)); }"
     found = laboratory.evaluate(script % IMPORTS, name)
     assert found["wrong"] == []
-    assert found["cases"] > 10 or name not in (*SPOKEN, "delivery", "questions", "fingerprint")
+    assert found["cases"] > 10 or name not in (*BROWSERS, "delivery", "questions", "fingerprint")
 
 
 def test_hostile_questions_are_answered_or_refused_as_python_does(laboratory):

@@ -257,7 +257,7 @@ def test_a_budget_that_is_none_sends_nothing(pasted, budget):
     page = pasted.visit(html)
     if budget in ("ten", "-1"):
         until(page, "outcomes.length > 0")
-        assert page.evaluate("outcomes") == ["DeniableError: the budget is no number"]
+        assert page.evaluate("outcomes") == ["DeniableError: invalid budget"]
         assert page.is_disabled("form button")
     else:
         page.select_option("select", SECRET)

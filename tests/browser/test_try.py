@@ -12,7 +12,6 @@ from deniable import DE, OUE, SHE, AffineSelection, OpenLH, SubsetSelection
 from deniable.advice import meaning
 from deniable.auditing import output_law
 from deniable.collector.settings import Settings
-from deniable.policy import BROWSERS
 from deniable.protocol import Protocol
 from deniable.question import Question
 from deniable.randomness import Replayed
@@ -257,7 +256,6 @@ def test_counts_are_shown_where_results_are_public(visit):
 
 def test_what_browsers_do_not_speak_is_said(visit):
     """A protocol that the client does not make reports of gets a sentence, and no form."""
-    assert set(law.SPOKEN) == set(BROWSERS)
     question = visit.ask(Question("foreign", LABELS, SHE(1.0, 4)), collect=True)
     page = visit.read(question)
     assert "Reports of SHE are not made in browsers" in page

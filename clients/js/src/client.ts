@@ -1,9 +1,9 @@
 /**
- * The client of a collector: answers a question once, and sees to it that the answer arrives once.
+ * The client of a collector: it answers a question once, and makes sure that the answer arrives once.
  *
- * The report is drawn once and kept with its id before it is sent. Nothing that a server answers, no
- * reload and no second tab makes the client draw again; a changed answer changes nothing. How an
- * attempt ends is the table of docs/formats.md, which every client replays from vectors/delivery.json.
+ * The report is drawn once and stored with its id before it is sent. No reply of a server, no reload
+ * and no second tab makes the client draw again; a changed answer changes nothing. The table in
+ * docs/formats.md says how an attempt ends; every client replays it from vectors/delivery.json.
  */
 import { expect } from "./errors.ts";
 import { type Entry, isOut, type Outcome, page, remember } from "./memory.ts";
@@ -23,7 +23,7 @@ export interface Leaving {
   report: Uint8Array;
 }
 
-/** What a reply may say beside its status: its kind, and the days that the collector takes. */
+/** What a reply may say besides its status: the kind of problem, and the days that are open. */
 interface Problem {
   type?: string;
   first?: string;
@@ -33,28 +33,28 @@ interface Problem {
 export interface Settings extends Limits {
   /** The most epsilon that all questions of this site may spend together. */
   budget?: number | undefined;
-  /** Shown what leaves, just before it does. */
+  /** Called with what leaves, just before it does. */
   inspect?: ((leaving: Leaving) => void) | false;
   platform?: Platform;
 }
 
 export interface Client {
-  /** Get the question with this digest from the collector, or from another address. */
+  /** Load the question with this digest from the collector, or from another address. */
   load(digest: string, url?: string): Promise<Question>;
   /** Answer a question, once. `explicit`: a person asked for this very answer to be sent. */
   answer(question: Question, answer: string, explicit?: boolean): Promise<Outcome>;
-  /** Send what an earlier page had to keep; undefined if this question was never answered. */
+  /** Send what an earlier page could not; undefined if this question was never answered. */
   resume(digest: string): Promise<Outcome | undefined>;
   /**
-   * Send nothing from now on and forget the reports that wait; `optOut(false)` takes it back. Tells
-   * whether this will be remembered when the page is gone.
+   * Send nothing from now on and delete waiting reports; `optOut(false)` opts in again. Returns
+   * whether the browser will remember this when the page is gone.
    */
   optOut(out?: boolean): boolean;
 }
 
 const QUIET = { credentials: "omit", referrerPolicy: "no-referrer" } as const;
 
-/** The day of a date, as it is written; undefined if it is none. */
+/** The day of a date, as YYYY-MM-DD; undefined if the date is invalid. */
 const dayOf = (date: Date): string | undefined => date.toJSON()?.slice(0, 10);
 const isDay = (text?: string): boolean => dayOf(new Date(text!)) === text;
 
@@ -63,24 +63,24 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
   const { crypto, fetch, navigator } = platform;
   const base = `${collector.replace(/\/$/, "")}/v1/questions/`;
   const retrying: Record<string, unknown> = {};
-  expect(budget >= 0, "the budget is no number");
+  expect(budget >= 0, "invalid budget");
 
-  /** Do something in one tab at a time where the browser has locks. */
+  /** Run `work` in one tab at a time, if the browser has locks. */
   const alone = async <T>(work: (locked?: unknown) => Promise<T>): Promise<T> => {
     let running: Promise<T> | undefined;
-    // Where locks are refused, as in a sandbox, the work has not begun.
+    // If locks are refused, as in a sandbox, the work has not begun.
     await navigator.locks?.request("deniable", (lock) => (running = work(lock))).catch(() => {});
     return running ?? work();
   };
 
-  /** Wait for some seconds or until the browser is online again; if it is long, only for the latter. */
+  /** Wait some seconds, or until the browser is online again; if it is long, only for the latter. */
   const pause = (seconds: number): Promise<unknown> =>
     new Promise((resolve) => {
       platform.addEventListener("online", resolve, { once: true });
       if (seconds < 100) platform.setTimeout(resolve, 1e3 * seconds);
     });
 
-  /** Try to send what waits; go on in the background if it has to wait longer. */
+  /** Try to send a waiting report; go on in the background if that takes longer. */
   const send = async (digest: string, wait = 1): Promise<Outcome | undefined> => {
     for (let moves = 0; ; ) {
       const state = remember(platform, digest);
@@ -88,21 +88,21 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
       if (!body) return mark === "answered" ? "already" : mark;
       if (isOut(state!, navigator as never)) return "opted-out";
       if (!navigator.onLine) break;
-      /** Remember how it stands, unless the person opted out in the meantime. */
+      /** Store the state, unless the person opted out in the meantime. */
       const keep = (end?: Outcome | false, unsure = doubt) =>
         remember(platform, digest, false, (state) => {
           if (state[digest]?.[3]) state[digest] = end ? [loss, end] : [loss, mark, day, body, unsure, since];
         });
       const today = dayOf(new platform.Date())!;
-      /** How far a day is back, in milliseconds. */
+      /** How long ago a day began, in milliseconds. */
       const back = (day: string): number => +new Date(today) - +new Date(day);
       const lost = doubt ? "maybe" : "refused";
       let end: Outcome | undefined;
       day ||= today;
-      // 30 days: no collector takes a report any more.
+      // After 30 days no collector takes the report.
       if (doubt && back(day) > 2592e6) end = lost;
       else {
-        // Until the reply is here, this attempt may have arrived.
+        // Until there is a reply, this attempt may have arrived.
         if (!keep(false, true)) return "no-storage";
         // Without a reply nobody knows whether it arrived, as with most replies from 500 on.
         let status = "5";
@@ -116,7 +116,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
             ...QUIET,
             method: "POST",
             body: bytes,
-            // What outlives the page must be short.
+            // A request that outlives the page must be short.
             keepalive: !body[32768],
             redirect: "manual",
             signal: AbortSignal.timeout?.(3e4),
@@ -131,7 +131,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
         if (/^2/.test(status)) end = "answered";
         else if (/^4(00|09|10)/.test(status) || (open && doubt)) end = lost;
         else if (open && moves++ < 2) {
-          // A wrong clock is put right by the collector: all attempts so far were refused for certain.
+          // The collector corrects a wrong clock: all attempts so far were certainly refused.
           day = day < first! ? first! : day > last! ? last! : day;
           keep();
           continue;
@@ -171,7 +171,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
           else state[digest] ??= [loss, "waiting", "", body];
         });
         if (!state?.[digest]) return out;
-        // Without locks another tab may be here too: the last to write wins, and both send that.
+        // Without locks another tab may do the same: the last to write wins, and both send that.
         if (!locked) await pause(0.3);
         return (await send(digest))!;
       });

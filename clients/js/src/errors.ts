@@ -1,9 +1,9 @@
-/** What the client refuses. No error holds an answer; a failing network raises the platform's own. */
+/** What the client refuses. It never contains an answer. A failing network throws the platform's own error. */
 export class DeniableError extends Error {
   override name = "DeniableError";
 }
 
-/** Go on only if something holds; most of it is about questions. */
+/** Throw unless a condition holds; most conditions are about questions. */
 export const expect = (holds: unknown, otherwise = "cannot answer this question"): void => {
   if (!holds) throw new DeniableError(otherwise);
 };

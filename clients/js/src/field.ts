@@ -1,13 +1,13 @@
 /**
- * The field GF(g), g = p^k: an element is the k digits of a number to the base p, the coefficients of
- * a polynomial.
+ * The field GF(g), g = p^k. An element is the k digits of a number in base p, the coefficients of a
+ * polynomial. The client and the page on which a question can be tried share this module.
  *
- * Products are modulo the smallest polynomial modulo which x has every element but zero among its
- * powers: so g alone says which field it is. They are taken coefficient by coefficient and not from
- * tables, so that neither the time nor the memory that is touched depends on the elements.
+ * Products are modulo the smallest polynomial for which the powers of x are all elements but zero, so
+ * g alone determines the field. They are computed coefficient by coefficient, without tables, so that
+ * neither the time nor the memory accesses depend on the elements.
  */
 
-/** Products modulo x^k + c by Horner's rule: of numbers, or of big integers, as all that is given. */
+/** Products modulo x^k + c by Horner's rule; all arguments are numbers, or all are big integers. */
 const product =
   (c: bigint[], p: bigint) =>
   (a: bigint[], b: bigint[]): bigint[] =>
@@ -16,7 +16,7 @@ const product =
       c.map(() => p - p),
     );
 
-/** The field of an order, if it is that of a prime, or of a power of one up to 2^16. */
+/** The field of an order: a prime, or a prime power up to 2^16. Undefined for any other order. */
 export const field = (order: number) => {
   let p = 2;
   let k = 1;
@@ -26,7 +26,7 @@ export const field = (order: number) => {
   if (p ** k !== order || (k > 1 && order > 65536)) return;
   const digits = (n: number) => Array.from({ length: k }, (_, i) => Math.floor(n / p ** i) % p);
   const last = order - 1;
-  // Modulo x^k + c the powers of x are too few, and those are the first p.
+  // The first p candidates are x^k + c, which have too few powers of x.
   let modulus = k > 1 ? p + 1 : 0;
   for (const divisors = [...Array(modulus && last).keys()].filter((e) => e && !(last % e)).reverse(); modulus; modulus++) {
     const times = product(digits(modulus) as never, p as never) as never as (a: number[], b: number[]) => number[];
@@ -39,7 +39,7 @@ export const field = (order: number) => {
   return {
     p: BigInt(p),
     times: product(c.map(BigInt), BigInt(p)),
-    /** The element that a number stands for. */
+    /** The element with a number. */
     element: (n: bigint): bigint[] => digits(Number(n)).map(BigInt),
     shape: { characteristic: p, degree: k, modulus: modulus ? [...c, 1] : [] },
   };

@@ -7,7 +7,7 @@ export type { Outcome } from "./memory.ts";
 export { parse, type Question } from "./question.ts";
 export type { Source } from "./words.ts";
 
-// Tags and forms may come later. There are none where the client is imported outside of a page.
+// Tags and forms may be added later. Outside of a page there are none.
 if (globalThis.document) {
   new MutationObserver(scan).observe(document, { childList: true, subtree: true });
   scan();

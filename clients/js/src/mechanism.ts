@@ -1,4 +1,4 @@
-/** What all protocols share: what a client needs to know of one, and the checks of its numbers. */
+/** What all protocols share: what a client needs of one, and the checks of its numbers. */
 import { expect } from "./errors.ts";
 import { fixed, ONE, power } from "./power.ts";
 import { WORD } from "./words.ts";
@@ -17,22 +17,22 @@ export interface Specification {
 }
 
 export interface Mechanism {
-  /** The words that a report takes: each is drawn again until it is below its limit. */
+  /** One limit for each word of a report: a word is drawn again until it is below its limit. */
   limits: bigint[];
-  /** All that the specification must say beside name, epsilon and size, worked out anew. */
+  /** What the specification must say besides name, epsilon and size, computed here. */
   says: object;
   /** Make a report from a value and its words; the work does not depend on the value. */
   perturb(value: bigint, words: bigint[]): Uint8Array;
 }
 
-/** A whole number from 1 on and below a limit, or from 2 on: all are below 2^31. */
+/** Check a whole number: from 1 to below a limit, or without one from 2 up; always below 2^31. */
 export const whole = (number: number, below?: number | bigint): bigint => {
-  // As a signed integer of 32 bits it must still be itself.
+  // It must survive as a signed integer of 32 bits.
   expect((number | 0) === number && number > +!below && !(number >= below!));
   return BigInt(number);
 };
 
-/** Weights as a specification has them; those of a selection have names of their own. */
+/** Weights as a specification writes them; those of a selection have names of their own. */
 export const weigh = (high: bigint, low: bigint, kept?: bigint): object => {
   expect(low < high);
   return kept ? { inside: `${high}`, outside: `${low}` } : { p: `${high}`, q: `${low}` };
@@ -41,9 +41,9 @@ export const weigh = (high: bigint, low: bigint, kept?: bigint): object => {
 /**
  * Reports of one of `size` places: the first `kept` have the larger weight each, the others the smaller.
  *
- * The weights of direct encoding, where nothing is kept, add up to 2^64; those of selections to a
- * little less, and words beyond are drawn again, which is rare. None spends more than epsilon.
- * `make` gets the value, the place, and the words that `limits` are of; a report has `length` bytes.
+ * The weights of direct encoding, where nothing is kept, add up to 2^64. Those of selections add up to
+ * a little less, and words beyond are drawn again, which is rare. Neither spends more than epsilon.
+ * `make` gets the value, the place, and the words of `limits`; a report has `length` bytes.
  */
 export const places = (
   { epsilon }: Specification,
@@ -57,7 +57,7 @@ export const places = (
   const first = kept || 1n;
   const rest = size - first;
   const e = power(fixed(epsilon));
-  // What direct encoding rounds up, selections round down: no quotient is a whole number.
+  // Direct encoding rounds up and selections round down: no quotient is a whole number.
   const outside = (WORD * ONE) / (first * e + rest * ONE) + BigInt(!kept) || 1n;
   const most = (WORD - rest * outside) / first;
   const least = (e * outside) / ONE;
@@ -68,7 +68,7 @@ export const places = (
     says: { ...says, weights: weigh(inside, outside, kept) },
     perturb(value, words) {
       const r = words.pop()!;
-      // Both cases are worked out, and arithmetic takes the place of a branch.
+      // Both cases are computed, with arithmetic in place of a branch.
       const far = BigInt(r >= edge);
       const place = (1n - far) * (r / inside) + far * (first + (r - edge) / outside);
       return new Uint8Array(new BigUint64Array(make(value, place, words)).buffer).slice(0, length);

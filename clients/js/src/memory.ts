@@ -1,16 +1,15 @@
 /**
  * What a browser remembers, so that no question is answered twice and no budget is overspent.
  *
- * Everything is one JSON object under one key of `localStorage`. Where that is full, or holds what is
- * not ours, nothing is sent. Where a browser blocks it, an explicit act of a person is remembered by
- * the page alone.
+ * Everything is one JSON object under one key of `localStorage`. If that is full, or contains something
+ * foreign, nothing is sent. If a browser blocks it, only the page remembers an explicit act of a person.
  */
 
-/** How an answer stands. */
+/** What became of an answer. */
 export type Outcome =
   /** The collector has it. */
   | "answered"
-  /** The collector had it before, and nothing was sent. */
+  /** The collector already had it, and nothing was sent. */
   | "already"
   /** It is kept here and will be sent again. */
   | "waiting"
@@ -20,12 +19,12 @@ export type Outcome =
   | "maybe"
   /** Nothing is sent: the person, or the browser for them, does not want it. */
   | "opted-out"
-  /** Nothing is sent: this browser would forget that it was. */
+  /** Nothing is sent: this browser would forget it. */
   | "no-storage"
   /** Nothing is sent: the questions so far have used up the budget. */
   | "over-budget";
 
-/** The loss, the outcome and, while it waits, all that is sent and known. */
+/** The loss, the outcome and, while it waits, everything that is sent and known. */
 export type Entry = [
   loss: number,
   outcome: Outcome,
@@ -35,7 +34,7 @@ export type Entry = [
   body?: number[] | undefined,
   /** Whether an attempt may have arrived. */
   doubt?: boolean | undefined,
-  /** The day of the first refusal that may be mended. */
+  /** The day of the first refusal that may be temporary. */
   since?: string | undefined,
 ];
 
@@ -43,17 +42,17 @@ export type Entry = [
 export type State = Record<string, Entry>;
 
 const KEY = "deniable";
-/** What the page alone remembers. */
+/** What only the page remembers. */
 export const page: State = {};
 
-/** Tell whether the person opted out, even if that could not be kept, or the browser says so. */
+/** Whether the person opted out, even if that could not be stored, or the browser says so. */
 export const isOut = ({ out = page["out"] }: State, navigator: { globalPrivacyControl?: boolean }): unknown =>
   out || navigator.globalPrivacyControl;
 
 /**
- * Change what is remembered and return it; undefined where it would not last.
+ * Change what is remembered and return it; undefined if it would not last.
  *
- * Without a digest, which is for opting out, room is made first, and the page remembers in any case.
+ * Without a digest, which means opting out, room is made first, and the page remembers in any case.
  */
 export const remember = (
   platform: { localStorage: Storage },
@@ -73,7 +72,7 @@ export const remember = (
       if (storage.getItem(KEY) === text) return state;
     }
   } catch {
-    // Blocked, full, or not ours to read: nothing that was changed here lasts.
+    // Blocked, full, or foreign: nothing that was changed here lasts.
   }
   if (!page[digest] && (!explicit || (storage && digest))) return;
   change(page);

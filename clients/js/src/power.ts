@@ -1,21 +1,21 @@
 /**
- * Powers of e in integers: weights are computed here as Python computes them, and not believed.
+ * Powers of e in integers, so that the client can compute weights as Python does.
  *
- * Numbers are in units of 2^-256. Python rounds e^x down by 1e-70 of it, this by 2^-232: no weight of
- * 64 bits lies between the two.
+ * Numbers are in units of 2^-256. Python rounds e^x down by a relative 1e-70, this by 2^-232: no weight
+ * of 64 bits lies between the two.
  */
 import { expect } from "./errors.ts";
 
 /** 1 as a fixed-point number. */
 export const ONE = 1n << 256n;
 
-/** A number as a fixed-point number: times a power of two is exact. */
+/** A number as a fixed-point number; multiplying by a power of two is exact. */
 export const fixed = (number: number): bigint => {
   expect(Math.abs(number) <= 1e3);
   return BigInt(Math.floor(number * 2 ** 256));
 };
 
-/** e^x, a little less; below e^-200 it does not matter how little. */
+/** e^x, rounded down a little; below e^-200 it does not matter by how much. */
 export const power = (x: bigint): bigint => {
   let sum = 0n;
   if (x < -200n * ONE) x = -200n * ONE;

@@ -5,30 +5,30 @@
  *       data-question="DIGEST" data-form="#survey"></script>
  *
  * `data-form` answers with the field of a form when a person submits it; `data-answer` is an answer
- * that the page knows by itself. `data-document` is another address of the question, `data-debug` shows
- * on the console what leaves. The tag gets an event `deniable` with the outcome.
+ * that the page already knows. `data-document` is another address of the question, and `data-debug` logs
+ * what leaves. The tag fires an event `deniable` with the outcome.
  *
- * The button of the form is enabled when the question is here. How it stands is said in the form's
- * element with the role `status`, in the words of the form's attribute `data-` and the state.
+ * The button of the form is enabled when the question has been loaded. The form's element with the
+ * role `status` shows the state, in the words of the form's attribute `data-` and the state.
  */
 import { connect } from "./client.ts";
 
 type Tag = HTMLScriptElement & { wire?: () => void };
 
-/** Begin with a tag; returns what to do when the page has changed. */
+/** Start a tag; returns what to do when the page has changed. */
 const run = (tag: Tag): (() => void) => {
   const { answer, budget, ceiling, collector = "", debug, document: url, form: selector, question: digest } = tag.dataset;
   let state = "";
   let give: ((label: string, explicit: boolean) => unknown) | undefined;
 
-  /** Enable the form if it is there, and say how it stands. */
+  /** Enable the form if it exists, and show the state. */
   const wire = (): void => {
     const form = document.querySelector(selector!);
     if (!form || !state) return;
     const status = form.querySelector("[role=status]");
     const words = form.getAttribute(`data-${state}`) ?? state;
     form.querySelector("button")!.disabled = !give;
-    // Only what is new: the page is watched for changes.
+    // Write only changes: the page is watched for them.
     if (status && status.textContent !== words) status.textContent = words;
   };
   const say = (detail: unknown): void => {
@@ -63,6 +63,6 @@ const run = (tag: Tag): (() => void) => {
   return wire;
 };
 
-/** Run every tag of the page that does not run yet, and wire up forms that have come. */
+/** Start every new tag of the page, and wire up new forms. */
 export const scan = (): void =>
   document.querySelectorAll<Tag>("script[data-question]").forEach((tag) => (tag.wire ??= run(tag))());

@@ -19,10 +19,10 @@ export const system =
     return bytes;
   };
 
-/** The words that bytes are; all browsers are little-endian. */
+/** Bytes as words; all browsers are little-endian. */
 export const words = (bytes: Uint8Array): BigUint64Array => new BigUint64Array(bytes.slice().buffer);
 
-/** Draw one word below each limit: all words first, then again those that were not below theirs. */
+/** Draw one word below each limit: first all words, then again those that were not below theirs. */
 export const draw = (limits: bigint[], source: Source, drawn: bigint[] = []): bigint[] => {
   const rejected = [...limits.keys()].filter((i) => !(drawn[i]! < limits[i]!));
   if (!rejected.length) return drawn;

@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { bundle, PACKAGED } from "../build.mjs";
+import { bundle, bundleTry, PACKAGED, TRY } from "../build.mjs";
 import { gzipped } from "../size.mjs";
 
 const built = readFileSync(PACKAGED, "utf8");
 const { gzip: record } = JSON.parse(readFileSync(new URL("../size.json", import.meta.url), "utf8"));
 const root = new URL("../", import.meta.url);
 
-test("the built file is what the source builds", async () => {
+test("the built files are what the source builds", async () => {
   assert.equal(built, await bundle(), "run: npm run build");
+  assert.equal(readFileSync(TRY, "utf8"), await bundleTry(), "run: npm run build");
 });
 
 test("the built file has at most 6,144 bytes gzipped, and no more than the record and 32 bytes", () => {

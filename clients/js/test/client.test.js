@@ -360,8 +360,8 @@ for (const [form, { connect, DeniableError, parse }] of Object.entries(MODULES))
     await assert.rejects(client.load(digest), /not the question named/);
   });
 
-  it("refuses a budget that is no number, and answers nothing with a budget of nothing", async () => {
-    for (const budget of [NaN, -1]) assert.throws(() => connect("", { budget }), /the budget is no number/);
+  it("refuses a budget that is not a number, and answers nothing with a budget of nothing", async () => {
+    for (const budget of [NaN, -1]) assert.throws(() => connect("", { budget }), /invalid budget/);
     const { browser, client, question } = await begin({}, { budget: 0 });
     assert.equal(await client.answer(question, "=1", true), "over-budget");
     assert.equal(browser.sent.length, 0);

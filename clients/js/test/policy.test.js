@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Browser } from "./browser.js";
+import { PROTOCOLS } from "../src/protocols/index.ts";
 import { MODULES, readVectors } from "./modules.js";
 
 const { browsers, vectors } = readVectors("policy");
+
+test("the client speaks the protocols that the policy names", () => {
+  assert.deepEqual(Object.keys(PROTOCOLS).sort(), [...browsers].sort());
+});
 
 for (const [form, { connect, parse }] of Object.entries(MODULES)) {
   for (const { why, outcome, epsilon, spent, ceiling, budget, named, text } of vectors) {

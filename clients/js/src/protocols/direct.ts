@@ -1,4 +1,4 @@
-/** Direct encoding: the value itself, or with the weight q each any one of the others. */
+/** Direct encoding: the value itself, or any one of the others, with the weight q each. */
 import { type Mechanism, places, type Specification } from "../mechanism.ts";
 import { width } from "../words.ts";
 

@@ -6,13 +6,13 @@ import { multiplyShift } from "./multiply_shift.ts";
 import { subset } from "./subset.ts";
 import { OUE, SUE, THE, UE, unary } from "./unary.ts";
 
-/** Makes what a specification names, for so many values; none where any text is an answer. */
+/** Makes the mechanism that a specification names, for d values; d is 0 if any text is an answer. */
 type Make = (specification: Specification, d: bigint) => Mechanism | undefined | false;
 
 const hashing = linear(0n);
 
 export const PROTOCOLS = {
-  // "constructor" and the like are no names of protocols.
+  // So that "constructor" and the like name no protocol.
   __proto__: null,
   DE: direct,
   UE: unary(UE),

@@ -9,8 +9,8 @@ import { type Mechanism, places, type Specification, whole } from "../mechanism.
 import { width, WORD } from "../words.ts";
 
 /**
- * Hashing with `first` 0, selection with 1, which is the first function that there is. Undefined where
- * there is no such field, or where reports would take more than 64 bits.
+ * Hashing with `first` 0, selection with 1: the number of the first function. Undefined if there is no
+ * such field, or if a report would take more than 64 bits.
  */
 export const linear =
   (first: bigint) =>
@@ -28,7 +28,7 @@ export const linear =
     const limits = [WORD - (WORD % functions)];
     return places(specification, g, kept, limits, width(functions * g), says, (value, place, [r]) => {
       const u = r! / (WORD / functions);
-      // The sum of the products of the digits of both numbers to the base g, or the place less it.
+      // The sum of the products of both numbers' digits in base g, or the place minus that sum.
       let sum = element(first * place);
       for (let i = 0n, a = u + first; i < t; i++, a /= g, value /= g) {
         const more = times(element(a % g), element(value % g));

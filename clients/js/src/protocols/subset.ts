@@ -17,7 +17,7 @@ export const subset = (specification: Specification, d: bigint): Mechanism => {
   expect(sets <= WORD);
   return places(specification, d, k, [WORD - (WORD % sets)], width(sets), { size }, (value, place, [r]) => {
     let rank = r! / (WORD / sets);
-    /** Go down through all values: of the sets that are left, so many do not have this one. */
+    /** Go down through all values; `without` of the remaining sets do not have the value. */
     const walk = (sign: bigint, has: (value: bigint, without: bigint) => boolean): void => {
       for (let n = d, j = k, count = sets; n; ) {
         const without = (count * (n - j)) / n--;
@@ -30,7 +30,7 @@ export const subset = (specification: Specification, d: bigint): Mechanism => {
     const members: bigint[] = [];
     const others: bigint[] = [];
     walk(-1n, (n, without) => !!(rank < without ? others : members).push(n) && rank >= without);
-    // Both are in descending order; places go up through the members and then the others.
+    // Both are in descending order; places ascend through the members and then the others.
     const distance = d + value - others.concat(members).at(~Number(place))!;
     const moved = new Set(members.map((c) => (c + distance) % d));
     walk(1n, (n) => moved.has(n));

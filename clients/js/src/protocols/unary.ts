@@ -3,7 +3,7 @@ import { type Mechanism, type Specification, weigh } from "../mechanism.ts";
 import { fixed, ONE, power } from "../power.ts";
 import { WORD } from "../words.ts";
 
-/** p and q as fixed-point numbers, and what a specification says of them beside the weights. */
+/** p and q as fixed-point numbers, and what a specification says of them besides the weights. */
 type Chances = (specification: Specification) => [bigint, bigint, object?];
 
 /** 1 / (1 + e^x) */
@@ -18,7 +18,7 @@ export const THE: Chances = ({ epsilon, theta }) => {
     const half = power(((x < 0n ? x : -x) * fixed(epsilon)) / ONE / 2n) / 2n;
     return x < 0n ? ONE - half : half;
   };
-  // With room for rounding, as Python has it.
+  // With room for rounding, as in Python.
   const room = 1n << 24n;
   return [tail(fixed(theta) - ONE) - room, tail(fixed(theta)) + room, { theta: +theta }];
 };

@@ -20,12 +20,10 @@
  * @typedef {(string | Node)[]} Content
  */
 
-const { dataset } = /** @type {HTMLElement} */ (document.getElementById("try"));
-/** @type {typeof import("./laws.js")} */
-const { exactly, logarithm, wordsOf } = await import(dataset.laws ?? "");
-/** @type {typeof import("./shown.js")} */
-const shown = await import(dataset.shown ?? "");
-const { answers, bar, count, find, hex, listed, inWords, make, percent, precise, quoted, small } = shown;
+import { exactly, logarithm, wordsOf } from "./laws.js";
+import { answers, bar, count, find, hex, listed, inWords, make, percent, precise, quoted, small } from "./shown.js";
+
+const { dataset } = find("try");
 
 /** So many answers a table lists one by one; of more it lists some and counts the others. */
 const ALL = 40;

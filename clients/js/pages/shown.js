@@ -1,10 +1,10 @@
 /**
- * How the page to try a question shows numbers and answers. Answers are written by anybody: they
- * are text and nothing else, never longer than a line or two unless one asks, and what they hold
- * that cannot be seen, or turns text around, is shown as its code.
+ * How the page on which a question can be tried shows numbers and answers. Anybody may have written an
+ * answer, so it is shown as text and nothing else, cut to a line or two unless opened, and characters
+ * that are invisible or reverse the text are shown as codes.
  */
 
-/** So many characters of an answer are shown where its whole text would be in the way. */
+/** Number of characters of an answer that are shown in lists and inside sentences. */
 const LONG = 80;
 const SHORT = 50;
 
@@ -22,7 +22,7 @@ export const make = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-/** A whole number with its thousands apart. @param {number} number */
+/** A whole number with separators of thousands. @param {number} number */
 export const count = (number) => number.toLocaleString("en");
 
 /** @param {number} number */
@@ -31,7 +31,7 @@ export const answers = (number) => (number === 1 ? "1 answer" : `${count(number)
 /** A number to some digits, without zeros at its end. @param {number} number */
 export const precise = (number, digits = 5) => String(+number.toPrecision(digits));
 
-/** A share in percent, with the digits that tell it from none and from all. @param {number} share */
+/** A share in percent, with enough digits to tell it from 0 % and from 100 %. @param {number} share */
 export const percent = (share) => {
   const distance = Math.min(share, 1 - share);
   if (distance < 1e-12) return share < 0.5 ? "practically 0 %" : "practically 100 %";
@@ -39,14 +39,14 @@ export const percent = (share) => {
   return `${+(100 * share).toFixed(digits)} %`;
 };
 
-/** Odds in words, to four digits. @param {number} odds what is for it over what is against it */
+/** Odds in words, to four digits. @param {number} odds for over against */
 export const inWords = (odds) => {
   const most = Math.max(odds, 1 / odds);
   const shown = most < 1e15 ? most.toLocaleString("en", { maximumSignificantDigits: 4 }) : precise(most, 4);
   return odds < 1 ? `1 to ${shown}` : `${shown} to 1`;
 };
 
-/** A probability of which the logarithm is known; it may be below all numbers. @param {number} log */
+/** A probability given by its logarithm; it may be too small for a number. @param {number} log */
 export const small = (log) => {
   if (log > -4) return [(10 ** log).toPrecision(5)];
   const power = Math.floor(log);
@@ -66,12 +66,12 @@ const escaped = (c) => {
   return named ?? `\\${letter}${code.padStart(length, "0")}`;
 };
 
-/** A label without what cannot be seen, or turns the text around. @param {string} label */
+/** A label with codes for characters that are invisible or reverse the text. @param {string} label */
 const printable = (label) => label.replace(/[^\P{C}]|[^\P{Z} ]/gu, escaped) || '""';
 
 /** The beginning of a label. @param {string} label @param {number} most */
 export const brief = (label, most = LONG) => {
-  // By code points: half of one is no character.
+  // By code points, so that no surrogate pair is cut.
   const start = [...label.slice(0, 2 * most + 1)].slice(0, most + 1);
   const shown = [...printable(start.join(""))];
   return shown.length > most ? `${shown.slice(0, most).join("")}…` : shown.join("");
@@ -80,7 +80,7 @@ export const brief = (label, most = LONG) => {
 /** An answer inside a sentence. @param {string} label */
 export const quoted = (label) => make("bdi", { class: "answer" }, `“${brief(label, SHORT)}”`);
 
-/** An answer on its own; of a long one the whole text can be opened. @param {string} label */
+/** An answer on its own; a long one can be opened in full. @param {string} label */
 export const listed = (label) => {
   const start = make("bdi", {}, brief(label));
   if (label.length <= 2 * LONG && brief(label) === printable(label)) return [start];

@@ -1,8 +1,8 @@
 /**
  * The laws of the protocols: how random words become a report, and how likely each answer makes it.
  *
- * Everything is computed here, in the browser, from the weights in the question: those that the
- * client executes. Of one report every answer has one of two likelihoods, and neither is zero: the
+ * Everything is computed in the browser, from the weights in the question, which are those that the
+ * client executes. Given a report, every answer has one of two likelihoods, and neither is zero: the
  * larger if the report fits the answer, the smaller if it does not.
  */
 
@@ -25,9 +25,7 @@
  * @typedef {Record<string, any>} Specification
  */
 
-const { dataset } = /** @type {HTMLElement} */ (document.getElementById("try"));
-/** @type {typeof import("./fields.js")} */
-const { field, linearFunction } = await import(dataset.fields ?? "");
+import { field } from "../src/field.ts";
 
 /** A word falls below the weight w with probability exactly w / 2^64. */
 const WORD = 1n << 64n;
@@ -35,7 +33,7 @@ const WORD = 1n << 64n;
 /** Write a probability with five digits. @param {bigint} above @param {bigint} below */
 const chance = (above, below = WORD) => String(+(Number(above) / Number(below)).toPrecision(5));
 
-/** A whole number with its thousands apart. @param {number | bigint} number */
+/** A whole number with separators of thousands. @param {number | bigint} number */
 const count = (number) => number.toLocaleString("en");
 
 /** Read a little-endian integer. @param {Uint8Array} bytes */
@@ -165,6 +163,29 @@ const multiplyShift = (specification) => {
   };
 };
 
+/**
+ * Return the function u: the sum of the products of the digits of u and of a value, plus `start`, in
+ * the field. Each product is computed once, so that tens of thousands of values take no time.
+ * @param {Specification} specification @param {bigint} u
+ */
+const linearFunction = ({ g, digits, domain_size }, u) => {
+  const { element, p, times } = /** @type {NonNullable<ReturnType<typeof field>>} */ (field(g));
+  const tables = Array.from({ length: digits }, (_, i) => {
+    const factor = element((u / BigInt(g) ** BigInt(i)) % BigInt(g));
+    const most = Math.min(g, Math.floor((domain_size - 1) / g ** i) + 1);
+    return Array.from({ length: most }, (_, c) => times(factor, element(BigInt(c))).map(Number));
+  });
+  return (/** @type {bigint} */ value, start = 0n) => {
+    let rest = Number(value);
+    const sum = element(start).map(Number);
+    for (const table of tables) {
+      table[rest % g].forEach((coefficient, i) => (sum[i] += coefficient));
+      rest = Math.floor(rest / g);
+    }
+    return sum.reduceRight((n, coefficient) => n * Number(p) + (coefficient % Number(p)), 0);
+  };
+};
+
 /** Linear hashing, and affine selection. @param {Specification} specification @returns {Law} */
 const linear = (specification) => {
   const selects = specification.name === "AffineSelection";
@@ -175,7 +196,6 @@ const linear = (specification) => {
   const total = m * p + (g - m) * q;
   const functions = g ** BigInt(specification.digits) - first;
   const step = WORD / functions;
-  const { plus } = field(specification);
   /** @param {bigint} u */
   const named = (u) => `number ${count(u + 1n)} of ${count(functions)}`;
   return {
@@ -185,7 +205,6 @@ const linear = (specification) => {
       const code = integer(report);
       const [u, y] = [code / g, code % g];
       const hash = linearFunction(specification, u + first);
-      const shift = Number(y);
       const says = selects
         ? `Function ${named(u)}, and the shift ${y}. The function puts every answer into one of ${g} ` +
           `groups; with the shift, ${m} of these ${m > 1n ? "are" : "is"} the set that the report ` +
@@ -194,7 +213,7 @@ const linear = (specification) => {
       return {
         fitting: [[1n, functions, 1], [p, total, 1]],
         other: [[1n, functions, 1], [q, total, 1]],
-        fits: (value) => (selects ? plus(hash(value), shift) < m : hash(value) === shift),
+        fits: (value) => (selects ? hash(value, y) < m : hash(value) === Number(y)),
         means: [says],
       };
     },
@@ -267,26 +286,17 @@ const subset = (specification) => {
   };
 };
 
-/** @param {Specification} specification */
-const hashing = (specification) => (specification.family === "linear" ? linear : multiplyShift)(specification);
-
-/** @type {Record<string, (specification: Specification) => Law>} */
-const LAWS = {
-  DE: direct,
-  UE: unary,
-  SUE: unary,
-  OUE: unary,
-  THE: unary,
-  LH: hashing,
-  BLH: hashing,
-  OLH: hashing,
-  OpenLH: hashing,
-  AffineSelection: linear,
-  SubsetSelection: subset,
+/**
+ * Return the law of a protocol. What its question specifies tells which one it is: the client has
+ * refused the protocols that it does not speak.
+ * @param {Specification} specification
+ */
+export const lawOf = (specification) => {
+  if (specification.digits) return linear(specification);
+  if (specification.family) return multiplyShift(specification);
+  if (specification.size) return subset(specification);
+  return (specification.name === "DE" ? direct : unary)(specification);
 };
-
-/** Return the law of a protocol, as its question specifies it. @param {Specification} specification */
-export const lawOf = (specification) => LAWS[specification.name](specification);
 
 /**
  * Return the words that were used, from the bytes as they were asked for: all words first, then
@@ -308,7 +318,7 @@ export const logarithm = (factors) =>
     return sum + power * (Math.log10(Number(above)) - Math.log10(Number(below)));
   }, 0);
 
-/** A product of fractions, in full; a power below zero is of a case that there is not. @param {Factor[]} factors */
+/** A product of fractions, in full; a negative power marks a case that does not exist. @param {Factor[]} factors */
 export const exactly = (factors) => {
   if (factors.some(([, , power]) => power < 0)) return "there is none";
   return factors
