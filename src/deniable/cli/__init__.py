@@ -12,6 +12,7 @@ try:
     import click
 
     from deniable.cli.group import CommandLine, Lazy
+    from deniable.version import __version__
 except KeyboardInterrupt:  # too early for the command line to report it
     sys.exit(130)
 
@@ -46,7 +47,7 @@ COMMANDS = {
     ],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="deniable", message="deniable %(version)s")
+@click.version_option(__version__, message="deniable %(version)s")
 def cli() -> None:
     """Count what people do without learning what any one of them did.
 
