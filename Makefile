@@ -19,6 +19,9 @@ PYTEST := -m pytest -n logical --dist worksteal
 # make test leaves out what needs more than requirements/test.txt, and what is long.
 SHORT := -m "not (browser or frames or long or node or numba or postgres or spark)"
 
+# What make quick runs: the story, the vectors, and one example of each protocol.
+HEART := tests/test_story.py tests/test_vectors.py tests/test_conformance.py
+
 # Modules are compiled when they are first imported, and most never are; what is compiled is kept,
 # since tests start many processes. Bars are for terminals.
 export PYTHONDONTWRITEBYTECODE :=
@@ -41,6 +44,11 @@ demo: $(VENV)/.runtime ## show the library at work
 .PHONY: serve
 serve: $(VENV)/.runtime ## a collector that simulated people answer, with its dashboard
 	$(BIN)/deniable serve --demo $(ARGS)
+
+.PHONY: quick
+quick: $(VENV)/.test ## check style and the heart of the library in seconds
+	@if [ -x $(BIN)/ruff ]; then $(BIN)/ruff check --quiet && $(BIN)/ruff format --check --quiet; fi
+	QUICK=1 $(BIN)/python $(PYTEST) --quiet $(SHORT) $(or $(ARGS),$(HEART))
 
 .PHONY: test
 test: $(VENV)/.test ## run the tests of the whole behaviour, in a few minutes; ARGS="tests/test_audit.py" runs some

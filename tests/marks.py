@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import pytest
 
+_QUICK = bool(os.environ.get("QUICK"))
+"""Whether ``make quick`` runs, for which one parameter of each is enough."""
+
 
 def shortened(values: Iterable[object], why: str, *, keep: int = 1) -> list[object]:
     """Mark all parameters but the first ``keep`` as long, and say why they are."""
-    kept = list(values)
+    kept, keep = list(values), 1 if _QUICK else keep
     mark = pytest.mark.long(why)
     return kept[:keep] + [pytest.param(value, marks=mark) for value in kept[keep:]]
