@@ -56,16 +56,58 @@ _MOST_CODES, _BLOCK = 1 << 22, 1 << 16
 """How many different reports are tried to find one that supports the most, and how many at once."""
 
 
-class Protocol(Summable, abstract=True):
-    """A mechanism with all that a server does: sum reports, and estimate from the sum.
+@dataclass(frozen=True)
+class Parameters:
+    """The two probabilities that characterise a pure protocol, exact and as floats.
 
-    A subclass supplies what a mechanism does, and ``_new_sum``, ``_read_statistic``, ``_choose``,
-    ``_estimate`` and ``variance``. Most of that comes from ``Counted``, ``Pure``, ``Closed`` and
-    ``Open``, one class for each promise.
+    >>> Parameters(Fraction(1, 2), Fraction(1, 4)).p
+    0.5
+    """
+
+    exact_p: Fraction
+    exact_q: Fraction
+
+    @property
+    def p(self) -> float:
+        """p*, the probability that a report supports the true value."""
+        return float(self.exact_p)
+
+    @property
+    def q(self) -> float:
+        """q*, the probability that a report supports any one other value."""
+        return float(self.exact_q)
+
+    @property
+    def gap(self) -> float:
+        """p* - q*, subtracted before rounding, so that a small epsilon loses no digits."""
+        return float(self.exact_p - self.exact_q)
+
+    def variance(self, n: int, share: Share) -> Share:
+        """Return the exact variance of the unbiased count of a value.  [eq:absvar_exact]."""
+        shares = check_shares(n, share)
+        q, gap = self.q, self.gap
+        rest = float(1 - self.exact_p - self.exact_q)
+        result = n * (q * (1 - q) / gap**2 + shares * rest / gap)
+        return float(result) if np.ndim(result) == 0 else result
+
+
+class Protocol(Summable, abstract=True):
+    """A mechanism whose tallies tell how many people hold each value.
+
+    A subclass supplies what a mechanism does, and ``_new_sum``, ``_read_statistic``, ``_choose``
+    and ``_estimate``. Most of that comes from ``Counted``, ``Pure``, ``Closed`` and ``Open``, one
+    class for each promise. What it knows beforehand about the error of its estimates it says by
+    ``variance``, ``law`` and ``influence``; whoever needs one of them asks for it, and says what
+    cannot be said where it is None.
     """
 
     usual_settings: ClassVar[dict[str, object]] = {}
     """Settings that a user who has to choose may start from, for those without a default."""
+
+    @property
+    def parameters(self) -> Parameters | None:
+        """p* and q* of the law that is executed, where the protocol is pure."""
+        return None
 
     @abstractmethod
     def _choose(self, candidates: Candidates | None) -> Chosen:
@@ -75,12 +117,13 @@ class Protocol(Summable, abstract=True):
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Estimate how many people hold each of the chosen values."""
 
-    @abstractmethod
-    def variance(self, n: int, share: Share = 0.0) -> Share:
-        """Return the variance of an estimated count among ``n`` people.
+    def variance(self, n: int, share: Share = 0.0) -> Share | None:
+        """Return the variance of an estimated count among ``n`` people, if it is known beforehand.
 
         ``share`` is the true share of the value.
         """
+        del n, share
+        return None
 
     def influence(self, values: Sequence[int]) -> float | None:
         """Return by how many people one report, made to deceive, can raise the sum of some counts.
@@ -230,6 +273,8 @@ class Open(Protocol, abstract=True):
 class Memoising(Protocol, abstract=True):
     """A protocol whose people may answer again: what is permanent bounds what they reveal."""
 
+    memoises = True
+
     @property
     @abstractmethod
     def epsilon_forever(self) -> float:
@@ -255,41 +300,6 @@ class Client(ABC):
     @abstractmethod
     def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
         """Turn each value into a report; equal values share their permanent response."""
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """The two probabilities that characterise a pure protocol, exact and as floats.
-
-    >>> Parameters(Fraction(1, 2), Fraction(1, 4)).p
-    0.5
-    """
-
-    exact_p: Fraction
-    exact_q: Fraction
-
-    @property
-    def p(self) -> float:
-        """p*, the probability that a report supports the true value."""
-        return float(self.exact_p)
-
-    @property
-    def q(self) -> float:
-        """q*, the probability that a report supports any one other value."""
-        return float(self.exact_q)
-
-    @property
-    def gap(self) -> float:
-        """p* - q*, subtracted before rounding, so that a small epsilon loses no digits."""
-        return float(self.exact_p - self.exact_q)
-
-    def variance(self, n: int, share: Share) -> Share:
-        """Return the exact variance of the unbiased count of a value.  [eq:absvar_exact]."""
-        shares = check_shares(n, share)
-        q, gap = self.q, self.gap
-        rest = float(1 - self.exact_p - self.exact_q)
-        result = n * (q * (1 - q) / gap**2 + shares * rest / gap)
-        return float(result) if np.ndim(result) == 0 else result
 
 
 class Pure(Protocol, abstract=True):

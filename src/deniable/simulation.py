@@ -57,19 +57,25 @@ class Trial:
     """Those of the last run."""
     squared_errors: tuple[float, ...]
     """The mean squared error of the counts, in each run."""
-    theory: float
-    """The mean squared error that the exact variance predicts. [eq:absvar_exact]"""
+    theory: float | None
+    """The mean squared error that the exact variance predicts, where that is known.
+    [eq:absvar_exact]"""
     recall: float
     """The share of the most frequent answers that were estimated among the most frequent."""
-    found: int
-    """How many answers were significant in the last run."""
-    false: int
+    found: int | None
+    """How many answers were significant in the last run, where that is known."""
+    false: int | None
     """How many of these nobody gave."""
 
     @property
     def squared_error(self) -> float:
         """The mean squared error over all runs."""
         return float(np.mean(self.squared_errors))
+
+    @property
+    def expected(self) -> float:
+        """The mean squared error in theory or, without one, as it was measured."""
+        return self.squared_error if self.theory is None else self.theory
 
     @property
     def spread(self) -> float | None:
@@ -102,15 +108,15 @@ def try_protocol(
         estimates = protocol.estimate(tally, candidates)
         errors.append(float(np.mean((estimates.counts - truth) ** 2)))
         recalls.append(len(best.intersection(_largest(estimates.counts, top))) / len(best))
-    significant = estimates.significant()
+    significant, theory = estimates.significant(), protocol.variance(n, truth / n)
     return Trial(
         protocol,
         estimates,
         tuple(errors),
-        float(np.mean(protocol.variance(n, truth / n))),
+        None if theory is None else float(np.mean(theory)),
         float(np.mean(recalls)),
-        int(significant.sum()),
-        int(np.sum(significant & (truth == 0))),
+        None if significant is None else int(significant.sum()),
+        None if significant is None else int(np.sum(significant & (truth == 0))),
     )
 
 

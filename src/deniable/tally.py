@@ -58,6 +58,8 @@ class Summable(Mechanism):
     """
 
     registry: ClassVar[dict[str, type[Summable]]] = {}
+    memoises: ClassVar[bool] = False
+    """Whether people may answer again, because what is permanent bounds what they reveal."""
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
         """Register the class by its name, unless it is only a base of others."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from deniable import protocol as protocols
 from tools.paper.clicks import Clicks, synthetic_clicks
 
 if TYPE_CHECKING:
@@ -141,3 +142,10 @@ class Result:
         writer.writeheader()
         writer.writerows(self.rows)
         return out.getvalue()
+
+
+def variance(protocol: protocols.Protocol, n: int = 1, share: protocols.Share = 0.0) -> float:
+    """Return the exact variance of a count, averaged over the shares; the paper's are all known."""
+    found = protocol.variance(n, share)
+    assert found is not None
+    return float(np.mean(found))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from tools.paper.drawing import blank_figure
-from tools.paper.experiment import Claim, Context, Row
+from tools.paper.experiment import Claim, Context, Row, variance
 from tools.paper.table2 import COLUMNS
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def rows(context: Context) -> list[Row]:
 
 
 def _value(make: Callable[[float], Protocol], epsilon: float) -> float:
-    return float(make(epsilon).variance(1))
+    return variance(make(epsilon))
 
 
 def figure(rows: Sequence[Row]) -> Figure:

@@ -20,7 +20,7 @@ from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
 from tools.paper.clicks import zipf_shares
 from tools.paper.drawing import blank_figure, draw_curves, draw_lines, finish_axes
-from tools.paper.experiment import Claim, Context, Part, Row
+from tools.paper.experiment import Claim, Context, Part, Row, variance
 from tools.paper.trials import collect, spread
 
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ def _measure(
         float(np.mean((collect(protocol, truth, rng).counts - truth) ** 2)) for _ in range(runs)
     ]
     mean, std = spread(errors)
-    exact = float(np.mean(protocol.variance(n, truth / n)))
+    exact = variance(protocol, n, truth / n)
     return {
         "runs": runs,
         "error": mean,
         "error_std": std,
-        "analytical": float(protocol.variance(n)),
+        "analytical": variance(protocol, n),
         "exact": exact,
         "ratio": mean / exact,
     }

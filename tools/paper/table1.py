@@ -13,7 +13,7 @@ from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
 from tools.paper.drawing import blank_figure, draw_table
-from tools.paper.experiment import Claim, Context, Row
+from tools.paper.experiment import Claim, Context, Row, variance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +110,7 @@ def rows(context: Context) -> list[Row]:
                 "computation": line.computation,
                 "formula": line.formula,
                 "formula_value": line.variance(EPSILON, DOMAIN_SIZE),
-                "variance": float(protocol.variance(1)),
+                "variance": variance(protocol),
                 "report_bytes": protocol.report_dtype.itemsize,
             }
         )

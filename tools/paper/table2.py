@@ -11,7 +11,7 @@ from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.unary import OUE, SUE
 from tools.paper.drawing import blank_figure, draw_table
-from tools.paper.experiment import Claim, Context, Row
+from tools.paper.experiment import Claim, Context, Row, variance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ def rows(context: Context) -> list[Row]:
     del context  # nothing is random here
     found: list[Row] = []
     for epsilon in EPSILONS:
-        cells = {name: float(make(epsilon).variance(1)) for name, make in COLUMNS.items()}
+        cells = {name: variance(make(epsilon)) for name, make in COLUMNS.items()}
         found.append({"epsilon": epsilon, **cells})
     return found
 

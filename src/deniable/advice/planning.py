@@ -1,12 +1,13 @@
 """How many people, what epsilon, what error: any one of them from the other two.
 
-The *standard error* of a plan is the typical one: the root of the mean squared error of the
-shares over all answers, which the exact variance gives whatever people will answer (see
-``ranking``). Rare answers have a little less, frequent ones more, and a plan says how much. A plan
-for what will be significant takes the protocol with the least variance of rare answers.
+The *standard error* of a plan is the typical one: the root of the mean squared error of the shares
+over all answers, which the exact variance gives whatever people will answer (see ``ranking``). Rare
+answers have a little less, frequent ones more, and a plan says how much. A plan for what will be
+significant takes the protocol with the least variance of rare answers.
 
 What *will be significant* is by the law that ``Estimates.significant`` decides by: an answer that
-so many people hold exceeds the threshold with a probability of at least 95 %.
+so many people hold exceeds the threshold with a probability of at least 95 %. Without a known
+variance there is no plan, and without a known law none for what will be significant.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from deniable.advice.ranking import (
     find_protocols,
     in_bytes,
     mean_variance,
+    not_known,
     rank,
     saving,
     std_error,
@@ -44,23 +46,24 @@ _LEAST_GOAL = 1e-12
 
 @dataclass(frozen=True)
 class Plan:
-    """A collection that reaches its goal, or the nearest one that does not.
+    """A collection that reaches its goal, the nearest one that does not, or why there is no plan.
 
-    ``error`` is the typical standard error of an estimated share, the root of the mean square
-    over all answers; ``rare_error`` is that of an answer nobody gives, sqrt(Var* / n), and
+    ``error`` is the typical standard error of an estimated share, the root of the mean square over
+    all answers; ``rare_error`` is that of an answer nobody gives, sqrt(Var* / n), and
     ``largest_error`` the largest that any share has. ``significant`` is the smallest share of the
     people that will be significant [sec:eval]: when k = significant * users hold an answer,
     ``Estimates.significant`` accepts it with a probability of at least 95 %. It is None if there
     is none. When ``reachable`` is False the numbers are those at the limit, and ``explanation``
-    says what is missing.
+    says what is missing. Where the protocol's error is not known, the numbers that would have
+    followed from it are None.
     """
 
     domain_size: int
-    users: int
-    epsilon: float
-    error: float
-    rare_error: float
-    largest_error: float
+    users: int | None
+    epsilon: float | None
+    error: float | None
+    rare_error: float | None
+    largest_error: float | None
     significant: float | None
     protocol: Closed
     reachable: bool
@@ -89,8 +92,8 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
     """Solve for the third of users, epsilon and accuracy, with the best protocol at that point.
 
     The accuracy is either ``error``, the typical standard error of an estimated share, or
-    ``significant``, the smallest share that will be significant, here and among any larger
-    number of people. ``protocol`` fixes the protocol by name.
+    ``significant``, the smallest share that will be significant, here and among any larger number
+    of people. ``protocol`` fixes the protocol by name.
 
     >>> plan(12, users=20_000, error=0.01).epsilon
     1.201
@@ -105,15 +108,19 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
             f"{sum(given)} of them; leave out the one to solve for",
             value=sum(given),
         )
+    users = users if users is None else check_positive("users", users)
+    epsilon = epsilon if epsilon is None else check_epsilon(epsilon)
     # Rare values are what must pass the threshold, so there Var* decides between protocols.
-    pick = _picker(domain_size, 0.0 if significant is not None else None, protocol)
-    if epsilon is None:
-        goal = _goal(error, significant)
-        return _solve_epsilon(pick, check_positive("users", users), goal)
-    best = pick(check_epsilon(epsilon))
+    pick = _picker(domain_size, significant is not None, protocol)
+    first = pick(1.0 if epsilon is None else epsilon)
+    if not _plannable(first, significant is not None):
+        return Plan(domain_size, users, epsilon, error, None, None, significant, first, False,
+                    not_known(first.name, "not for plans"))  # fmt: skip
     if users is None:
-        return _solve_users(best, _goal(error, significant))
-    return _planned(best, check_positive("users", users))
+        return _solve_users(first, _goal(error, significant))
+    if epsilon is not None:
+        return _planned(first, users)
+    return _solve_epsilon(pick, users, _goal(error, significant))
 
 
 @dataclass(frozen=True)
@@ -132,15 +139,16 @@ class _Goal:
         """Tell whether ``users`` people are enough."""
         if not self.significance:
             return std_error(protocol, users) <= self.target
-        law = _law(protocol, users)
+        law = protocol.law(users)
         held = min(math.ceil(self.target * users), users)
-        return law.exceeds(held, law.limit(_tail(protocol))) >= POWER
+        return law is not None and law.exceeds(held, law.limit(_tail(protocol))) >= POWER
 
     def users(self, protocol: Closed) -> int:
         """Return how many people it takes."""
-        if not self.significance:
+        law = protocol.law(1) if self.significance else None
+        if law is None:
             return math.ceil(mean_variance(protocol) / self.target**2)
-        return _law(protocol, 1).people(self.target, _tail(protocol), POWER)
+        return law.people(self.target, _tail(protocol), POWER)
 
     def met(self, found: Plan) -> Plan:
         """Return a plan that reaches the goal, with the share as it was asked for.
@@ -152,7 +160,6 @@ class _Goal:
         return replace(found, significant=min(found.significant, self.target))
 
     def words(self) -> str:
-        """Say what is to be reached."""
         if self.significance:
             return f"{_percent(self.target)} as the smallest share that will be significant"
         return f"a typical standard error of {_percent(self.target)}"
@@ -170,14 +177,37 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
     return _Goal(float(number), significant is not None)
 
 
+def _plannable(protocol: Closed, significance: bool) -> bool:
+    return protocol.variance(1) is not None and not (significance and protocol.law(1) is None)
+
+
+def _picker(domain_size: int, significance: bool, name: str | None) -> Callable[[float], Closed]:
+    """Return what takes the best protocol at an epsilon, or the named one, plannable or not."""
+    share = 0.0 if significance else None
+
+    def pick(epsilon: float) -> Closed:
+        found = find_protocols(epsilon, domain_size, share)
+        able = [p for p in found if _plannable(p, significance)]
+        if name is None:
+            return rank(able, 1 / domain_size if share is None else share, None)[0]
+        named = next((p for p in found if p.name == name), None)
+        if named is None:
+            raise InvalidParameter(
+                f"expected a protocol among {', '.join(p.name for p in able)}, got {brief(name)}",
+                value=name,
+            )
+        return named
+
+    return pick
+
+
 def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
         start = f"For {goal.words()}: "
         return goal.met(_planned(protocol, users, start, share=goal.share))
-    limit = _planned(protocol, MOST_USERS)
     return replace(
-        limit,
+        _planned(protocol, MOST_USERS),
         reachable=False,
         explanation=f"Out of reach: {goal.words()} takes {users:.2g} people at epsilon = "
         f"{protocol.epsilon:g} with {protocol.name}, more than live on Earth; raise epsilon or "
@@ -191,14 +221,14 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
 
     smallest, high = round(1000 * SMALLEST_EPSILON), round(1000 * LARGEST_EPSILON)
     if not reaches(high):
-        limit = _planned(pick(LARGEST_EPSILON), users)
         needed = goal.users(pick(1.0))
+        people = f"{needed:,} people" if needed <= MOST_USERS else "more people than live on Earth"
         return replace(
-            limit,
+            _planned(pick(LARGEST_EPSILON), users),
             reachable=False,
             explanation=f"Out of reach: even at epsilon = {LARGEST_EPSILON:g}, where a report "
             f"hides next to nothing, {users:,} people do not give {goal.words()}; "
-            f"at epsilon = 1 it takes {_people(needed)}.",
+            f"at epsilon = 1 it takes {people}.",
         )
     low = smallest - 1
     while high - low > 1:
@@ -210,15 +240,9 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
 
 
 def _planned(protocol: Closed, users: int, start: str = "", *, share: float | None = None) -> Plan:
-    error, held = std_error(protocol, users), _detectable(protocol, users)
-    rare, unanimous = (math.sqrt(variance(protocol, share) / users) for share in (0.0, 1.0))
-    smallest = None if held is None else _share_of(held, users)
-    found = (
-        f"an answer of {held:,} of them or more ({_percent(smallest)}) will be significant with a "
-        "probability of at least 95 %"
-        if held is not None and smallest is not None
-        else "no answer will be significant, not even one that all people give"
-    )
+    error = std_error(protocol, users)
+    rare, unanimous = (math.sqrt(variance(protocol, each) / users) for each in (0.0, 1.0))
+    smallest, found = _significant(protocol, users)
     explanation = (
         f"{start}with {users:,} people and {protocol.domain_size:,} answers, {protocol.name} at "
         f"epsilon = {protocol.epsilon:g} estimates shares with a typical standard error of "
@@ -242,32 +266,26 @@ def _planned(protocol: Closed, users: int, start: str = "", *, share: float | No
     )
 
 
-def _picker(
-    domain_size: int, share: float | None, protocol: str | None
-) -> Callable[[float], Closed]:
-    wanted = 1 / domain_size if share is None else share
-
-    def pick(epsilon: float) -> Closed:
-        able = find_protocols(epsilon, domain_size, share)
-        found = [p for p in able if p.law(1) is not None]
-        if protocol is not None:
-            named = [p for p in found if p.name == protocol]
-            if not named:
-                raise InvalidParameter(
-                    f"expected a protocol among {', '.join(p.name for p in found)}, "
-                    f"got {brief(protocol)}",
-                    value=protocol,
-                )
-            found = named
-        return rank(found, wanted, None)[0]
-
-    return pick
+def _significant(protocol: Closed, users: int) -> tuple[float | None, str]:
+    """Return the smallest share that will be significant, if one will, and say so."""
+    law = protocol.law(users)
+    if law is None:
+        return None, "which answers will be significant is not known beforehand"
+    held = _detectable(law, users, _tail(protocol))
+    if held is None:
+        return None, "no answer will be significant, not even one that all people give"
+    share = held / users
+    # Its product with the people, rounded up, has to be as many as hold it.
+    share = share if math.ceil(share * users) <= held else math.nextafter(share, 0.0)
+    return share, (
+        f"an answer of {held:,} of them or more ({_percent(share)}) will be significant with a "
+        "probability of at least 95 %"
+    )
 
 
-def _detectable(protocol: Closed, users: int) -> int | None:
+def _detectable(law: KnownLaw, users: int, tail: float) -> int | None:
     """Return the smallest number of people whose answer will be significant, or None."""
-    law = _law(protocol, users)
-    limit = law.limit(_tail(protocol))
+    limit = law.limit(tail)
     if law.exceeds(users, limit) < POWER:
         return None
     low, high = 0, users
@@ -277,30 +295,9 @@ def _detectable(protocol: Closed, users: int) -> int | None:
     return high
 
 
-def _law(protocol: Closed, users: int) -> KnownLaw:
-    law = protocol.law(users)
-    if law is None:
-        raise InvalidParameter.expected(
-            "a protocol whose law is known before anything is collected",
-            protocol.name,
-            "leave the choice to the plan, or try it out with simulate",
-        )
-    return law
-
-
-def _share_of(held: int, users: int) -> float:
-    """Return a share of which the product with ``users``, rounded up, is ``held``."""
-    share = held / users
-    return share if math.ceil(share * users) <= held else math.nextafter(share, 0.0)
-
-
 def _tail(protocol: Closed) -> float:
     return ALPHA / protocol.domain_size
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def _people(users: int) -> str:
-    return f"{users:,} people" if users <= MOST_USERS else "more people than live on Earth"

@@ -1,10 +1,11 @@
-"""Which protocol: all of them ranked by exact variance.
+"""Which protocol: all whose variance is known, ranked by it.
 
-The variance [eq:absvar_exact] is linear in the share of a value, and the shares of d
-values average 1/d, so the mean squared error over all values is the variance at 1/d, whatever
-people will answer: this is what protocols are ranked by (the goal "mean"). What makes an answer
-significant is the variance of one that nobody gives, Var* [eq:absvar]: the goal "rare" ranks by
-that, and protocols that can choose their settings choose them for it.
+The variance [eq:absvar_exact] is linear in the share of a value, and the shares of d values average
+1/d, so the mean squared error over all values is the variance at 1/d, whatever people will answer:
+this is what protocols are ranked by (the goal "mean"). What makes an answer significant is the
+variance of one that nobody gives, Var* [eq:absvar]: the goal "rare" ranks by that, and protocols
+that can choose their settings choose them for it. A protocol whose variance is not known in closed
+form is listed apart: nothing can be said about it before it is tried.
 """
 
 from __future__ import annotations
@@ -12,12 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
 from deniable.errors import InvalidParameter
-from deniable.protocol import Closed, Pure
+from deniable.protocol import Closed
 from deniable.protocols import discover
 from deniable.tally import Counted
 from deniable.validation import check_domain_size, check_epsilon, check_positive
@@ -32,6 +32,7 @@ _SMALL_DOMAIN = 1 << 16
 MANY_BYTES = 1400
 """More than fit in one network packet: too many where something else is as good, and for the
 paper's guideline where no limit is given."""
+_HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Option:
     mean_variance: float
     """The same, averaged over all values."""
     std_error: float | None
-    """The standard error of an estimated share, if the number of people is known: the typical
-    one, or for rare answers theirs."""
+    """The standard error of an estimated share, if the number of people is known: the typical one,
+    or for rare answers theirs."""
     report_bytes: int
     client_cost: str
     server_cost: str
@@ -56,7 +57,6 @@ class Option:
 
     @property
     def name(self) -> str:
-        """The name of the protocol."""
         return self.protocol.name
 
     def row(self) -> dict[str, object]:
@@ -93,10 +93,11 @@ class Advice:
     options: tuple[Option, ...]
     reason: str
     goal: Goal = "mean"
+    unranked: tuple[str, ...] = ()
+    """The names of protocols that could be had but whose variance is not known in closed form."""
 
     @property
     def best(self) -> Option:
-        """The best choice."""
         return self.options[0]
 
     @property
@@ -104,24 +105,19 @@ class Advice:
         """The protocol that the paper's guideline takes, [sec:compare]."""
         return guideline(self.epsilon, self.domain_size, self.max_report_bytes)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be said beside the ranking: which protocols are not in it, and why."""
+        return tuple(not_known(name, "not ranked") for name in self.unranked)
+
     def __str__(self) -> str:
-        header = (
-            "protocol",
-            "variance",
-            "relative",
-            "std error",
-            "bytes",
-            "client",
-            "server",
-            "paper",
-        )
         least = self.best.noise(self.goal)
-        rows = [header, *(option.cells(least, self.goal) for option in self.options)]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+        rows = [_HEADS, *(option.cells(least, self.goal) for option in self.options)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
         ]
-        return "\n".join([*lines, self.reason])
+        return "\n".join([*lines, *self.notes, self.reason])
 
 
 def recommend(
@@ -152,9 +148,10 @@ def recommend(
         users = check_positive("users", users)
     if max_report_bytes is not None:
         max_report_bytes = check_positive("max_report_bytes", max_report_bytes)
-    share = 0.0 if goal == "rare" else None
-    found = find_protocols(epsilon, domain_size, share)
-    share = 1 / domain_size if share is None else share
+    wanted = 0.0 if goal == "rare" else None
+    every = find_protocols(epsilon, domain_size, wanted)
+    found = [protocol for protocol in every if protocol.variance(1) is not None]
+    share = 1 / domain_size if wanted is None else wanted
     chosen = guideline(epsilon, domain_size, max_report_bytes)
     options = tuple(
         replace(
@@ -164,7 +161,10 @@ def recommend(
         for protocol in rank(found, share, max_report_bytes)
     )
     reason = _reason(options, max_report_bytes, goal)
-    return Advice(float(epsilon), int(domain_size), users, max_report_bytes, options, reason, goal)
+    apart = tuple(protocol.name for protocol in every if protocol not in found)
+    return Advice(
+        float(epsilon), int(domain_size), users, max_report_bytes, options, reason, goal, apart
+    )
 
 
 def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = None) -> str:
@@ -206,14 +206,12 @@ def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[C
     Of ties, reports of more than a network packet come after those of less.
     Protocols whose reports are above the limit come last.
     """
-
-    def noise(protocol: Closed) -> float:
-        return variance(protocol, share)
+    noise = {protocol: variance(protocol, share) for protocol in protocols}
 
     def fits(protocol: Closed) -> bool:
         return limit is None or protocol.report_dtype.itemsize <= limit
 
-    waiting = sorted(protocols, key=lambda p: (not fits(p), noise(p)))
+    waiting = sorted(protocols, key=lambda p: (not fits(p), noise[p]))
     if not waiting or not fits(waiting[0]):
         smallest = min((p.report_dtype.itemsize for p in waiting), default=0)
         raise InvalidParameter(
@@ -224,7 +222,7 @@ def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[C
     ranked: list[Closed] = []
     while waiting:
         first = waiting[0]
-        tied = [p for p in waiting if fits(p) == fits(first) and noise(p) <= TIE * noise(first)]
+        tied = [p for p in waiting if fits(p) == fits(first) and noise[p] <= TIE * noise[first]]
         ranked += sorted(tied, key=_cost)
         waiting = waiting[len(tied) :]
     return ranked
@@ -236,17 +234,15 @@ def _cost(protocol: Closed) -> tuple[bool, float, int]:
 
 
 def _option(protocol: Closed, limit: int | None, *, guideline: bool) -> Option:
-    size = protocol.report_dtype.itemsize
+    size, count = protocol.report_dtype.itemsize, protocol.words.count
     growth = _growth(type(protocol))
-    count = protocol.words.count
-    words = f"{count:,} random word{'s' if count > 1 else ''}"
     return Option(
         protocol=protocol,
         variance=variance(protocol, 0.0),
         mean_variance=mean_variance(protocol),
         std_error=None,
         report_bytes=size,
-        client_cost=f"{words}, {growth}",
+        client_cost=f"{count:,} random word{'s' if count > 1 else ''}, {growth}",
         server_cost=_server_cost(protocol, growth),
         fits=limit is None or size <= limit,
         guideline=guideline,
@@ -276,15 +272,10 @@ def _server_cost(protocol: Closed, growth: str) -> str:
         small and protocol.tally([]).statistic.form == "counts"
     ):
         return "O(1) a report, then decode"
-    # Where reports support one value, as those of DE do, there is one count to increase.
-    single = isinstance(protocol, Pure) and _supported(protocol) == 1
+    # Where reports support one value on average, as those of DE do, there is one count to increase.
+    known = protocol.parameters
+    single = known and known.exact_p + (protocol.value_count - 1) * known.exact_q == 1
     return f"{growth if single else 'O(d)'} a report"
-
-
-def _supported(protocol: Pure) -> Fraction:
-    """Return how many values a report supports on average."""
-    p, q = protocol.parameters.exact_p, protocol.parameters.exact_q
-    return p + (protocol.value_count - 1) * q
 
 
 def _reason(options: Sequence[Option], limit: int | None, goal: Goal) -> str:
@@ -292,14 +283,13 @@ def _reason(options: Sequence[Option], limit: int | None, goal: Goal) -> str:
     least = min(able, key=lambda option: option.noise(goal))
     of = "of all" if limit is None else f"of those that send at most {in_bytes(limit)}"
     what = "variance of rare answers" if goal == "rare" else "variance"
+    size = f"in {in_bytes(best.report_bytes)} a report"
     if best.noise(goal) <= least.noise(goal):
-        start = f"{best.name} has the least {what} {of}, in {in_bytes(best.report_bytes)} a report"
-    else:
-        start = (
-            f"{best.name} is within {100 * (TIE - 1):g} % of the least {what} {of}, that of "
-            f"{least.name}, and decodes faster, in {in_bytes(best.report_bytes)} a report"
-        )
-    return start + "."
+        return f"{best.name} has the least {what} {of}, {size}."
+    return (
+        f"{best.name} is within {100 * (TIE - 1):g} % of the least {what} {of}, that of "
+        f"{least.name}, and decodes faster, {size}."
+    )
 
 
 @dataclass(frozen=True)
@@ -341,8 +331,11 @@ def saving(protocol: Closed, users: int, share: float | None = None) -> Saving |
 
 
 def variance(protocol: Closed, share: float) -> float:
-    """Return the variance that one person adds to a count."""
-    return float(protocol.variance(1, share))
+    """Return the variance that one person adds to a count, of a protocol that knows it."""
+    found = protocol.variance(1, share)
+    if found is None:
+        raise InvalidParameter(not_known(protocol.name, "not ranked"), value=protocol.name)
+    return float(found)
 
 
 def mean_variance(protocol: Closed) -> float:
@@ -355,6 +348,13 @@ def std_error(protocol: Closed, users: int) -> float:
     return math.sqrt(mean_variance(protocol) / users)
 
 
+def not_known(name: str, consequence: str) -> str:
+    """Say what follows for a protocol whose error is not known."""
+    return (
+        f"{name} is {consequence}: its error is not known in closed form. Try it on answers like "
+        "those you expect, with deniable simulate."
+    )
+
+
 def in_bytes(size: int) -> str:
-    """Return a size in words."""
     return f"{size:,} byte{'s' if size != 1 else ''}"

@@ -67,7 +67,8 @@ def plan(
     if epsilon is None and found.reachable:
         check_privacy(found.epsilon)
     # What cannot be reached at the largest epsilon is not worth an explanation of that epsilon.
-    said = meaning(found.epsilon) if found.reachable or epsilon is not None else None
+    reached = found.epsilon if found.reachable else epsilon
+    said = None if reached is None else meaning(reached)
     if as_json:
         click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
         return

@@ -11,7 +11,6 @@ from deniable.cli.display import counted
 from deniable.cli.group import Command
 from deniable.cli.options import output_option, token_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
-from deniable.protocol import Memoising
 
 
 @click.command(
@@ -47,6 +46,6 @@ def pull(
     write_atomically(output, tally.to_bytes())
     if str(output) != STDIO:
         on = f" on {counted(days, 'day')}" if days else ""
-        again = isinstance(tally.protocol, Memoising)
+        again = tally.protocol.memoises
         hint = f"; people may answer again, so estimate with --rounds {days or 'N'}"
         click.echo(f"{output}: {counted(tally.n, 'report')}{on}{hint if again else ''}", err=True)

@@ -19,7 +19,7 @@ from deniable.cli.matching import Form, twins
 from deniable.cli.options import FILE, goal_option, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
 from deniable.presentation.labels import one_line
-from deniable.protocol import Closed, Protocol, Pure
+from deniable.protocol import Closed, Protocol
 from deniable.question import Question
 
 if TYPE_CHECKING:
@@ -191,14 +191,17 @@ def _error(protocol: Protocol) -> tuple[str, str]:
     """Return the typical standard error, or for an open question that of a rare answer."""
     share = 1 / protocol.domain_size if isinstance(protocol, Closed) else 0.0
     name = "typical error" if share else "error of a rare answer"
-    few, many = (float(protocol.variance(n, share)) ** 0.5 for n in (10_000, 1_000_000))
+    one = protocol.variance(1, share)
+    if one is None:
+        return name, "not known in closed form; try it with deniable simulate"
+    few, many = (float(n * one) ** 0.5 for n in (10_000, 1_000_000))
     return name, f"{few:,.0f} people among 10,000, {many:,.0f} among 1,000,000"
 
 
 def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:
     """Yield p* and q*, where the protocol has them."""
-    if isinstance(protocol, Pure):
-        yield "p*, q*", f"{protocol.parameters.p:.6g}, {protocol.parameters.q:.6g}"
+    if (found := protocol.parameters) is not None:
+        yield "p*, q*", f"{found.p:.6g}, {found.q:.6g}"
 
 
 def _settings(protocol: Protocol) -> str:

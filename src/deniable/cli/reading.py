@@ -11,7 +11,6 @@ from deniable.cli.collection import collect
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, read_labels, shorten
 from deniable.cli.options import FILE
-from deniable.protocol import Memoising
 from deniable.question import Question
 from deniable.tally import Tally
 
@@ -40,12 +39,12 @@ def check_repeats(question: Question, people: object, rounds: object) -> None:
     name, given = question.protocol.name, [each for each in (people, rounds) if each is not None]
     if len(given) > 1:
         raise click.UsageError("--people and --rounds say the same thing; give one of them")
-    if given and not isinstance(question.protocol, Memoising):
+    if given and not question.protocol.memoises:
         raise click.UsageError(
             f"--people and --rounds are for protocols whose people may answer again; reports of "
             f"{name} are independent, so leave them out"
         )
-    if not given and isinstance(question.protocol, Memoising):
+    if not given and question.protocol.memoises:
         raise click.UsageError(
             f"people may answer {shorten(question.name)} again ({name}), so its reports are not "
             "independent, and a file does not say when they came: give --rounds, the number of "

@@ -54,7 +54,8 @@ def recommend(
     check_privacy(epsilon, domain_size)
     advice = rank(epsilon, domain_size, users, max_report_bytes, goal=goal)
     usual = (protocol.name for protocol in find_protocols(1.0, 2))
-    impossible = sorted({*usual} - {option.name for option in advice.options})
+    possible = {*(option.name for option in advice.options), *advice.unranked}
+    impossible = sorted({*usual} - possible)
     if as_json:
         document = {
             "epsilon": advice.epsilon,
@@ -66,6 +67,7 @@ def recommend(
             "guideline": advice.guideline,
             "reason": advice.reason,
             "options": [option.row() for option in advice.options],
+            "unranked": list(advice.unranked),
             "impossible": impossible,
         }
         click.echo(json.dumps(document, indent=2))
@@ -88,6 +90,8 @@ def recommend(
         console.print(f"Not shown at this width: {', '.join(left_out)}.")
     if impossible:
         console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
+    for note in advice.notes:
+        console.print(note)
     console.print(f"\n{advice.reason}", style="bold")
     console.print(f"\n{meaning(epsilon)}")
 

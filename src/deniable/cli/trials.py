@@ -65,7 +65,7 @@ def print_trials(population: Population, trials: Sequence[Trial], top: int) -> N
         f"how many of the {top} most frequent answers are estimated among the most frequent; "
         "found: how many are significant.\n"
     )
-    best = min(trials, key=lambda trial: trial.theory)
+    best = min(trials, key=lambda trial: trial.expected)
     rows = np.argsort(-population.truth, kind="stable")[:top]
     labelled = replace(best.estimates, labels=population.labels)
     last = "" if runs == 1 else ", in the last run"
@@ -78,17 +78,23 @@ def _cells(n: int) -> Callable[[Trial], tuple[str, ...]]:
     """Return what writes a trial among ``n`` people as the cells of a row."""
 
     def write(trial: Trial) -> tuple[str, ...]:
-        spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
+        theory, ratio = "-", "-"
+        if trial.theory is not None:
+            spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
+            theory, ratio = (
+                f"{trial.theory:.3g}",
+                f"{trial.squared_error / trial.theory:.2f}{spread}",
+            )
         return (
             trial.protocol.name,
             f"{trial.protocol.epsilon:.4g}",
             f"{trial.protocol.report_dtype.itemsize:,}",
             f"{trial.squared_error:.3g}",
-            f"{trial.theory:.3g}",
-            f"{trial.squared_error / trial.theory:.2f}{spread}",
+            theory,
+            ratio,
             f"{100 * trial.squared_error**0.5 / n:.3g} %",
             f"{100 * trial.recall:.0f} %",
-            f"{trial.found:,}",
+            "-" if trial.found is None else f"{trial.found:,}",
         )
 
     return write
@@ -102,7 +108,7 @@ def draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
     errors, answers = figure.subplots(1, 2)
     n, truth = population.size, population.truth
     places = np.arange(len(trials))
-    expected = [100 * trial.theory**0.5 / n for trial in trials]
+    expected = [100 * trial.expected**0.5 / n for trial in trials]
     for place, trial in zip(places, trials, strict=True):
         runs = [100 * error**0.5 / n for error in trial.squared_errors]
         errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color="#2f6db3",
@@ -122,7 +128,7 @@ def draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
     rows = np.argsort(-truth, kind="stable")[: max(top, 2)]
     answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color="#666666", lw=0.8,
                  label="the truth")  # fmt: skip
-    best = sorted(trials, key=lambda trial: trial.theory)[:_DRAWN]
+    best = sorted(trials, key=lambda trial: trial.expected)[:_DRAWN]
     for trial, marker in zip(best, "os^Dv", strict=False):
         answers.plot(truth[rows], trial.estimates.counts[rows], marker, ms=5, alpha=0.7,
                      label=_name(trial))  # fmt: skip

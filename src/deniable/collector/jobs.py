@@ -28,7 +28,7 @@ from deniable.presentation import (
     html_page,
     json_text,
 )
-from deniable.protocol import Memoising, Protocol, Pure
+from deniable.protocol import Protocol
 from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
 from deniable.tally import Tally
@@ -185,7 +185,7 @@ def estimate(document: str, collected: Collected, candidates: list[str] | None, 
 def estimates_of(document: str, collected: Collected, candidates: list[str] | None) -> Estimates:
     """Estimate from a tally; of people who may answer again each day is a round."""
     question, tally = question_of(document), Tally.from_bytes(collected.tally)
-    if collected.people is not None or not isinstance(question.protocol, Memoising):
+    if collected.people is not None or not question.protocol.memoises:
         return question.estimate(tally, candidates, people=collected.people)
     found = question.estimate(tally, candidates, rounds=max(1, collected.days))
     return replace(found, repeats=found.repeats and replace(found.repeats, unit="day"))
@@ -241,9 +241,10 @@ def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
     takes q* / (p* - q*) away, and each makes one person more. The smallest share is easiest to
     raise, and the largest to lower.
     """
-    if not isinstance(protocol, Pure) or not len(found):
+    known = protocol.parameters
+    if known is None or not len(found):
         return None
-    q, gap = protocol.parameters.q, protocol.parameters.gap
+    q, gap = known.q, known.gap
     shares = found.shares.clip(0.0, 1.0)
     most = max((1 - q) / gap - float(shares.min()), q / gap + float(shares.max())) - 0.01
     return math.ceil(0.01 * found.reports / most)
@@ -303,7 +304,7 @@ def export_trend(document: str, trend: Trend, form: str) -> bytes:
         "epsilon": question.protocol.epsilon,
         "level": _LEVEL,
     }
-    if isinstance(question.protocol, Memoising):
+    if question.protocol.memoises:
         said["law"] = "as many people as reports, on each day by itself"
     if form == "csv":
         return csv_text(trend.columns(), said).encode()
@@ -328,9 +329,9 @@ class Proposal:
     """A plan in sentences, and the question that it leads to, if all is there for one."""
 
     sentences: tuple[str, ...]
-    users: int
-    epsilon: float
-    error: float
+    users: int | None
+    epsilon: float | None
+    error: float | None
     reachable: bool
     document: str | None
 
@@ -352,7 +353,8 @@ def propose(draft: Draft) -> Proposal:
     # Made also without a name, so that labels which no question can have are told at once.
     made = Question(draft.name or "?", labels, found.protocol, other=draft.other)
     document = made.to_json() if draft.name and found.reachable else None
-    sentences = (found.explanation, *((meaning(found.epsilon),) if found.reachable else ()))
+    told = () if found.epsilon is None or not found.reachable else (meaning(found.epsilon),)
+    sentences = (found.explanation, *told)
     return Proposal(sentences, found.users, found.epsilon, found.error, found.reachable, document)
 
 

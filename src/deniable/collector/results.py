@@ -21,7 +21,6 @@ from deniable.collector.stores.records import Days, Publication, Slice
 from deniable.collector.worker import Readers, Recent, Worker
 from deniable.collector.writer import Writer
 from deniable.presentation import Trend, View
-from deniable.protocol import Memoising
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Publisher:
             )
         # What version 0.2.0 published does not say of how many days it is, which only those
         # questions have to know whose people may answer again.
-        complete = before and (before.days or not isinstance(known.question.protocol, Memoising))
+        complete = before and (before.days or not known.question.protocol.memoises)
         if before and complete and before.edition == edition and 0 <= n - before.n < minimum:
             return before
         async with self._turn:

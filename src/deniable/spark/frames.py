@@ -23,7 +23,7 @@ from deniable.candidates import Candidates, Chosen, choose_open
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.optional import load
-from deniable.protocol import Memoising, Open, Pure
+from deniable.protocol import Open, Pure
 from deniable.question import Question
 from deniable.spark import summation
 from deniable.spark.checks import check_answers, check_columns, check_frame
@@ -94,7 +94,7 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
     protocol = question.protocol
     if not (isinstance(protocol, Open) and isinstance(protocol, Pure)):
         names = None if candidates is None else [str(candidate) for candidate in candidates]
-        if isinstance(protocol, Memoising) and rounds is None:
+        if protocol.memoises and rounds is None:
             question.estimate(question.tally([]), names)  # refuses, before anything is read
         number = _count_rounds(frame, column, rounds) if isinstance(rounds, str) else rounds
         total = _one(tally(frame, question, column, refused=refused))

@@ -21,7 +21,6 @@ from deniable.errors import InvalidParameter
 from deniable.presentation import Trend, trend_svg
 from deniable.presentation.labels import fit_labels, one_line
 from deniable.presentation.rows import counted
-from deniable.protocol import Memoising
 
 ROWS = 50
 _SENTENCES = {
@@ -286,7 +285,7 @@ def _trend_note(known: Known, trend: Trend | None) -> str | None:
     if trend is None:
         return None
     said = []
-    if isinstance(known.question.protocol, Memoising):
+    if known.question.protocol.memoises:
         said.append("Each day is judged by itself, by the law of as many people as answered on it.")
     if trend.left_out:
         days = "1 day is" if trend.left_out == 1 else f"{trend.left_out} days are"

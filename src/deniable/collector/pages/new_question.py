@@ -90,7 +90,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
 
 
 def _sentences(found: Proposal, solve: str) -> tuple[str, ...]:
-    if not found.reachable:
+    if not found.reachable or found.error is None:
         return found.sentences
     solved = {
         "users": f"{found.users:,} people are needed.",
@@ -102,7 +102,7 @@ def _sentences(found: Proposal, solve: str) -> tuple[str, ...]:
 
 
 def _warning(found: Proposal) -> str | None:
-    if not found.reachable or found.epsilon <= _LARGE:
+    if not found.reachable or found.epsilon is None or found.epsilon <= _LARGE:
         return None
     return (
         f"Epsilon = {found.epsilon:g} hides little: clients refuse more than {_LARGE:g} unless the "

@@ -19,7 +19,6 @@ from deniable.collector.questions import Change, Known
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import Slice, Source, State
 from deniable.presentation.labels import one_line
-from deniable.protocol import Memoising
 
 _NAMES = (
     *("from", "to", "people", "compare_from", "compare_to", "compare_people"),
@@ -89,7 +88,7 @@ async def _shown(call: Call, known: Known, wanted: Wanted, current: Current) -> 
     first = daily[0][0] if daily else today()
     answers = "any text" if question.labels is None else f"{len(question.labels):,} answers"
     protocol = question.protocol
-    repeats = isinstance(protocol, Memoising)
+    repeats = protocol.memoises
     return Shown(
         place="question",
         admin=is_admin(call),

@@ -20,7 +20,7 @@ from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER, State
 from deniable.policy import BROWSERS
 from deniable.presentation.labels import one_line
-from deniable.protocol import Memoising, Protocol, Pure
+from deniable.protocol import Protocol
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -100,7 +100,7 @@ async def show(call: Call) -> Response:
 
 def _forever(protocol: Protocol) -> float | None:
     """Return what answering again and again reveals, where people may."""
-    return protocol.total_epsilon if isinstance(protocol, Memoising) else None
+    return protocol.total_epsilon if protocol.memoises else None
 
 
 def _facts(protocol: Protocol) -> tuple[Fact, ...]:
@@ -111,21 +111,19 @@ def _facts(protocol: Protocol) -> tuple[Fact, ...]:
         Fact("e^ε", _number(math.exp(min(epsilon, 700.0))), "how far odds can move"),
         Fact("Report", f"{size:,} byte{'' if size == 1 else 's'}"),
     ]
-    if isinstance(protocol, Pure):
-        p, q = protocol.parameters.p, protocol.parameters.q
+    if (known := protocol.parameters) is not None:
         found += [
-            Fact("p", _number(p), "how often a report fits the true answer"),
-            Fact("q", _number(q), "how often it fits any one other answer"),
+            Fact("p", _number(known.p), "how often a report fits the true answer"),
+            Fact("q", _number(known.q), "how often it fits any one other answer"),
         ]
     return tuple(found)
 
 
 def _shifts(protocol: Protocol) -> tuple[str, str]:
     """Return what one report adds to a count that it supports, and what it takes from others."""
-    if not isinstance(protocol, Pure):
+    if (known := protocol.parameters) is None:
         return "", ""
-    q, gap = protocol.parameters.q, protocol.parameters.gap
-    return _number((1 - q) / gap), _number(q / gap)
+    return _number((1 - known.q) / known.gap), _number(known.q / known.gap)
 
 
 def _number(number: float) -> str:

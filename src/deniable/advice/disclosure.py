@@ -1,15 +1,4 @@
-"""Whether reports of a memoising client tell that the value changed: the best attack there is.
-
-Reports of one person share the permanent response while the value stays, and have another one once
-it has changed. An observer who sees some reports before and some after says which of the two it
-was. No test is better than that of Bayes, which compares the likelihoods. Its *advantage* is the
-probability of saying "stayed" when it stayed, less that of saying so when it changed: the distance
-in total variation between the two laws.
-
-Bits are independent given the values, so that the likelihoods are products over bits of small sums
-over the permanent bit. Their distance has no closed form and is averaged over simulated reports: of
-the absolute tanh of half the logarithm of the ratio, which lies between 0 and 1.
-"""
+"""What reports reveal about one person: a change of odds [def:dlp], and whether a value changed."""
 
 from __future__ import annotations
 
@@ -20,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from deniable.validation import check_positive
+from deniable.validation import check_epsilon, check_positive
 
 if TYPE_CHECKING:
+    from deniable.protocol import Protocol
     from deniable.protocols.rappor import BasicRAPPOR
 
 Floats = npt.NDArray[np.float64]
@@ -30,6 +20,62 @@ Counts = npt.NDArray[np.int64]
 
 _CELLS = 1 << 20
 """How many bits of people are simulated at once."""
+
+
+def reveals(protocol: Protocol) -> str:
+    """Say how much answering reveals, once and for ever.
+
+    >>> from deniable import DE, BasicRAPPOR
+    >>> print(reveals(BasicRAPPOR(32, 0.5, 0.75, 0.25)))
+    epsilon = 1.02 by one report, 2.2 by answering for ever, as long as the answer stays the same
+    >>> print(reveals(DE(1.0, 4)))
+    epsilon = 1 by one report, and as much again by each further one
+    """
+    one = f"epsilon = {protocol.epsilon:.3g} by one report"
+    if protocol.memoises:
+        total = f"{protocol.total_epsilon:.3g}"
+        return f"{one}, {total} by answering for ever, as long as the answer stays the same"
+    return f"{one}, and as much again by each further one"
+
+
+def meaning(epsilon: float, *, forever: float | None = None) -> str:
+    """Say what epsilon means for one person, in words.
+
+    ``forever`` is what any number of reports reveals, where the protocol memoises.
+
+    >>> print(meaning(1.0).partition(":")[0])
+    One report changes the odds of any guess about a person's answer by a factor of at most 2.72
+    """
+    power = math.exp(check_epsilon(epsilon))
+    low, high = _percent(1 / (1 + power), power / (1 + power))
+    more = (
+        "Several reports of one person multiply their factors."
+        if forever is None
+        else "Any number of reports of one person, as long as the answer stays the same, change "
+        f"them by a factor of at most {_factor(forever)}."
+    )
+    return (
+        "One report changes the odds of any guess about a person's answer by a factor of at most "
+        f"{_factor(epsilon)}: a guess held for 50 % likely becomes at least {low} and at most "
+        f"{high} likely, one held for 1 % likely at most "
+        f"{_percent(power / (99 + power), 99 / (99 + power))[0]}. {more}"
+    )
+
+
+def _factor(epsilon: float) -> str:
+    power = math.exp(check_epsilon(epsilon))
+    return f"{power:.3g}" if power < 1000 else f"{power:,.0f}" if power < 1e9 else f"{power:.1e}"
+
+
+def _percent(share: float, rest: float) -> tuple[str, str]:
+    """Return a share and what it lacks of one, with the digits that tell both from 0 and 1."""
+    distance = min(share, rest)
+    if distance < 1e-8:
+        ends = ("practically 0 %", "practically 100 %")
+        return ends if share < rest else (ends[1], ends[0])
+    near_half = abs(share - rest) < 0.1
+    digits = max(0, 1 - math.floor(math.log10(100 * distance))) + near_half
+    return f"{100 * share:.{digits}f} %", f"{100 * rest:.{digits}f} %"
 
 
 @dataclass(frozen=True)
@@ -49,6 +95,12 @@ def linkability(
     seed: int = 0,
 ) -> Linkability:
     """Return with what advantage reports before and after tell a changed value from the same one.
+
+    Reports of one person share the permanent response while the value stays. No test tells better
+    than that of Bayes whether it did: its advantage is the probability of saying "stayed" when it
+    stayed, less that of saying so when it changed, the distance in total variation between the two
+    laws. It has no closed form and is averaged over simulated reports: of the absolute tanh of half
+    the logarithm of the ratio.
 
     ``reports`` are how many are seen before and after. With ``known`` the observer knows the first
     value and what it would have changed to, else all values are as likely.
@@ -74,7 +126,11 @@ def linkability(
 
 
 class _Bits:
-    """The laws of the ones of one bit among the reports before and after."""
+    """The laws of the ones of one bit among the reports before and after.
+
+    Bits are independent given the values, so that the likelihoods are products over bits of small
+    sums over the permanent bit.
+    """
 
     def __init__(self, protocol: BasicRAPPOR, before: int, after: int) -> None:
         self.d, self.numbers = protocol.domain_size, (before, after)
