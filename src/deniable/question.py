@@ -220,8 +220,10 @@ class Question:
                 came=found,
             )
         try:
+            # A package that brings a kind of answers may bring its protocol along.
+            answers = _read_answers(document)
             protocol = Protocol.from_specification(document["protocol"])
-            question = Question(document["name"], _read_answers(document), protocol)
+            question = Question(document["name"], answers, protocol)
         except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the question)", value=None) from error
         if question.digest != found:

@@ -125,6 +125,27 @@ def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint
     return array.astype(np.uint64)
 
 
+def check_rows(values: npt.ArrayLike, domain_size: int, width: int) -> npt.NDArray[np.uint64]:
+    """Return values that are rows of ``width`` integers, or say at which position there is none."""
+    array = _array_of(values)
+    if array.size and (array.ndim != 2 or array.shape[1] != width):
+        raise InvalidParameter.expected(
+            f"a list or array of rows, {width} whole numbers each",
+            array.shape,
+            "for a single answer pass a list of one row",
+            came=f"an array of shape {array.shape}",
+        )
+    try:
+        return check_values(array.ravel(), domain_size).reshape(-1, width)
+    except OutOfDomain as error:
+        position = int(str(error.value)) // width
+    raise OutOfDomain(
+        f"expected rows of whole numbers from 0 to {domain_size - 1}; the one at position "
+        f"{position} has another: map answers to values with a Question",
+        value=position,
+    )
+
+
 def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     # Only a subclass can be masked; asking np.ma about a plain array would have to import it.
     subclass = isinstance(values, np.ndarray) and type(values) is not np.ndarray

@@ -67,6 +67,8 @@ class Probe:
         self.calls = calls
         size = getattr(protocol, "value_count", getattr(protocol, "domain_size", None))
         self.domain_size: int = FINGERPRINTS if size is None else int(size)
+        rows = getattr(getattr(protocol, "value_dtype", None), "shape", ())
+        self._numbered = getattr(protocol, "numbered", None) if rows else None
         self._takes_source = _takes_source(protocol)
         words = _announced(protocol)
         self.replayable = words is not None and self._takes_source
@@ -89,7 +91,7 @@ class Probe:
     def run(self, values: Values, words: Words) -> Bytes:
         """Return the bytes of the reports that one batch call makes of the words."""
         source = Replayed(np.ascontiguousarray(words, dtype="<u8").tobytes() + _SPARE)
-        rows = _rows(self.protocol.privatize(values, rng=source), len(values))
+        rows = _rows(self.protocol.privatize(self._values(values), rng=source), len(values))
         if source.position != 8 * words.size:
             raise Broken(
                 f"it announces {self.count} random words for each report, and of the "
@@ -112,7 +114,9 @@ class Probe:
     def single(self, value: int, data: bytes, protocol: Privatizer | None = None) -> bytes:
         """Return the report of the call that clients make, from the bytes of its words."""
         source = Replayed(data + _SPARE)
-        report = np.asarray((protocol or self.protocol).privatize([value], rng=source))
+        report = np.asarray(
+            (protocol or self.protocol).privatize(self._values([value]), rng=source)
+        )
         if source.position != len(data):
             raise Broken(
                 f"it announces {self.count} random words for each report, and took "
@@ -130,11 +134,18 @@ class Probe:
         privatize = (protocol or self.protocol).privatize
         # What clients do is to leave rng out.
         made = (
-            privatize(values)
+            privatize(self._values(values))
             if rng is None or not self._takes_source
-            else privatize(values, rng=rng)
+            else privatize(self._values(values), rng=rng)
         )
         return _rows(made, len(values))
+
+    def _values(self, numbers: Values | list[int]) -> Values | list[int]:
+        """Return the values with these numbers, which are their own numbers unless rows are."""
+        if self._numbered is None:
+            return numbers
+        found: Values = self._numbered(np.asarray(numbers, dtype=np.uint64))
+        return found.tolist() if isinstance(numbers, list) else found
 
     def supports(self, rows: Bytes, value: int) -> npt.NDArray[np.bool_] | None:
         """Tell which reports support ``value``, where the protocol knows it."""

@@ -1,0 +1,1 @@
+"""The files that CONTRIBUTING walks through, and how a test installs one of them."""

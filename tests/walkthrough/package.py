@@ -1,0 +1,40 @@
+"""A kind of answers as another package brings it: a module, and the metadata that names it."""
+
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from deniable.answers import Answers
+from deniable.tally import Summable
+
+HERE = Path(__file__).parent
+
+
+@contextmanager
+def installed(folder: Path, module: str, kind: str) -> Iterator[ModuleType]:
+    """Install a module of the walk-through in a folder that this process and its children see."""
+    shutil.copy(HERE / f"{module}.py", folder)
+    metadata = folder / f"{module}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    points = f"[deniable.answers]\n{kind.lower()} = {module}:{kind}\n"
+    (metadata / "entry_points.txt").write_text(points)
+    path, known = os.environ.get("PYTHONPATH"), (dict(Answers.registry), dict(Summable.registry))
+    sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), path)))
+    try:
+        yield importlib.import_module(module)
+    finally:
+        sys.path.remove(str(folder))
+        os.environ.pop("PYTHONPATH")
+        if path is not None:
+            os.environ["PYTHONPATH"] = path
+        sys.modules.pop(module, None)
+        for registry, before in zip((Answers.registry, Summable.registry), known, strict=True):
+            registry.clear()
+            registry.update(before)
