@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain
 from deniable.consistency import norm_sub
-from deniable.estimates import Provenance
 from deniable.law import NormalLaw, Variance, upper_normal
-from deniable.presentation import Answer, unguarded
+from deniable.presentation import unguarded
+from deniable.presentation.view import Answer, Provenance
 
 NASTY = (
     "plain",
@@ -311,7 +311,7 @@ def test_plot_of_many_values_is_a_rank_plot() -> None:
 
 def test_plot_refuses_a_truth_of_another_length() -> None:
     """True counts have to be one for each answer."""
-    with pytest.raises(InvalidParameter, match="expected 8 true counts"):
+    with pytest.raises(InvalidParameter, match="expected 8 true values"):
         _estimates().plot(truth=[1, 2, 3])
 
 

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
         InvalidReport,
         OutOfDomain,
     )
-    from deniable.estimates import Estimates, Provenance
+    from deniable.estimates import Estimates
     from deniable.kernels.parallel import set_threads, threads
     from deniable.mechanism import Mechanism
     from deniable.memory import memory_budget, set_memory_budget
+    from deniable.presentation.view import Provenance
     from deniable.protocol import Closed, Open, Parameters, Protocol, Pure
     from deniable.protocols.affine import AffineSelection
     from deniable.protocols.direct import DE, GRR
@@ -64,9 +65,10 @@ _HOMES = {
     ),
     "deniable.memory": ("memory_budget", "set_memory_budget"),
     "deniable.candidates": ("fingerprint", "fingerprints"),
-    "deniable.estimates": ("Estimates", "Provenance"),
+    "deniable.estimates": ("Estimates",),
     "deniable.kernels.parallel": ("set_threads", "threads"),
     "deniable.mechanism": ("Mechanism",),
+    "deniable.presentation.view": ("Provenance",),
     "deniable.protocol": ("Closed", "Open", "Parameters", "Protocol", "Pure"),
     "deniable.protocols.direct": ("GRR",),
     "deniable.question": ("Question",),

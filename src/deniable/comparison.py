@@ -23,7 +23,7 @@ Intervals      of pure protocols by melding the exact limits of both supports, w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -32,13 +32,21 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
-from deniable.estimates import Estimates, Provenance
+from deniable.estimates import Estimates
 from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
-from deniable.law.contrast import upper_tail
+from deniable.law.contrast import upper_tail, with_drawn
 from deniable.law.melding import upper_limits
-from deniable.presentation import Presentable, View
-from deniable.presentation.changes import Change, constants, name, view_changes
-from deniable.presentation.rows import Column, keys
+from deniable.presentation.exports import Column, Presentable
+from deniable.presentation.view import (
+    Change,
+    Provenance,
+    Scale,
+    View,
+    Words,
+    disagreements,
+    percent,
+    some_of,
+)
 from deniable.validation import check_probability
 
 Floats = npt.NDArray[np.float64]
@@ -167,36 +175,70 @@ class Comparison(Presentable):
         add, tail = self._joint(tail)
         reach = add(*(np.maximum(*_noise(each, tail)) for each in (self.first, self.second)))
         pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
-        drawn = _drawn(pooled, tail) * math.sqrt(1 / self.first.n + 1 / self.second.n)
+        inside = pooled.clip(0, 1)
+        each = math.sqrt(1 / self.first.n + 1 / self.second.n)
+        drawn = upper_normal(tail) * np.sqrt(inside * (1 - inside)) * each
         return np.asarray(np.abs(self.differences) > add(reach, drawn))
 
-    def top(self, k: int | None = None) -> Comparison:
-        """Return the ``k`` largest changes, or all of them; the significance stays as it is."""
-        return self.take(np.arange(len(self))[:k])
+    def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
+        """Return the first ``k`` places, or all of them: the largest changes come first."""
+        return np.arange(len(self))[:k]
 
-    def take(self, places: npt.NDArray[np.integer]) -> Comparison:
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Comparison:
         """Return some rows; the significance stays that of all answers."""
-        return replace(self, first=self.first.take(places), second=self.second.take(places))
+        return replace(self, first=self.first.take(rows), second=self.second.take(rows))
 
-    def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Change, ...]:
+    def rows(
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
+    ) -> tuple[Change, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
-        lower, upper = self.interval(level)
-        columns = (lower, upper, self.significant(alpha), self.first.shares,
+        columns = (*self.interval(level), self.significant(alpha), self.first.shares,
                    self.second.shares)  # fmt: skip
-        names = [str(key) for key in keys(self.first)]
-        listed = zip(names, *(column.tolist() for column in columns), strict=True)
-        return tuple(Change(*fields) for fields in listed)
+        return Change.over(self.first.keys, columns, truth)
 
-    def view(self, *, level: float = 0.95, alpha: float = 0.05) -> View:
-        """Return what text, page and figure show."""
-        rows = self.rows(level=level, alpha=alpha)
-        return view_changes(rows, self.first, self.second, level=level, alpha=alpha)
+    def view(
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
+    ) -> View:
+        """Return what text, page and figure show; ``truth`` has the true changes of the rows."""
+        rows = self.rows(level=level, alpha=alpha, truth=truth)
+        first, second, interval = self.first, self.second, f"{percent(level)} interval"
+        before = f"{first.n:,}" if first.repeats is None else first.sample
+        return View(
+            rows=rows,
+            headings=("first", "second", "change", interval),
+            scale=Scale.over(rows, signed=True),
+            words=Words(
+                value="change of the share",
+                interval=interval,
+                axis="change of the share (percentage points)",
+                truth="true change",
+            ),
+            name=self._name,
+            headline=f"changes of {some_of(len(self), self.total)} between {before} and "
+            f"{second.sample}",
+            source=None if first.provenance is None else first.provenance.line,
+            notes=(
+                f"significant: changed (alpha = {alpha:g}, {self.total:,} answers)",
+                "first, second: shares of all people; change: the second less the first, in "
+                "percentage points",
+                *(
+                    f"{place}, {each.repeats.sentence}"
+                    for place, each in (("first", first), ("second", second))
+                    if each.repeats is not None
+                ),
+            ),
+            doubts=disagreements(rows, level=level, alpha=alpha, total=self.total),
+            n=first.n + second.n,
+            reports=first.reports + second.reports,
+            provenance=self.constants(),
+            signed=True,
+        )
 
     def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
         """Return the columns of the exports by name, shares in full, the largest change first."""
         lower, upper = self.interval(level)
         return {
-            "value" if self.first.labels is None else "label": keys(self.first),
+            "value" if self.first.labels is None else "label": self.first.keys,
             "first_share": self.first.shares,
             "second_share": self.second.shares,
             "difference": self.differences,
@@ -207,10 +249,20 @@ class Comparison(Presentable):
 
     def constants(self) -> dict[str, object] | None:
         """Return the provenance by the names of the exports, with both numbers of people."""
-        return constants(self.first, self.second)
+        mine, other = self.first.constants(), self.second.constants()
+        if mine is None or other is None:
+            return None
+        found = {key: mine[key] for key in mine if key not in ("n", "reports", "law")}
+        found |= {"first_n": self.first.n, "second_n": self.second.n}
+        for place, each in (("first", mine), ("second", other)):
+            if "law" in each:
+                found |= {f"{place}_reports": each["reports"], f"{place}_law": each["law"]}
+        if other["digest"] != mine["digest"]:
+            found |= {"second_question": other["question"], "second_digest": other["digest"]}
+        return found
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
-        """Return what is said once about all rows."""
+        """Return what holds for all rows."""
         return {
             "provenance": self.constants(),
             "first_n": self.first.n,
@@ -223,7 +275,16 @@ class Comparison(Presentable):
 
     def title(self) -> str:
         """Return the name of the question, if there is one."""
-        return f"Changes: {name(self.first, self.second) or 'Estimates'}"
+        return f"Changes: {self._name or 'Estimates'}"
+
+    @property
+    def _name(self) -> str | None:
+        """The name of the question, or both names where there are two."""
+        before, after = (
+            None if each.provenance is None else each.provenance.question
+            for each in (self.first, self.second)
+        )
+        return before if before == after else f"{before} and {after}"
 
 
 def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
@@ -235,21 +296,7 @@ def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
         return estimates.law.population(estimates.counts, tail)
     below, above = _noise(estimates, tail)
     k = upper_normal(tail) ** 2 / estimates.n
-    return _with_drawn(1 - estimates.shares, below, k), _with_drawn(estimates.shares, above, k)
-
-
-def _with_drawn(shares: Floats, noise: Floats, k: float) -> Floats:
-    """Return how far above each share the share in the population may be.
-
-    Wilson's limit e of who was drawn, with the noise beside it: (e - share)^2 is the square of the
-    noise and k e (1 - e). Nobody is drawn beyond 0 and 1, and near 1 the share itself has more
-    variance than the limit.
-    """
-    inside = shares.clip(0, 1)
-    root = np.sqrt(noise**2 * (1 + k) + k * inside * (1 - inside) + k**2 / 4)
-    limit = ((inside + k / 2 + root) / (1 + k)).clip(0, 1)
-    spread = np.maximum(limit * (1 - limit), inside * (1 - inside))
-    return np.asarray(np.sqrt(noise**2 + k * spread))
+    return with_drawn(1 - estimates.shares, below, k), with_drawn(estimates.shares, above, k)
 
 
 def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
@@ -259,12 +306,6 @@ def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
         return upper_normal(tail) * errors, upper_normal(tail) * errors
     lower, upper = estimates.law.interval(estimates.counts, tail)
     return (estimates.counts - lower) / estimates.n, (upper - estimates.counts) / estimates.n
-
-
-def _drawn(shares: Floats, tail: float) -> Floats:
-    """Return how far drawing one person takes a share from that in the population."""
-    inside = shares.clip(0, 1)
-    return np.asarray(upper_normal(tail) * np.sqrt(inside * (1 - inside)))
 
 
 def _supports(estimates: Estimates) -> Floats | None:
@@ -340,7 +381,7 @@ def _places(first: Estimates, second: Estimates) -> list[int]:
             came=f"{len(first)} of {first.total} and {len(second)} of {second.total}",
         )
     try:
-        return [second.place(key) for key in keys(first)]
+        return [second.place(key) for key in first.keys]
     except OutOfDomain as error:
         raise InvalidParameter.expected(
             same,

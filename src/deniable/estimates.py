@@ -2,77 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, overload
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable import presentation
-from deniable.documents import PathName
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
-from deniable.presentation import Answer, Columns, Presentable, View
-from deniable.presentation.rows import counted
+from deniable.presentation.exports import Column, Presentable
+from deniable.presentation.view import (
+    Answer,
+    Provenance,
+    Repeats,
+    Scale,
+    View,
+    Words,
+    counted,
+    disagreements,
+    percent,
+    some_of,
+)
 from deniable.validation import check_probability
-from deniable.version import __version__
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """Where estimates come from: the protocol, the question if there is one, and the version."""
-
-    protocol: str
-    epsilon: float
-    question: str | None = None
-    digest: str | None = None
-    version: str = __version__
-    substance: str | None = None
-    """The digest of the question without its name: questions that share it ask the same thing."""
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """Reports of people who may have answered again, and the number of people they are judged by.
-
-    With ``rounds`` these are the people of an average round. That is on the safe side whoever
-    answered how often, as long as nobody did twice in one round. Without, their number was given.
-    """
-
-    reports: int
-    people: int
-    rounds: int | None = None
-    unit: str = "round"
-
-    @staticmethod
-    def over(rounds: int, reports: int) -> Repeats:
-        """Return as many people as an average round has reports, rounded down.
-
-        >>> print(Repeats.over(30, 30_007))
-        1,000 people over 30 rounds
-        """
-        return Repeats(reports, max(1, reports // rounds), rounds)
-
-    def __str__(self) -> str:
-        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
-        return people if self.rounds is None else f"{people} over {counted(self.rounds, self.unit)}"
-
-    @property
-    def sentence(self) -> str:
-        """What errors and intervals rest on."""
-        if self.people == self.reports:
-            return f"errors: by the law of {self}, one report each"
-        return (
-            f"errors: by the law of {self}, who sent {counted(self.reports, 'report')}; those of "
-            "one person are not independent"
-        )
+_EXPLANATIONS = {
+    "threshold": "the count that a significant answer exceeds: any of the answers that nobody gave "
+    "comes out above it with probability of at most alpha",
+    "null_std_error": "the standard error of the count of an answer that nobody gave",
+    "significant": "about all answers at once, while lower and upper are about one answer by "
+    "itself: an interval that leaves out 0 need not be significant",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -142,12 +103,26 @@ class Estimates(Presentable):
 
     def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Answer, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
-        return Columns.of(self, level, alpha).rows()
+        return self._rows(level, self.threshold(alpha))
+
+    def _rows(
+        self, level: float, threshold: float, truth: npt.ArrayLike | None = None
+    ) -> tuple[Answer, ...]:
+        lower, upper = self.interval(level)
+        columns = (lower, upper, self._exceed(threshold), self.counts, self.shares,
+                   self.std_errors)  # fmt: skip
+        return Answer.over(self.keys, columns, truth)
+
+    @property
+    def keys(self) -> Column:
+        """What the rows are about: labels, or values where there are none."""
+        if self.labels is not None:
+            return self.labels
+        return np.arange(len(self)) if self.values is None else self.values
 
     @cached_property
     def _index(self) -> dict[object, int]:
-        keys = range(len(self)) if self.values is None else self.values.tolist()
-        return {key: i for i, key in enumerate(keys if self.labels is None else self.labels)}
+        return {key: place for place, key in enumerate(self.keys)}
 
     def place(self, key: object) -> int:
         """Return where the row of a label, or of a value, is."""
@@ -222,11 +197,13 @@ class Estimates(Presentable):
         standard errors: they may hold more than T_s does, such as what the other answers add to
         the bits of this one in RAPPOR's filters.
         """
-        limit = self.threshold(alpha)
+        return self._exceed(self.threshold(alpha))
+
+    def _exceed(self, threshold: float) -> npt.NDArray[np.bool_]:
         if self.law is None and self.null_std_error > 0:
-            limits = limit * np.maximum(self.std_errors / self.null_std_error, 1.0)
+            limits = threshold * np.maximum(self.std_errors / self.null_std_error, 1.0)
             return np.asarray(self.unbiased_counts > limits)
-        return self.unbiased_counts > limit
+        return self.unbiased_counts > threshold
 
     def select(self, labels: Sequence[str]) -> Estimates:
         """Return the estimates of some labels, in the given order.
@@ -263,93 +240,113 @@ class Estimates(Presentable):
             unbiased=None if self.unbiased is None else self.unbiased[index],
         )
 
-    def top(self, k: int | None = None) -> Estimates:
-        """Return the ``k`` largest counts, or all of them, largest first.
+    def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
+        """Return the places of the ``k`` largest counts, or of all of them, largest first.
 
         >>> e = Estimates(np.array([3.0, 90.0]), np.array([4.0, 5.0]), n=100, null_std_error=4.0)
-        >>> e.top(1).counts
-        array([90.])
+        >>> e.largest(1), e.top(1).counts
+        (array([1]), array([90.]))
         """
-        return self.take(np.argsort(-self.counts, kind="stable")[:k])
+        return np.argsort(-self.counts, kind="stable")[:k]
 
-    def columns(
-        self, *, level: float = 0.95, alpha: float = 0.05
-    ) -> dict[str, Sequence[str] | npt.NDArray[np.generic]]:
+    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
         """Return the columns of the exports by name, in the order of the answers.
 
         The first is ``label`` or, without labels, ``value``. Adjusted estimates have an
         ``unbiased_count``, and their error and interval are named ``unbiased_...`` as well.
         """
-        return presentation.columns(self, level, alpha)
+        lower, upper = self.interval(level)
+        unbiased = {} if self.adjusted is None else {"unbiased_count": self.unbiased_counts}
+        of = "" if self.adjusted is None else "unbiased_"
+        return {
+            "value" if self.labels is None else "label": self.keys,
+            "count": self.counts,
+            "share": self.shares,
+            **unbiased,
+            f"{of}std_error": self.std_errors,
+            f"{of}lower": lower,
+            f"{of}upper": upper,
+            "significant": self.significant(alpha),
+        }
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
-        """Return what is said once about all rows: provenance, n, level, threshold and so on."""
-        return presentation.summary(self, level, alpha)
+        """Return what holds for all rows: provenance, n, level, threshold and so on."""
+        return {
+            "provenance": self.constants(),
+            "n": self.n,
+            "answers": self.total,
+            "level": level,
+            "interval_of": "unbiased count",
+            "adjusted": self.adjusted,
+            "alpha": alpha,
+            "threshold": self.threshold(alpha),
+            "null_std_error": self.null_std_error,
+            "explanations": _EXPLANATIONS,
+        }
 
     def constants(self) -> dict[str, object] | None:
-        """Return the provenance by the names of the exports, with n."""
-        return presentation.provenance_of(self)
+        """Return the provenance by the names of the exports, with n.
+
+        Where people may have answered again it also has the number of reports and the law.
+        """
+        if self.provenance is None:
+            return None
+        repeats = self.repeats
+        again = {} if repeats is None else {"reports": repeats.reports, "law": str(repeats)}
+        return self.provenance.facts(self.n) | again
+
+    @property
+    def sample(self) -> str:
+        """What the counts are made from: reports, and of how many people if not one each."""
+        of = "" if self.repeats is None else f" of {self.repeats}"
+        return f"{counted(self.reports, 'report')}{of}"
 
     def view(
-        self,
-        *,
-        level: float = 0.95,
-        alpha: float = 0.05,
-        truth: npt.NDArray[np.generic] | None = None,
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
     ) -> View:
         """Return what text, page and figure show; ``truth`` has the true counts of the rows."""
-        return presentation.view(self, level, alpha, truth)
+        threshold = self.threshold(alpha)
+        rows = self._rows(level, threshold, truth)
+        adjusted, origin, interval = self.adjusted, self.provenance, f"{percent(level)} interval"
+        return View(
+            rows=rows,
+            headings=(*(() if truth is None else ("true",)), "count", "share", interval),
+            scale=Scale.over(rows, threshold),
+            words=Words(
+                value="unbiased count" if adjusted is None else f"count adjusted by {adjusted}",
+                interval=interval if adjusted is None else f"{interval} of the unbiased count",
+                axis=f"people who gave the answer (of {self.n:,})",
+                truth="true count",
+                limit=f"threshold of significance (alpha = {alpha:g})",
+            ),
+            name=None if origin is None else origin.question,
+            headline=f"{some_of(len(rows), self.total)}, estimated from {self.sample}",
+            source=None if origin is None else origin.line,
+            notes=self._notes(level, alpha, threshold),
+            doubts=disagreements(rows, level=level, alpha=alpha, total=self.total),
+            n=self.n,
+            reports=self.reports,
+            provenance=self.constants(),
+        )
+
+    def _notes(self, level: float, alpha: float, threshold: float) -> tuple[str, ...]:
+        """Return what a reader has to know about the significance and the intervals."""
+        own = "" if self.law is not None else " and as far by its own error"
+        said = [
+            f"significant: above {threshold:,.0f}{own} (alpha = {alpha:g}, {self.total:,} answers)"
+        ]
+        if self.repeats is not None:
+            said.append(self.repeats.sentence)
+        if self.adjusted is not None:
+            said.append(
+                f"counts adjusted by {self.adjusted}; the {percent(level)} intervals and what is "
+                "significant are those of the unbiased counts"
+            )
+        return tuple(said)
 
     def title(self) -> str:
         """Return the name of the question, if there is one."""
         return (self.provenance and self.provenance.question) or "Estimates"
-
-    @overload
-    def plot(
-        self,
-        path: None = None,
-        *,
-        top: int | None = ...,
-        level: float = ...,
-        alpha: float = ...,
-        truth: npt.ArrayLike | None = ...,
-    ) -> Figure: ...
-    @overload
-    def plot(
-        self,
-        path: PathName,
-        *,
-        top: int | None = ...,
-        level: float = ...,
-        alpha: float = ...,
-        truth: npt.ArrayLike | None = ...,
-    ) -> None: ...
-    def plot(
-        self,
-        path: PathName | None = None,
-        *,
-        top: int | None = 25,
-        level: float = 0.95,
-        alpha: float = 0.05,
-        truth: npt.ArrayLike | None = None,
-    ) -> Figure | None:
-        """Return or write a matplotlib figure of the largest counts; needs the extra ``plot``.
-
-        A notebook shows the figure; a file is PNG, SVG or PDF by its name. Few answers are drawn
-        as bars, more than sixty as a curve over their rank. ``truth``, the true counts of a
-        simulation, one for each answer, is drawn beside them.
-        """
-        true = None if truth is None else np.asarray(truth, dtype=np.float64)
-        if true is not None and true.shape != self.counts.shape:
-            raise InvalidParameter.expected(
-                f"{len(self)} true counts, one for each answer",
-                true.shape,
-                "count the answers with numpy.bincount(values, minlength=domain_size)",
-            )
-        order = np.argsort(-self.counts, kind="stable")[:top]
-        shown = None if true is None else true[order]
-        view = self.take(order).view(level=level, alpha=alpha, truth=shown)
-        return presentation.draw(view, path)
 
 
 def _same(mine: object, theirs: object) -> bool:

@@ -31,10 +31,11 @@ from deniable.candidates import (
     choose_some,
 )
 from deniable.errors import IncompatibleTally, InvalidParameter
-from deniable.estimates import Estimates, Provenance, Repeats
+from deniable.estimates import Estimates
 from deniable.law import KnownLaw, SupportLaw
 from deniable.mechanism import Reports, Values
 from deniable.memory import spend
+from deniable.presentation.view import Provenance, Repeats
 from deniable.randomness import Source
 from deniable.statistics import Counts, Statistic, of_form
 from deniable.tally import Counted, Summable, Tally

@@ -26,9 +26,10 @@ from deniable.documents import (
     returned,
 )
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, brief
-from deniable.estimates import Estimates, Provenance
+from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
+from deniable.presentation.view import Provenance
 from deniable.protocol import Client, Memoising, Protocol
 from deniable.randomness import Source
 from deniable.tally import Accumulator, Tally

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import font_manager
 
 from deniable import DE, OUE, Question, Tally
-from deniable.presentation.labels import columns_of
+from deniable.presentation.text import columns_of
 
 URLS = tuple(f"https://example.com/page/{i:03d}/about/us/and/them/index.html" for i in range(12))
 PARQUET = pytest.param("parquet", marks=pytest.mark.frames)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.presentation.labels import columns_of, fit_labels, one_line, printable
+from deniable.presentation.text import columns_of, fit_labels, one_line, printable
 
 
 @given(st.text(max_size=60), st.integers(2, 50))

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from deniable import DE, Estimates, Question, compare
-from deniable.presentation.labels import columns_of
-from deniable.presentation.rows import Scale
-from deniable.presentation.text import SHADE, SOLID, TICK, ZERO, bar_spans, table_lines
+from deniable.presentation.text import SHADE, SOLID, TICK, ZERO, bar_spans, columns_of, table_lines
+from deniable.presentation.view import Scale
 from tests.presentation.conftest import URLS
 
 
@@ -28,6 +27,21 @@ def test_the_table_says_where_it_comes_from(estimates: Estimates) -> None:
     assert first == "pages: 5 of 30 answers, estimated from 20,000 reports"
     version = source.version
     assert second == f"OUE at epsilon = 2, question {source.digest[:16]}, deniable {version}"
+
+
+def test_the_threshold_is_computed_once(
+    estimates: Estimates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verdicts, bars and the note below the table share one threshold."""
+    threshold, seen = Estimates.threshold, []
+
+    def recorded(self: Estimates, alpha: float = 0.05) -> float:
+        seen.append(alpha)
+        return threshold(self, alpha)
+
+    monkeypatch.setattr(Estimates, "threshold", recorded)
+    repr(estimates)
+    assert seen == [0.05]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 160])

@@ -13,9 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from deniable.presentation.labels import printable
-from deniable.presentation.rows import View, counted
-from deniable.presentation.text import Line, Span, table_lines
+from deniable.presentation.text import Line, Span, printable, table_lines
+from deniable.presentation.view import View, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ import click
 
 from deniable.cli.display import open_console, print_view
 from deniable.cli.outputs import PLOTS, STDIO, refuse_terminal, write_atomically
-from deniable.presentation import MOST_ROWS, Presentable
+from deniable.presentation.exports import MOST_ROWS, Presentable
 
 FORMATS = ("table", "csv", "tsv", "json", "parquet", "html")
 _SUFFIXES = {"": "table", ".txt": "table", ".csv": "csv", ".tsv": "tsv", ".json": "json",

@@ -18,7 +18,7 @@ from deniable.cli.inputs import check_stdin, read_labels, read_question, shorten
 from deniable.cli.matching import Form, twins
 from deniable.cli.options import FILE, goal_option, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
-from deniable.presentation.labels import one_line
+from deniable.presentation.text import one_line
 from deniable.protocol import Closed, Protocol
 from deniable.question import Question
 

@@ -12,7 +12,7 @@ from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Key
-from deniable.presentation.labels import one_line
+from deniable.presentation.text import one_line
 
 _DAY = 86400
 _ROLES = [role.value for role in TOKEN_ROLES]

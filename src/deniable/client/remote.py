@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from deniable.client.transport import Reply, Transport
 from deniable.errors import DeniableError
 from deniable.memory import RAISE_IT, memory_budget
-from deniable.presentation.labels import one_line
+from deniable.presentation.text import one_line
 from deniable.question import Question
 from deniable.tally import Tally
 

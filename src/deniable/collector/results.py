@@ -20,7 +20,8 @@ from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.records import Days, Publication, Slice
 from deniable.collector.worker import Readers, Recent, Worker
 from deniable.collector.writer import Writer
-from deniable.presentation import Trend, View
+from deniable.presentation.trend import Trend
+from deniable.presentation.view import View
 
 
 @dataclass(frozen=True)

@@ -111,3 +111,18 @@ def _saddle_point(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
     found = np.array([math.erfc(z / math.sqrt(2)) / 2 for z in root.tolist()])
     # Near the mean the root is without digits, and without need of any.
     return np.where(w < 0.1, 0.5, found)
+
+
+def with_drawn(shares: Floats, noise: Floats, k: float) -> Floats:
+    """Return how far above each share the share in the population may be.
+
+    People were drawn from that population, and their share is known up to the noise. Wilson's limit
+    e of the draw, with the noise beside it: (e - share)^2 is the square of the noise plus
+    k e (1 - e). Nobody is drawn beyond 0 and 1, and near 1 the share itself has more variance than
+    the limit.
+    """
+    inside = shares.clip(0, 1)
+    root = np.sqrt(noise**2 * (1 + k) + k * inside * (1 - inside) + k**2 / 4)
+    limit = ((inside + k / 2 + root) / (1 + k)).clip(0, 1)
+    spread = np.maximum(limit * (1 - limit), inside * (1 - inside))
+    return np.asarray(np.sqrt(noise**2 + k * spread))

@@ -1,28 +1,33 @@
-"""What estimates and comparisons have in common: the ways out, all from one view and one table.
+"""The ways out of a result: ``Presentable`` with its exports, and the formats that they write.
 
 ``to_csv``, ``to_json``, ``to_html``, ``to_parquet`` and ``plot`` return what they make. Given the
-name of a file as their first argument they write it there instead, in place of what was there.
+name of a file as their first argument they write it there instead, replacing what was there.
+
+All formats have the same columns. Metadata goes where a format has a place for it: JSON's outer
+object, the schema of an Arrow or Parquet file, the ``attrs`` of pandas. CSV has no place that every
+reader skips (comment lines break pandas, R and spreadsheets alike), so there the provenance is
+repeated in constant columns at the end. Files that are joined can still be told apart that way.
 """
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sized
-from typing import TYPE_CHECKING, ClassVar, Self, overload
+from collections.abc import Mapping, Sequence, Sized
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, overload
+
+import numpy as np
+import numpy.typing as npt
 
 from deniable.documents import PathName, returned
-from deniable.presentation.data import (
-    arrow_table,
-    csv_text,
-    json_text,
-    pandas_frame,
-    parquet_bytes,
-    polars_frame,
-)
-from deniable.presentation.drawing import figure, save
-from deniable.presentation.page import html_notebook, html_page
-from deniable.presentation.rows import Column, View
+from deniable.errors import InvalidParameter
+from deniable.optional import load
+from deniable.presentation.html import html_notebook, html_page
 from deniable.presentation.text import text_table
+from deniable.presentation.view import View
 
 if TYPE_CHECKING:
     import pandas
@@ -30,8 +35,17 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.figure import Figure
 
+Column = Sequence[str] | npt.NDArray[np.generic]
 MOST_ROWS = 1000
-"""As many rows a web page has unless more are asked for."""
+"""The number of rows on a web page, unless another is asked for."""
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+class Limits(TypedDict, total=False):
+    """The level of the intervals and the chance of a false alarm."""
+
+    level: float
+    alpha: float
 
 
 class Presentable(Sized, ABC):
@@ -41,8 +55,12 @@ class Presentable(Sized, ABC):
     """What JSON calls the list of rows."""
 
     @abstractmethod
-    def top(self, k: int | None = None) -> Self:
-        """Return the ``k`` largest rows, or all of them, largest first."""
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+        """Return some rows by their places; their significance stays that among all rows."""
+
+    @abstractmethod
+    def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
+        """Return the places of the ``k`` largest rows, or of all of them, largest first."""
 
     @abstractmethod
     def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
@@ -50,19 +68,28 @@ class Presentable(Sized, ABC):
 
     @abstractmethod
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
-        """Return what is said once about all rows, where they come from included."""
+        """Return what holds for all rows: the metadata of the exports, with the provenance."""
 
     @abstractmethod
     def constants(self) -> dict[str, object] | None:
-        """Return where the rows come from, for exports that have no place but their rows."""
+        """Return the provenance, for exports that can only repeat it in every row."""
 
     @abstractmethod
-    def view(self, *, level: float = 0.95, alpha: float = 0.05) -> View:
-        """Return what is shown of all rows, in the order they have."""
+    def view(
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
+    ) -> View:
+        """Return what text, page and figure show; ``truth`` has the true value of each row."""
 
     @abstractmethod
     def title(self) -> str:
-        """Return what a page is called."""
+        """Return the title of a page."""
+
+    def top(self, k: int | None = None) -> Self:
+        """Return the ``k`` largest rows, or all of them, largest first.
+
+        Their significance stays that among all rows.
+        """
+        return self.take(self.largest(k))
 
     def __repr__(self) -> str:
         return self.table(top=10)
@@ -87,12 +114,10 @@ class Presentable(Sized, ABC):
 
     @overload
     def to_csv(
-        self, path: None = None, *, level: float = ..., alpha: float = ..., delimiter: str = ...
+        self, path: None = None, *, delimiter: str = ..., **limits: Unpack[Limits]
     ) -> str: ...
     @overload
-    def to_csv(
-        self, path: PathName, *, level: float = ..., alpha: float = ..., delimiter: str = ...
-    ) -> None: ...
+    def to_csv(self, path: PathName, *, delimiter: str = ..., **limits: Unpack[Limits]) -> None: ...
     def to_csv(
         self,
         path: PathName | None = None,
@@ -103,24 +128,22 @@ class Presentable(Sized, ABC):
     ) -> str | None:
         r"""Return or write the columns as CSV, numbers in full, or as TSV with ``delimiter="\t"``.
 
-        Where the rows come from stands in constant columns at the end. A label that a spreadsheet
-        would take for a formula is written behind an apostrophe, which
-        ``deniable.presentation.unguarded`` takes away.
+        The provenance stands in constant columns at the end. A label that a spreadsheet would take
+        for a formula is written behind an apostrophe, which ``deniable.presentation.unguarded``
+        removes.
         """
-        text = csv_text(self.columns(level=level, alpha=alpha), self.constants(), delimiter)
-        return returned(text, path)
+        columns = self.columns(level=level, alpha=alpha)
+        return returned(csv_text(columns, self.constants(), delimiter), path)
 
     @overload
-    def to_json(self, path: None = None, *, level: float = ..., alpha: float = ...) -> str: ...
+    def to_json(self, path: None = None, **limits: Unpack[Limits]) -> str: ...
     @overload
-    def to_json(self, path: PathName, *, level: float = ..., alpha: float = ...) -> None: ...
+    def to_json(self, path: PathName, **limits: Unpack[Limits]) -> None: ...
     def to_json(
         self, path: PathName | None = None, *, level: float = 0.95, alpha: float = 0.05
     ) -> str | None:
-        """Return or write the columns as JSON, an object for each row, with what is said once."""
-        said = self.summary(level=level, alpha=alpha)
-        text = json_text(self.columns(level=level, alpha=alpha), said, self.rows_name)
-        return returned(text, path)
+        """Return or write the columns as JSON: an object for each row, after the metadata."""
+        return returned(json_text(*self._both(level, alpha), self.rows_name), path)
 
     @overload
     def to_html(
@@ -128,9 +151,8 @@ class Presentable(Sized, ABC):
         path: None = None,
         *,
         title: str | None = ...,
-        level: float = ...,
-        alpha: float = ...,
         top: int | None = ...,
+        **limits: Unpack[Limits],
     ) -> str: ...
     @overload
     def to_html(
@@ -138,9 +160,8 @@ class Presentable(Sized, ABC):
         path: PathName,
         *,
         title: str | None = ...,
-        level: float = ...,
-        alpha: float = ...,
         top: int | None = ...,
+        **limits: Unpack[Limits],
     ) -> None: ...
     def to_html(
         self,
@@ -151,48 +172,57 @@ class Presentable(Sized, ABC):
         alpha: float = 0.05,
         top: int | None = MOST_ROWS,
     ) -> str | None:
-        """Return or write a web page that stands alone, called like the question unless told.
+        """Return or write a web page that stands alone, titled like the question by default.
 
-        Up to ``top`` rows come in the order they have here; of more, the largest, and the page says
-        so. None is for all of them: a hundred thousand make some fifty megabytes.
+        Up to ``top`` rows keep their order; of more, the page has the largest and says so. With
+        None it has all of them: a hundred thousand rows make some fifty megabytes.
         """
         shown = self if top is None or len(self) <= top else self.top(top)
-        text = html_page(shown.view(level=level, alpha=alpha), title or self.title())
-        return returned(text, path)
+        page = html_page(shown.view(level=level, alpha=alpha), title or self.title())
+        return returned(page, path)
 
     @overload
-    def to_parquet(self, path: None = None, *, level: float = ..., alpha: float = ...) -> bytes: ...
+    def to_parquet(self, path: None = None, **limits: Unpack[Limits]) -> bytes: ...
     @overload
-    def to_parquet(self, path: PathName, *, level: float = ..., alpha: float = ...) -> None: ...
+    def to_parquet(self, path: PathName, **limits: Unpack[Limits]) -> None: ...
     def to_parquet(
         self, path: PathName | None = None, *, level: float = 0.95, alpha: float = 0.05
     ) -> bytes | None:
         """Return or write the columns as a Parquet file; needs the extra ``arrow``."""
-        said = self.summary(level=level, alpha=alpha)
-        data = parquet_bytes(self.columns(level=level, alpha=alpha), said)
-        return returned(data, path)
+        return returned(parquet_bytes(*self._both(level, alpha)), path)
 
     def to_pandas(self, *, level: float = 0.95, alpha: float = 0.05) -> pandas.DataFrame:
-        """Return the columns as a pandas data frame; needs the extra ``frames``."""
-        said = self.summary(level=level, alpha=alpha)
-        return pandas_frame(self.columns(level=level, alpha=alpha), said)
+        """Return a pandas data frame, metadata in its ``attrs``; needs the extra ``frames``."""
+        return pandas_frame(*self._both(level, alpha))
 
     def to_polars(self, *, level: float = 0.95, alpha: float = 0.05) -> polars.DataFrame:
         """Return the columns as a Polars data frame; needs the extra ``frames``."""
         return polars_frame(self.columns(level=level, alpha=alpha))
 
     def to_arrow(self, *, level: float = 0.95, alpha: float = 0.05) -> pyarrow.Table:
-        """Return the columns as an Arrow table; needs the extra ``arrow``."""
-        said = self.summary(level=level, alpha=alpha)
-        return arrow_table(self.columns(level=level, alpha=alpha), said)
+        """Return an Arrow table, metadata in its schema; needs the extra ``arrow``."""
+        return arrow_table(*self._both(level, alpha))
+
+    def _both(self, level: float, alpha: float) -> tuple[dict[str, Column], dict[str, object]]:
+        return self.columns(level=level, alpha=alpha), self.summary(level=level, alpha=alpha)
 
     @overload
     def plot(
-        self, path: None = None, *, top: int | None = ..., level: float = ..., alpha: float = ...
+        self,
+        path: None = None,
+        *,
+        top: int | None = ...,
+        truth: npt.ArrayLike | None = ...,
+        **limits: Unpack[Limits],
     ) -> Figure: ...
     @overload
     def plot(
-        self, path: PathName, *, top: int | None = ..., level: float = ..., alpha: float = ...
+        self,
+        path: PathName,
+        *,
+        top: int | None = ...,
+        truth: npt.ArrayLike | None = ...,
+        **limits: Unpack[Limits],
     ) -> None: ...
     def plot(
         self,
@@ -201,19 +231,137 @@ class Presentable(Sized, ABC):
         top: int | None = 25,
         level: float = 0.95,
         alpha: float = 0.05,
+        truth: npt.ArrayLike | None = None,
     ) -> Figure | None:
         """Return or write a matplotlib figure of the largest rows; needs the extra ``plot``.
 
         A notebook shows the figure; a file is PNG, SVG or PDF by its name. Few rows are drawn as
-        bars, more than sixty as a curve over their rank.
+        bars, more than sixty as a curve over their rank. ``truth``, the true values of all rows in
+        a simulation, is drawn beside them.
         """
-        return draw(self.top(top).view(level=level, alpha=alpha), path)
+        load("matplotlib.figure", "plot")
+        from deniable.presentation import figure  # noqa: PLC0415 - needs the extra
+
+        order = self.largest(top)
+        if truth is not None:
+            truth = _one_each(truth, len(self))[order]
+        view = self.take(order).view(level=level, alpha=alpha, truth=truth)
+        picture = figure.draw(view)
+        if path is None:
+            return picture
+        figure.save(picture, view, path)
+        return None
 
 
-def draw(view: View, path: PathName | None) -> Figure | None:
-    """Return the figure of a view, or write it."""
-    drawn = figure(view)
-    if path is None:
-        return drawn
-    save(drawn, view, path)
-    return None
+def _one_each(truth: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:
+    true = np.asarray(truth, dtype=np.float64)
+    if true.shape != (size,):
+        raise InvalidParameter.expected(
+            f"{size} true values, one for each row",
+            true.shape,
+            "count the answers with numpy.bincount(values, minlength=domain_size)",
+        )
+    return true
+
+
+def csv_text(
+    table: Mapping[str, Column], constants: Mapping[str, object] | None, delimiter: str = ","
+) -> str:
+    """Return columns as CSV: a header, quotes only where needed, Unix line ends.
+
+    The constants follow in columns of their own. Text that a spreadsheet would take for a formula
+    is written behind an apostrophe, which ``unguarded`` removes.
+    """
+    cells = {name: list(map(_cell, _plain(column))) for name, column in table.items()}
+    size = len(next(iter(cells.values())))
+    cells |= {name: [_cell(value)] * size for name, value in (constants or {}).items()}
+    lines = _Lines()
+    # Only this line end makes every version of Python quote both \r and \n.
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
+    writer.writerow(cells)
+    writer.writerows(zip(*cells.values(), strict=True))
+    return "".join(lines)
+
+
+class _Lines(list[str]):
+    """A file of lines, which turns every line end into that of Unix."""
+
+    def write(self, line: str) -> None:
+        self.append(line.removesuffix("\r\n") + "\n")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return guarded(value)
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def guarded(text: str) -> str:
+    """Return text behind an apostrophe if a spreadsheet would take it for a formula.
+
+    Such text begins, after any apostrophes, with one of = + - @, a tab or a carriage return.
+
+    >>> guarded("=1+1"), guarded("kiwi"), guarded("'tis"), guarded("'=1")
+    ("'=1+1", 'kiwi', "'tis", "''=1")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def unguarded(text: str) -> str:
+    """Return text as it was before it was ``guarded``.
+
+    >>> all(unguarded(guarded(x)) == x for x in ("=1+1", "kiwi", "'tis", "'=1", "", "-"))
+    True
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def json_text(
+    table: Mapping[str, Column], metadata: Mapping[str, object], name: str = "estimates"
+) -> str:
+    """Return one JSON object: the metadata, then a list under ``name`` with an object per row."""
+    head = json.dumps(metadata, indent=2, ensure_ascii=False)[:-2]
+    names = [json.dumps(key, ensure_ascii=False).replace("%", "%%") for key in table]
+    row = "    {" + ", ".join(f"{key}: %s" for key in names) + "}"
+    lines = ",\n".join(map(row.__mod__, zip(*map(_json_cells, table.values()), strict=True)))
+    return f'{head},\n  "{name}": [\n{lines}\n  ]\n}}\n'
+
+
+def _json_cells(column: Column) -> list[str]:
+    """Return the values of a column as JSON, made in one call: JSON escapes any line end."""
+    text = json.dumps(_plain(column), ensure_ascii=False, separators=("\n", ": "))
+    return text[1:-1].split("\n") if len(column) else []
+
+
+def pandas_frame(table: Mapping[str, Column], metadata: Mapping[str, object]) -> pandas.DataFrame:
+    frame = load("pandas", "frames").DataFrame(_owned(table))
+    frame.attrs.update(metadata)
+    return frame
+
+
+def polars_frame(table: Mapping[str, Column]) -> polars.DataFrame:
+    return load("polars", "frames").DataFrame(_owned(table))  # type: ignore[no-any-return]  # loaded by name
+
+
+def arrow_table(table: Mapping[str, Column], metadata: Mapping[str, object]) -> pyarrow.Table:
+    encoded = {f"deniable.{name}": json.dumps(value) for name, value in metadata.items()}
+    return load("pyarrow", "arrow").table(_owned(table), metadata=encoded)
+
+
+def parquet_bytes(table: Mapping[str, Column], metadata: Mapping[str, object]) -> bytes:
+    sink = BytesIO()
+    load("pyarrow.parquet", "arrow").write_table(arrow_table(table, metadata), sink)
+    return sink.getvalue()
+
+
+def _plain(column: Column) -> list[object]:
+    """Return a column as plain Python objects, whose text is exact."""
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _owned(table: Mapping[str, Column]) -> dict[str, Any]:
+    """Return copies of the columns, which a data frame may write to."""
+    return {
+        name: column.copy() if isinstance(column, np.ndarray) else list(column)
+        for name, column in table.items()
+    }

@@ -1,15 +1,20 @@
-"""A view as text: the one layout that Python prints and the terminal colours."""
+"""Text: labels that are safe to print and fit a width, and a view as a table of text.
+
+The table is laid out once: Python prints it as it is, and a terminal colours its spans.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import NamedTuple
 
-from deniable.presentation.labels import columns_of, fit_labels, printable
-from deniable.presentation.rows import Row, Scale, View
+from deniable.presentation.view import Row, Scale, View
 
+_INVISIBLE = ("Mn", "Me")
 _WIDEST_BAR, _NARROWEST_BAR = 30, 6
 _WIDEST_LABEL, _NARROWEST_LABEL_BESIDE_A_BAR, _NARROWEST_LABEL = 120, 16, 8
 _USUAL_WIDTH = 80
@@ -17,8 +22,95 @@ YES, NO = "✓", "·"
 SOLID, SHADE, ZERO, TICK = "█", "▒", "┊", "│"
 
 
+def printable(label: str) -> str:
+    r"""Return a label on one line, with control characters escaped, and an empty one as quotes.
+
+    >>> print(printable("two\nlines"), printable(""))
+    two\nlines ""
+    """
+    if label.isprintable():
+        return label or '""'
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
+
+
+def one_line(label: str, width: int = 40) -> str:
+    r"""Return a label that fits into ``width`` columns; one that is too long loses its middle.
+
+    >>> print(one_line("two\nlines"), one_line("https://example.com/page/17", width=12))
+    two\nlines https:…ge/17
+    """
+    # Escape only what will be left: a label may have a million characters.
+    if len(label) > 2 * width + 2:
+        label = label[: width + 1] + label[-width - 1 :]
+        return _elided(printable(label), width, must=True)
+    return _elided(printable(label), width)
+
+
+def fit_labels(labels: Sequence[str], width: int) -> list[str]:
+    """Cut printable labels to ``width`` columns so that different ones stay different.
+
+    The middle goes first. Labels that then look the same differ in the middle: of these a short
+    beginning is shown, and then the part from the first difference on.
+    """
+    shown = [one_line(label, width) for label in labels]
+    alike: dict[str, list[int]] = defaultdict(list)
+    for place, text in enumerate(shown):
+        alike[text].append(place)
+    for places in alike.values():
+        if len(places) > 1 and len({labels[place] for place in places}) > 1:
+            shared = _shared([labels[place] for place in places])
+            for place in places:
+                shown[place] = _from(labels[place], shared, width)
+    return shown
+
+
+def columns_of(text: str) -> int:
+    """Return how many columns printable text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(c) in _INVISIBLE
+        else 1 + (unicodedata.east_asian_width(c) in "WF")
+        for c in text
+    )
+
+
+def _elided(text: str, width: int, *, must: bool = False) -> str:
+    if not must and columns_of(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{_start(text, width - 1 - tail)}…{_start(text[::-1], tail)[::-1]}"
+
+
+def _shared(labels: Sequence[str]) -> int:
+    """Return how many characters all labels begin with in common."""
+    first, last = min(labels), max(labels)
+    pairs = zip(first, last, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
+
+
+def _from(text: str, shared: int, width: int) -> str:
+    """Return a short beginning and the text around the first difference, cut to the width."""
+    head = _start(text, width // 4)
+    rest = text[max(shared - 2, len(head)) :]
+    room = width - columns_of(head) - 1
+    if columns_of(rest) > room:
+        rest = _start(rest, room - 1) + "…"
+    return f"{head}…{rest}"
+
+
+def _start(text: str, width: int) -> str:
+    used = 0
+    for place, character in enumerate(text):
+        used += columns_of(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
 class Span(NamedTuple):
-    """A piece of text and its part in the table, which a terminal may colour."""
+    """A piece of text, and what it is in the table, so that a terminal may colour it."""
 
     text: str
     part: str = ""
@@ -29,7 +121,7 @@ Line = tuple[Span, ...]
 
 @dataclass(frozen=True)
 class Layout:
-    """The width of each column, and the labels cut to theirs; a bar of width 0 is left out."""
+    """The width of each column, and the labels cut to theirs. A bar of width 0 is left out."""
 
     labels: list[str]
     widths: tuple[int, ...]
@@ -37,9 +129,9 @@ class Layout:
 
     @staticmethod
     def of(view: View, width: int | None, encoding: str) -> Layout:
-        """Divide a width: the bars shrink first, then labels lose their middle, numbers nothing.
+        """Divide a width: bars shrink first, then labels lose their middle, and numbers stay whole.
 
-        Without a width no label is cut, and only the bars are made to fit, into the usual one.
+        Without a width no label is cut, and the bars are made to fit into the usual one.
         """
         names = [_writable(printable(row.label), encoding) for row in view.rows]
         heads = ("#", *view.headings)
@@ -52,7 +144,7 @@ class Layout:
         label, least = _widest(names), _NARROWEST_BAR * (2 if view.signed else 1)
         bar = room - 2 - label
         if width is None:
-            # One endless label pushes its own numbers aside, and not those of all others.
+            # One endless label pushes only its own numbers aside.
             label, bar = min(label, _WIDEST_LABEL), max(bar, least)
         elif bar < least:
             label, bar = room - 2 - least, least
@@ -68,7 +160,7 @@ def _widest(names: Sequence[str]) -> int:
 
 
 def text_table(view: View, width: int | None = None) -> str:
-    """Return the view as text: the headline, where it comes from, the rows and the legend."""
+    """Return the view as text: the headline, the source, the rows and the legend."""
     said = [] if view.source is None else [printable(view.source)]
     lines = ["".join(span.text for span in line).rstrip() for line in table_lines(view, width)]
     return "\n".join([printable(view.heading), *said, *lines])
@@ -91,7 +183,7 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
 
 
 def bar_spans(row: Row, scale: Scale, width: int) -> Line:
-    """Return a bar: solid as far as the interval is beyond zero, and shaded over the interval."""
+    """Return a bar: solid from zero to the interval, and shaded over the interval."""
     zero, low, high = (round(scale.place(x) * width) for x in (0.0, row.lower, row.upper))
     parts = [" "] * width
     near, far = (low, high) if row.lower > 0 else (high, low)
@@ -102,8 +194,8 @@ def bar_spans(row: Row, scale: Scale, width: int) -> Line:
         parts[low:high] = [SHADE] * (high - low)
     if scale.left < 0 and parts[min(zero, width - 1)] == " ":
         parts[min(zero, width - 1)] = ZERO
-    if row.mark is not None:
-        parts[min(int(scale.place(row.mark) * width), width - 1)] = TICK
+    if row.truth is not None:
+        parts[min(int(scale.place(row.truth) * width), width - 1)] = TICK
     names = {SOLID: "solid", SHADE: "shade", TICK: "tick", ZERO: "zero"}
     return tuple(Span(part, names.get(part, "")) for part in _runs("".join(parts).rstrip()))
 
@@ -122,13 +214,13 @@ def _line(
 
 
 def _legend(view: View, bars: bool) -> list[Line]:
-    """Return what marks and bars mean; of the marks that is the first note."""
+    """Say what marks and bars mean; the first note is about the marks."""
     lines: list[Line] = [(Span(YES, "yes"), Span(f" {view.notes[0]}"))]
     if bars and view.rows:
         lines.insert(0, (Span(SOLID, "solid"), Span(" at least  "), Span(SHADE, "shade"),
                          Span(f" {view.words.interval}"),
-                         *((Span(f"  {TICK}", "tick"), Span(f" {view.words.mark}"))
-                           if view.marked else ())))  # fmt: skip
+                         *((Span(f"  {TICK}", "tick"), Span(f" {view.words.truth}"))
+                           if view.true else ())))  # fmt: skip
     return lines
 
 
@@ -144,5 +236,5 @@ def _runs(text: str) -> list[str]:
 
 
 def _writable(label: str, encoding: str) -> str:
-    """Return a label with what an encoding lacks written as escapes."""
+    """Return a label with escapes for characters that an encoding lacks."""
     return label.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,7 +1,6 @@
-"""A trend: the shares of a few answers from day to day, with the bands of their intervals.
+"""A trend: the shares of a few answers from day to day, with bands for their intervals.
 
-Like ``rows`` for tables: what is shown and said is decided here, and whoever renders it only
-places it.
+As in ``view``, the content is decided by the trend; the SVG only places it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from deniable.presentation.rows import Column
+from deniable.presentation.exports import Column
 
 WIDTH, HEIGHT = 560, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 22
@@ -21,7 +20,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 22
 
 @dataclass(frozen=True)
 class Point:
-    """The share of one answer on one day, its interval, and from how many reports."""
+    """The share of one answer on one day, with its interval and the number of reports."""
 
     day: str
     n: int
@@ -44,70 +43,59 @@ class Series:
     points: tuple[Point, ...]
 
     @property
-    def conclusion(self) -> str:
-        """Say what the picture shows, in one sentence; a difference only if intervals part."""
+    def sentence(self) -> str:
+        """What the picture shows, in one sentence that says whether the intervals overlap."""
         first, last = self.points[0], self.points[-1]
         if len(self.points) == 1:
             return f"{100 * first.share:z.2f} % on {first.day}, the only day so far."
-        moved = first.upper < last.lower or last.upper < first.lower
-        said = (
-            "the intervals of these days do not overlap"
-            if moved
-            else "the intervals of these days overlap"
-        )
+        apart = first.upper < last.lower or last.upper < first.lower
         return (
             f"{100 * first.share:z.2f} % on {first.day}, {100 * last.share:z.2f} % on {last.day}; "
-            f"{said}."
+            f"the intervals of these days {'do not ' if apart else ''}overlap."
         )
 
 
 @dataclass(frozen=True)
 class Trend:
-    """Some answers over the same days, and the days that had too few reports to be shown."""
+    """Some answers over the same days, and how many days had too few reports to be shown."""
 
     series: tuple[Series, ...]
     left_out: int = 0
 
     @property
     def top(self) -> float:
-        """Where the scale of all pictures ends: a round share above everything."""
+        """Where the common scale ends: at a round share above every interval."""
         most = max((p.upper for s in self.series for p in s.points), default=1.0)
         steps = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
         return next((step for step in steps if step >= most), max(1.0, most))
 
     @property
     def bottom(self) -> float:
-        """Where it begins: zero, or below where intervals go below."""
+        """Where the scale begins: at zero, or lower if an interval does."""
         least = min((p.lower for s in self.series for p in s.points), default=0.0)
         return min(0.0, max(least, -self.top))
 
     def columns(self) -> dict[str, Column]:
-        """Return one row for each answer and day, by column, numbers in full."""
-        found = [(series.label, point) for series in self.series for point in series.points]
+        """Return the columns of the exports, one row for each answer and day."""
+        points = [point for series in self.series for point in series.points]
+        numbers = ("n", "share", "lower", "upper")
         return {
-            "day": [point.day for _, point in found],
-            "label": [label for label, _ in found],
-            "n": np.array([point.n for _, point in found]),
-            "share": np.array([point.share for _, point in found]),
-            "lower": np.array([point.lower for _, point in found]),
-            "upper": np.array([point.upper for _, point in found]),
+            "day": [point.day for point in points],
+            "label": [series.label for series in self.series for _ in series.points],
+            **{name: np.array([getattr(point, name) for point in points]) for name in numbers},
         }
 
 
 def trend_svg(trend: Trend, series: Series, name: str) -> str:
-    """Return the picture of one answer: band, line, and an axis at both ends.
+    """Return the chart of one answer as SVG: a band, a line and an axis.
 
     ``name`` makes the ids of title and description unique on a page.
     """
     days = [point.day for point in series.points]
     xs = _places(days)
     tops, bottoms, middles = (
-        [_height(trend, share) for share in shares]
-        for shares in (
-            [p.upper for p in series.points],
-            [p.lower for p in series.points],
-            [p.share for p in series.points],
-        )
+        [_height(trend, getattr(point, name)) for point in series.points]
+        for name in ("upper", "lower", "share")
     )
     band = _path(xs, tops) + "L" + _path(xs[::-1], bottoms[::-1])[1:] + "Z"
     dots = "".join(
@@ -123,7 +111,7 @@ def trend_svg(trend: Trend, series: Series, name: str) -> str:
     return (
         f'<svg class="trend" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">Share from day to day</title>'
-        f'<desc id="{name}-d">{escape(series.conclusion)}</desc>'
+        f'<desc id="{name}-d">{escape(series.sentence)}</desc>'
         f'<path class="axis" d="M{_LEFT} {ceiling:.1f}H{WIDTH - _RIGHT}M{_LEFT} {zero:.1f}'
         f'H{WIDTH - _RIGHT}"/>'
         f'<path class="band" d="{band}"/>{whisker}<path class="line" d="{_path(xs, middles)}"/>'
@@ -135,7 +123,7 @@ def trend_svg(trend: Trend, series: Series, name: str) -> str:
 
 
 def spark_svg(numbers: Sequence[int]) -> str:
-    """Return a small line of some numbers, for those who see; the numbers stand beside it."""
+    """Return a small line chart, hidden from screen readers: the numbers stand beside it."""
     most = max(numbers, default=0) or 1
     step = 118 / max(1, len(numbers) - 1)
     xs = [1 + step * i for i in range(len(numbers))] if len(numbers) > 1 else [1.0, 119.0]
@@ -148,7 +136,7 @@ def spark_svg(numbers: Sequence[int]) -> str:
 
 
 def _days(days: Sequence[str]) -> str:
-    """Return the first and the last day below the axis."""
+    """Label the first and the last day below the axis."""
     y = HEIGHT - 4
     first = f'<text x="{_LEFT}" y="{y}">{escape(days[0])}</text>'
     if len(days) == 1:
@@ -157,7 +145,7 @@ def _days(days: Sequence[str]) -> str:
 
 
 def _places(days: Sequence[str]) -> list[float]:
-    """Return where days stand; those that are missing leave a gap."""
+    """Return the place of each day on the axis; missing days leave a gap."""
     inside, numbers = WIDTH - _LEFT - _RIGHT, [date.fromisoformat(day).toordinal() for day in days]
     extent = numbers[-1] - numbers[0]
     if extent == 0:

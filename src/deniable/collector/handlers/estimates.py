@@ -23,7 +23,7 @@ from deniable.collector.questions import Known
 from deniable.collector.requests import Call, Pieces, answer
 from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER, Outcome, Total
-from deniable.presentation import SHEET
+from deniable.presentation.html import SHEET
 
 _ID = pattern("[0-9a-f]{32}")
 RANGE = ("from", "to")

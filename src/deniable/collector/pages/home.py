@@ -14,8 +14,8 @@ from deniable.collector.questions import read_name
 from deniable.collector.requests import Call
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Asked, Days, Slice
-from deniable.presentation import spark_svg
-from deniable.presentation.labels import one_line
+from deniable.presentation.text import one_line
+from deniable.presentation.trend import spark_svg
 
 if TYPE_CHECKING:
     from starlette.responses import Response

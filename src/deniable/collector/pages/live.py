@@ -18,9 +18,9 @@ from deniable.collector.questions import Known
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import Days, Slice, State
 from deniable.errors import InvalidParameter
-from deniable.presentation import Trend, trend_svg
-from deniable.presentation.labels import fit_labels, one_line
-from deniable.presentation.rows import counted
+from deniable.presentation.text import fit_labels, one_line
+from deniable.presentation.trend import Trend, trend_svg
+from deniable.presentation.view import counted
 
 ROWS = 50
 _SENTENCES = {

@@ -18,7 +18,7 @@ from deniable.collector.problems import InvalidRequest
 from deniable.collector.questions import Change, Known
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import Slice, Source, State
-from deniable.presentation.labels import one_line
+from deniable.presentation.text import one_line
 
 _NAMES = (
     *("from", "to", "people", "compare_from", "compare_to", "compare_people"),

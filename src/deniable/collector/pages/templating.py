@@ -25,9 +25,9 @@ from starlette.responses import HTMLResponse, Response
 
 from deniable.collector.problems import NotFound
 from deniable.collector.requests import Call
-from deniable.presentation import View, html_fragment
-from deniable.presentation.labels import fit_labels
-from deniable.presentation.page import STYLE
+from deniable.presentation.html import STYLE, html_fragment
+from deniable.presentation.text import fit_labels
+from deniable.presentation.view import View
 
 if TYPE_CHECKING:
     from dataclasses import Field

@@ -19,7 +19,7 @@ from deniable.collector.requests import Call
 from deniable.collector.results import Range
 from deniable.collector.stores.records import EVER, State
 from deniable.policy import BROWSERS
-from deniable.presentation.labels import one_line
+from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
 
 if TYPE_CHECKING:

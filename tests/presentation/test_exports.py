@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import OUE, RAPPOR, Estimates, OpenLH, Question, __version__
-from deniable.presentation import unguarded
-from deniable.presentation.data import guarded
+from deniable.presentation import exports, unguarded
+from deniable.presentation.exports import guarded
 
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''+1")
 HARMLESS = ("kiwi", "a=b", "'tis", "'", "", " =1", "日本")
@@ -110,6 +110,22 @@ def test_the_name_of_a_question_is_no_formula_either() -> None:
     question = Question("=evil()", ("a", "b"), OUE(1.0, 2))
     text = question.estimate(question.tally(question.privatize(["a", "b"]))).to_csv()
     assert ",'=evil()," in text
+
+
+def test_constant_columns_are_guarded_once(
+    estimates: Estimates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many rows there are, the provenance that they share is looked at once."""
+    seen: list[str] = []
+
+    def recorded(text: str) -> str:
+        seen.append(text)
+        return guarded(text)
+
+    monkeypatch.setattr(exports, "guarded", recorded)
+    estimates.to_csv()
+    constants = [value for value in (estimates.constants() or {}).values() if type(value) is str]
+    assert seen == [*(estimates.labels or ()), *constants]
 
 
 @given(st.text(alphabet="'=+-@\t\r\na", max_size=6))

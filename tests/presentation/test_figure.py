@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from matplotlib import font_manager
 
-from deniable import Estimates, Question
-from deniable.presentation.drawing import metadata
-from deniable.presentation.fonts import choose_fonts
+from deniable import Estimates, Question, compare
+from deniable.presentation.figure import choose_fonts, metadata
 
 HIEROGLYPH = "\U00013000"
 
@@ -107,6 +106,15 @@ def test_figures_carry_their_provenance(question: Question, estimates: Estimates
             assert said == estimates.constants()
         if kind == "svg":
             assert question.digest in sink.getvalue().decode()
+
+
+def test_true_changes_are_drawn_beside_the_estimated_ones() -> None:
+    """The true change of each answer of a comparison stands on the row of that answer."""
+    first, second = _estimates("a", "b", "c"), _estimates("c", "b", "a")
+    figure = compare(first, second).plot(truth=[0.3, 0.2, 0.1], top=2)
+    (marks,) = [line for line in figure.axes[0].lines if line.get_label() == "true change"]
+    assert marks.get_xdata().tolist() == [0.3, 0.2]
+    assert marks.get_ydata().tolist() == [0, 1]
 
 
 def test_nothing_is_drawn_over_the_caption(estimates: Estimates) -> None:

@@ -1,17 +1,17 @@
-"""A view as HTML: a table whose last column draws it, as a fragment, in a notebook, as a page.
+"""A view as HTML: a table with a bar in each row, as a fragment, for a notebook, or as a page.
 
-The fragment has no style of its own and needs none that is inline, so that it stands on pages with
-a strict content security policy; ``STYLE`` is the sheet that goes with it.
+The fragment has no inline style, so it can stand on pages with a strict content security policy;
+``STYLE`` is the sheet that goes with it. Bars are SVG: geometry in attributes, colours in CSS.
 """
 
 from __future__ import annotations
 
 from html import escape
 
-from deniable.presentation.bars import bar_svg
-from deniable.presentation.labels import printable
-from deniable.presentation.rows import Row, Scale, View
+from deniable.presentation.text import printable
+from deniable.presentation.view import Row, Scale, View
 
+_WIDTH, _HEIGHT = 240, 16
 STYLE = """
 .deniable { font: 14px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums;
   overflow-x: auto; --yes: #2f6db3; --no: #9db4cf; --limit: #c60; --quiet: #595959; }
@@ -49,7 +49,7 @@ h1 { font: 600 20px/1.3 system-ui, sans-serif; overflow-wrap: anywhere; }
 
 
 def html_fragment(view: View, caption: str | None = None) -> str:
-    """Return the table and what is said about it, without any style; labels are escaped.
+    """Return the table and its notes, without any style; labels are escaped.
 
     The caption names the question, unless another is given.
     """
@@ -58,7 +58,7 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
     said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, *view.doubts, _meaning(view)))
     title = _text(caption or view.heading)
-    # Wide tables scroll sideways, and whoever has no mouse must be able to get there.
+    # Wide tables scroll sideways; with a tabindex the keyboard can scroll them too.
     return (
         f'<div class="deniable" role="region" aria-label="{title}" tabindex="0">'
         f"<table><caption>{title}</caption><thead><tr>"
@@ -69,16 +69,16 @@ def html_fragment(view: View, caption: str | None = None) -> str:
 
 
 def html_notebook(view: View) -> str:
-    """Return the fragment with its style, for a page that has none."""
+    """Return the fragment together with its style."""
     return f"<style>{STYLE}</style>{html_fragment(view)}"
 
 
 SHEET = _PAGE_STYLE + STYLE
-"""The style of a page, for who serves it as a file."""
+"""The style of a page, for a server that keeps it in a file of its own."""
 
 
 def html_page(view: View, title: str, sheet: str | None = None) -> str:
-    """Return a page that needs nothing but itself, or but the style sheet at an address."""
+    """Return a page that needs nothing else, except the style sheet if its address is given."""
     name, table = _text(title), html_fragment(view, view.headline)
     style = f"<style>{SHEET}</style>"
     if sheet is not None:
@@ -98,12 +98,42 @@ def _row(row: Row, scale: Scale) -> str:
     return (
         f'<tr><th scope="row">{_text(row.label)}</th>{cells}'
         f'<td class="verdict {kind}">{row.verdict}</td>'
-        f'<td class="picture" aria-hidden="true">{bar_svg(row, scale)}</td></tr>'
+        f'<td class="picture" aria-hidden="true">{_bar(row, scale)}</td></tr>'
     )
 
 
+def _bar(row: Row, scale: Scale) -> str:
+    """Return the bar of a row from zero to its value, with the interval, zero and the limit.
+
+    It repeats the numbers and words of the row, so it is hidden from screen readers.
+    """
+    zero, value, low, high = (_at(scale, x) for x in (0.0, row.value, row.lower, row.upper))
+    kind = "yes" if row.significant else "no"
+    middle, whisker = _HEIGHT / 2, _HEIGHT - 10
+    parts = [
+        f'<rect class="bar {kind}" x="{min(zero, value):.1f}" y="3" '
+        f'width="{abs(value - zero):.1f}" height="{_HEIGHT - 6}"/>',
+        f'<path class="interval" d="M{low:.1f} {middle:g}H{high:.1f}'
+        f'M{low:.1f} 5v{whisker}M{high:.1f} 5v{whisker}"/>',
+        f'<path class="zero" d="M{zero:.1f} 0v{_HEIGHT}"/>',
+    ]
+    if scale.limit is not None:
+        parts.append(f'<path class="limit" d="M{_at(scale, scale.limit):.1f} 0v{_HEIGHT}"/>')
+    if row.truth is not None:
+        parts.append(f'<path class="truth" d="M{_at(scale, row.truth):.1f} 1v{_HEIGHT - 2}"/>')
+    return (
+        f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'preserveAspectRatio="none" focusable="false">{"".join(parts)}</svg>'
+    )
+
+
+def _at(scale: Scale, x: float) -> float:
+    """Return where x stands in the bar, with room for half a line at the edges."""
+    return 1 + (_WIDTH - 2) * scale.place(x)
+
+
 def _metas(view: View) -> str:
-    """Return where the numbers come from for programs, in full."""
+    """Return the whole provenance, for programs."""
     return "".join(
         f'<meta name="deniable.{name}" content="{escape(str(value))}">'
         for name, value in (view.provenance or {}).items()
@@ -112,7 +142,7 @@ def _metas(view: View) -> str:
 
 
 def _meaning(view: View) -> str:
-    """Say what the parts of the pictures are."""
+    """Say what the parts of the bars mean."""
     limit = "" if view.scale.limit is None else f"; dashes: {view.words.limit}"
     return f"bars: {view.words.value}; lines: {view.words.interval}{limit}"
 

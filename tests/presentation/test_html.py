@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from deniable import Estimates
-from deniable.presentation import html_fragment
+from deniable.presentation.html import html_fragment
 from tests.presentation.conftest import URLS
 
 

@@ -1,0 +1,301 @@
+"""What is shown of a result: its rows, the sentences around them, and where they come from.
+
+A result makes a ``View`` of itself, in which bounds, order, significance and rounding are decided.
+Text, HTML and figures only render it: they choose widths and colours, and compute nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.version import __version__
+
+_DIGEST_SHOWN = 16
+
+
+@dataclass(frozen=True)
+class Row(ABC):
+    """One row: what it is about, a value with its interval, and whether that is significant."""
+
+    label: str
+    lower: float
+    upper: float
+    significant: bool
+    truth: float | None = field(default=None, kw_only=True)
+    """The true value, where a simulation knows it."""
+
+    @classmethod
+    def over(
+        cls,
+        keys: Iterable[object],
+        columns: Iterable[npt.NDArray[np.generic]],
+        truth: npt.ArrayLike | None = None,
+    ) -> tuple[Self, ...]:
+        """Return one row for each key, with its cell of each column and, if known, its truth."""
+        rows = zip(map(str, keys), *(column.tolist() for column in columns), strict=True)
+        if truth is None:
+            return tuple(cls(*row) for row in rows)
+        true = np.asarray(truth, dtype=np.float64).tolist()
+        return tuple(cls(*row, truth=known) for row, known in zip(rows, true, strict=True))
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """What the bar of the row shows."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> tuple[str, ...]:
+        """The numbers as people read them, under the headings of the view."""
+
+    @property
+    def verdict(self) -> str:
+        return "significant" if self.significant else "not significant"
+
+
+@dataclass(frozen=True)
+class Answer(Row):
+    """One answer: how many people gave it, as far as the reports can tell.
+
+    The interval is that of the unbiased count, even where ``count`` is an adjusted one.
+    """
+
+    count: float
+    share: float
+    std_error: float
+
+    @property
+    def value(self) -> float:
+        return self.count
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The count, its share of all people and the interval, after the true count if known."""
+        true = () if self.truth is None else (f"{self.truth:,.0f}",)
+        interval = f"{self.lower:z,.0f} to {self.upper:z,.0f}"
+        return (*true, f"{self.count:z,.0f}", f"{100 * self.share:z.2f} %", interval)
+
+
+@dataclass(frozen=True)
+class Change(Row):
+    """How the share of one answer changed; the interval is that of the difference."""
+
+    first: float
+    second: float
+
+    @property
+    def difference(self) -> float:
+        """The second share less the first."""
+        return self.second - self.first
+
+    @property
+    def value(self) -> float:
+        return self.difference
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Both shares, the change in percentage points, and its interval."""
+        return (
+            f"{100 * self.first:z.2f} %",
+            f"{100 * self.second:z.2f} %",
+            _points(self.difference),
+            f"{_points(self.lower)} to {_points(self.upper)}",
+        )
+
+
+def _points(share: float) -> str:
+    text = f"{100 * share:z.2f}"
+    return text if text.startswith("-") or not float(text) else f"+{text}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of the bars, left <= 0 < right, and the threshold of significance, if any."""
+
+    left: float
+    right: float
+    limit: float | None = None
+
+    @staticmethod
+    def over(rows: Iterable[Row], limit: float | None = None, *, signed: bool = False) -> Scale:
+        """Return the scale with room for all bars, intervals and true values, and for the limit."""
+        ends = [0.0, 0.0 if limit is None else limit]
+        for row in rows:
+            ends += [row.lower, row.upper, row.value, 0.0 if row.truth is None else row.truth]
+        left, right = min(ends), max(ends)
+        if signed:
+            left, right = min(left, -right), max(right, -left)
+        # Rows without any extent get the scale of one person.
+        return Scale(left, right if right > 0 else max(1.0, -left), limit)
+
+    def place(self, x: float) -> float:
+        """Return where x stands between left (0) and right (1)."""
+        return min(max((x - self.left) / (self.right - self.left), 0.0), 1.0)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a view calls the parts of its chart."""
+
+    value: str
+    interval: str
+    axis: str
+    truth: str
+    limit: str | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """Rows, the headings of their cells, the scale of their bars, and the sentences about them."""
+
+    rows: tuple[Row, ...]
+    headings: tuple[str, ...]
+    scale: Scale
+    words: Words
+    name: str | None
+    headline: str
+    source: str | None
+    notes: tuple[str, ...]
+    n: int
+    reports: int
+    provenance: dict[str, object] | None
+    doubts: tuple[str, ...] = ()
+    """Why the interval and the significance of some rows seem to disagree."""
+    signed: bool = False
+    """Whether bars go both ways from zero, because they show changes and not counts."""
+
+    @property
+    def heading(self) -> str:
+        """The headline, after the name of the question if there is one."""
+        return self.headline if self.name is None else f"{self.name}: {self.headline}"
+
+    @property
+    def true(self) -> bool:
+        """Whether the truth is known."""
+        return any(row.truth is not None for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where estimates come from: the protocol, the question if there is one, and the version."""
+
+    protocol: str
+    epsilon: float
+    question: str | None = None
+    digest: str | None = None
+    version: str = __version__
+    substance: str | None = None
+    """The digest of the question without its name: questions that share it ask the same thing."""
+
+    def facts(self, n: int) -> dict[str, object]:
+        """Return the provenance of estimates about ``n`` people, by the names of the exports."""
+        return {
+            "question": self.question,
+            "digest": self.digest,
+            "protocol": self.protocol,
+            "epsilon": self.epsilon,
+            "n": n,
+            "version": self.version,
+        }
+
+    @property
+    def line(self) -> str:
+        """All of it in one line, with the first digits of the digest."""
+        question = "" if self.digest is None else f"question {self.digest[:_DIGEST_SHOWN]}, "
+        return f"{self.protocol} at epsilon = {self.epsilon:.6g}, {question}deniable {self.version}"
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Reports of people who may have answered again, and the number of people assumed.
+
+    With ``rounds`` that is the number in an average round. This errs on the safe side however
+    often each person answered, as long as nobody answered twice in one round. Without ``rounds``
+    the number of people was given.
+    """
+
+    reports: int
+    people: int
+    rounds: int | None = None
+    unit: str = "round"
+
+    @staticmethod
+    def over(rounds: int, reports: int) -> Repeats:
+        """Assume as many people as an average round has reports, rounded down.
+
+        >>> print(Repeats.over(30, 30_007))
+        1,000 people over 30 rounds
+        """
+        return Repeats(reports, max(1, reports // rounds), rounds)
+
+    def __str__(self) -> str:
+        people = f"{self.people:,} {'person' if self.people == 1 else 'people'}"
+        return people if self.rounds is None else f"{people} over {counted(self.rounds, self.unit)}"
+
+    @property
+    def sentence(self) -> str:
+        """What errors and intervals rest on."""
+        if self.people == self.reports:
+            return f"errors: by the law of {self}, one report each"
+        return (
+            f"errors: by the law of {self}, who sent {counted(self.reports, 'report')}; those of "
+            "one person are not independent"
+        )
+
+
+def disagreements(
+    rows: Sequence[Row], *, level: float, alpha: float, total: int
+) -> tuple[str, ...]:
+    """Explain why an interval and a verdict seem to disagree, if any of them do."""
+    away = [row.lower > 0 or row.upper < 0 for row in rows]
+    pairs = {(row.significant, beyond) for row, beyond in zip(rows, away, strict=True)}
+    said = []
+    if (False, True) in pairs:
+        said.append(
+            "an interval that leaves out 0 need not be significant: it is about one answer by "
+            f"itself, significance about all {total:,} at once"
+        )
+    if (True, False) in pairs:
+        said.append(
+            "a significant answer can have 0 in its interval: the interval leaves "
+            f"{percent((1 - level) / 2)} on either side, significance {percent(alpha)} over all "
+            "answers"
+        )
+    return tuple(said)
+
+
+def some_of(shown: int, total: int) -> str:
+    """Return the number of answers, after the number shown where that is smaller.
+
+    >>> some_of(5, 30), some_of(30, 30)
+    ('5 of 30 answers', '30 answers')
+    """
+    return f"{f'{shown:,} of ' if shown != total else ''}{total:,} answers"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    >>> counted(1, "report"), counted(2000, "report")
+    ('1 report', '2,000 reports')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with the digits it was given; only 1 itself is 100 %.
+
+    >>> percent(0.95), percent(0.999), percent(0.999999999999999)
+    ('95 %', '99.9 %', '99.9999999999999 %')
+    """
+    shown = f"{100 * share:.10g}"
+    if shown == "100":
+        shown = f"{(100 * Decimal(repr(float(share)))).normalize():f}"
+    return f"{shown} %"
