@@ -1,4 +1,4 @@
-"""``python -m benchmarks [table|scaling|summing|ingest|client|billion|all] [--quick]``."""
+"""``python -m benchmarks [table|kernels|scaling|summing|ingest|client|billion|all] [--quick]``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks import billion, client, ingest, scaling, summing, table
+from benchmarks import billion, client, ingest, kernels, scaling, summing, table
 from benchmarks.figures import draw_scaling, draw_stages
 from benchmarks.page import render
 from benchmarks.timing import ROOT, Result, report_progress
-from deniable.kernels.compilation import set_compiled
+from deniable.kernels.jit import set_compiled
 
-DEFAULT = ("table", "scaling", "summing", "ingest", "client")
+DEFAULT = ("table", "kernels", "scaling", "summing", "ingest", "client")
 EVERYTHING = (*DEFAULT, "billion")
 
 
@@ -22,6 +22,7 @@ def measure(section: str, *, quick: bool, peers: Path) -> Result:
     """Run one section."""
     sections: dict[str, Callable[[], Result]] = {
         "table": lambda: table.measure(table.QUICK if quick else table.Sizes(), peers),
+        "kernels": lambda: kernels.measure(kernels.QUICK if quick else kernels.Sizes()),
         "scaling": lambda: scaling.measure(scaling.QUICK if quick else scaling.Sizes()),
         "summing": lambda: summing.measure(summing.QUICK if quick else summing.Sizes()),
         "ingest": lambda: ingest.measure(ingest.QUICK if quick else ingest.Sizes()),

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.timing import ROOT, Result, describe_machine, report_progress
 from deniable import OLH
-from deniable.kernels.compilation import set_compiled
+from deniable.kernels.jit import set_compiled
 
 GIB = 1 << 30
 

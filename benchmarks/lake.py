@@ -36,7 +36,7 @@ from deniable import (
     set_threads,
 )
 from deniable import spark as lakes
-from deniable.kernels.compilation import set_compiled
+from deniable.kernels.jit import set_compiled
 from deniable.spark.partitions import partial_tallies
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ def render(results: dict[str, Result]) -> str:
     """Return the page with a section for each result that there is."""
     sections = {
         "table": _table,
+        "kernels": _kernels,
         "scaling": _scaling,
         "summing": _summing,
         "ingest": _ingest,
@@ -95,6 +96,29 @@ def _rates(rows: list[Result]) -> Iterable[str]:
                 *(cells.get(column, "") for column in columns),
             )
             for (d, protocol, epsilon), cells in sorted(found.items())
+        ),
+    )
+
+
+def _kernels(result: Result) -> Iterable[str]:
+    yield "## Compiled kernels\n"
+    yield (
+        "Each step in NumPy, compiled, and in NumPy again as a control, in turns; the best of "
+        f"{result['sizes']['repeats']} turns each, in processor time of all threads and by the "
+        "clock. A kernel earns its place where it saves at least half of a step that takes NumPy "
+        "more than 50 ms, or where a ratio above rests on it.\n"
+    )
+    ways, clocks = ("numpy", "compiled", "control"), ("processor", "clock")
+    yield from _grid(
+        ("kernel", "step", *(f"{way}, {clock}" for clock in clocks for way in ways), "saves half"),
+        (
+            (
+                row["kernel"],
+                row["step"],
+                *(_time(row[way][clock]) for clock in clocks for way in ways),
+                "yes" if row["earns"] else "no",
+            )
+            for row in result["rows"]
         ),
     )
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deniable.candidates import fingerprint
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
-from deniable.protocols.hashing import fingerprint
 from deniable.randomness import WORD, Replayed
 from tools.vectors.reports import make_vectors, render
 

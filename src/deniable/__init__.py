@@ -40,11 +40,12 @@ if TYPE_CHECKING:
     from deniable.presentation.view import Provenance
     from deniable.protocol import Closed, Open, Parameters, Protocol, Pure
     from deniable.protocols.affine import AffineSelection
+    from deniable.protocols.basic_rappor import BasicRAPPOR
     from deniable.protocols.direct import DE, GRR
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
     from deniable.protocols.histogram import SHE, THE
     from deniable.protocols.projection import RandomMatrixProjection
-    from deniable.protocols.rappor import RAPPOR, BasicRAPPOR
+    from deniable.protocols.rappor import RAPPOR
     from deniable.protocols.subset import SubsetSelection
     from deniable.protocols.unary import OUE, SUE, UE
     from deniable.question import Question

@@ -134,16 +134,22 @@ class Words:
         words = source.bytes(8 * rows * self.count).view("<u8").reshape(rows, self.count)
         if not self.limits:
             return words
-        columns = np.array(sorted(self.limits))
-        bounds = np.array([self.limits[j] for j in sorted(self.limits)], dtype=np.uint64)
+        columns, bounds = self._bounds
         rejected = words[:, columns] >= bounds
-        if rejected.any():
+        if True in rejected:
             words = words.copy()
-            while rejected.any():
+            while True in rejected:
                 hits, which = np.nonzero(rejected)
                 words[hits, columns[which]] = source.bytes(8 * len(hits)).view("<u8")
                 rejected = words[:, columns] >= bounds
         return words
+
+    @cached_property
+    def _bounds(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+        """The positions of words with a limit, ascending, and their limits."""
+        columns = sorted(self.limits)
+        bounds = [self.limits[column] for column in columns]
+        return np.array(columns, dtype=np.int64), np.array(bounds, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -261,3 +267,78 @@ class Direct(Weights):
         p, q, size = np.uint64(self.p), np.uint64(self.q), np.uint64(self.size)
         shifted = values + (words >= p) * ((words - p) // q + np.uint64(1))
         return shifted - size * (shifted >= size)
+
+
+@dataclass(frozen=True)
+class Places:
+    """One of ``size`` places is drawn, each of the first ``kept`` with a larger weight.
+
+    Those have the weight ``inside`` and the others ``outside``, w1 and w0, as integers over 2^64:
+    w0 = floor(2^64 / (kept E + size - kept)) and w1 = floor(E w0) with E the lower bound of e^eps.
+    They add up to L = kept w1 + (size - kept) w0 <= 2^64, and words at or above L are drawn again,
+    because for most sizes no weights with w1 / w0 <= e^eps add up to 2^64. Where w0 would be 0,
+    beyond epsilon 44 less ln(kept), it is 1, and w1 = floor((2^64 - size + kept) / kept).
+    """
+
+    size: int
+    kept: int
+    inside: int
+    outside: int
+
+    @classmethod
+    def at(cls, epsilon: float, size: int, kept: int) -> Self:
+        """Return the weights at ``epsilon``, or say that 64 bits cannot express them.
+
+        >>> found = Places.at(1.0, 9, 3)
+        >>> found.limit <= 2**64, round(found.inside / found.outside, 12)
+        (True, 2.718281828459)
+        """
+        low, _ = exponential_bounds(epsilon)
+        outside = math.floor(WORD / (kept * low + size - kept)) or 1
+        inside = min(math.floor(low * outside), (WORD - (size - kept) * outside) // kept)
+        if inside <= outside:
+            raise InvalidParameter.expected(
+                f"an epsilon that 64-bit probabilities can express over {size} places",
+                epsilon,
+                "use a larger epsilon",
+                came=f"{epsilon!r}: the true answer would be no likelier than any other",
+            )
+        return cls(size, kept, inside, outside)
+
+    @property
+    def limit(self) -> int:
+        """L, the sum of all weights."""
+        return self.kept * self.inside + (self.size - self.kept) * self.outside
+
+    @property
+    def worst_ratio(self) -> Fraction:
+        """By how much the weights of two places differ."""
+        return Fraction(self.inside, self.outside)
+
+    def words_after(self, first: Uniform) -> Words:
+        """Return the words of a report: one for a uniform integer, and one for the place."""
+        limit = {1: self.limit} if self.limit < WORD else {}
+        return Words(2, {**first.limits, **limit})
+
+    def draw(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """Return the place of each word below L.
+
+        Both cases are computed for every word, so that the work tells nothing.
+        """
+        edge = np.uint64(self.kept * self.inside)
+        outside = words >= edge
+        near = words // np.uint64(self.inside)
+        far = np.uint64(self.kept) + (words - edge) // np.uint64(self.outside)
+        return near * ~outside + far * outside
+
+    def shares(self, supported: int, points: int) -> tuple[Fraction, Fraction]:
+        """Return p* and q* of reports that support so many of all points, and all alike.
+
+        Of the points p* + (points - 1) q* are supported on average, hence q*.
+        """
+        p = Fraction(self.kept * self.inside, self.limit)
+        return p, (supported - p) / (points - 1)
+
+    def document(self) -> dict[str, object]:
+        """Return the weights as a specification has them."""
+        return {"weights": {"inside": str(self.inside), "outside": str(self.outside)}}

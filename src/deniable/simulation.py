@@ -15,10 +15,11 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import fingerprints
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Protocol
-from deniable.protocols.hashing import OLH, fingerprints
+from deniable.protocols.hashing import OLH
 from deniable.question import Question
 
 _CHUNK_WORDS = 1 << 23

@@ -2,15 +2,15 @@
 
 import pytest
 
-from deniable.kernels import compilation, parallel
+from deniable.kernels import jit, parallel
 
 
 @pytest.fixture(scope="module", params=["numpy", pytest.param("compiled", marks=pytest.mark.numba)])
 def way(request):
     """Do the work of a module's tests in one way, whatever its size, and then in the other."""
-    compilation.set_compiled(request.param == "compiled")
+    jit.set_compiled(request.param == "compiled")
     yield request.param
-    compilation.set_compiled(None)
+    jit.set_compiled(None)
 
 
 @pytest.fixture(autouse=True)

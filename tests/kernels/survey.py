@@ -4,7 +4,8 @@ from hashlib import sha256
 
 import numpy as np
 
-from deniable.kernels import bits, hashes, linear, patterns, rows
+from deniable import LH
+from deniable.kernels import bits, hashes, linear, patterns, splitmix, subsets
 from deniable.kernels.fields import field
 from deniable.randomness import Seeded
 
@@ -13,10 +14,8 @@ G, T, D = 9, 3, 700
 
 def hold(n):
     """Make n reports of linear hashing, count them and decode them."""
-    rng, f, step = np.random.default_rng(n), field(G), 2**64 // G**T
-    words = rng.integers(0, step * G**T, (n, 2), dtype=np.uint64)
-    values = rng.integers(0, D, n)
-    codes = linear.perturb_linear(values, words, f, T, step, 2**62, (2**64 - 2**62) // 8 + 1)
+    rng, f = np.random.default_rng(n), field(G)
+    codes = LH(1.0, D, G).privatize(rng.integers(0, D, n), rng).astype(np.uint64)
     table, others = bits.count_values(codes.astype(np.uint16), G ** (T + 1))
     distinct = np.flatnonzero(table).astype(np.uint64)
     folded = linear.fold_table(table, f, T)
@@ -26,7 +25,7 @@ def hold(n):
         folded,
         linear.fold_codes(distinct, table[table > 0], f, T),
         linear.decode_folded(folded, f, T, D),
-        linear.decode_codes(distinct[:99], table[table > 0][:99], f, T, D),
+        linear.solve_cells(linear.fold_each(distinct[:99], f, T), table[table > 0][:99], f, T, D),
         np.array([others]),
     ]
 
@@ -36,13 +35,17 @@ def hold_others(n):
     rng = np.random.default_rng(n)
     made = patterns.perturb_bits(rng.integers(0, 50, n), 2**63, 2**62, 50, Seeded(rng))
     a1, a2, b, keys = rng.integers(0, 2**64, (4, n), dtype=np.uint64)
-    y = rng.integers(0, 5, n, dtype=np.uint8)
+    y, triples = rng.integers(0, 5, n, dtype=np.uint8), subsets.binomials(12, 3)
     return [
         made,
         bits.count_bits(made, 50),
         hashes.count_support(a1, a2, b, y, keys[:60], 5),
         hashes.count_support_small(a1, b, y, 60, 5),
-        rows.add_rows(keys, rng.integers(-3, 4, n), 90),
+        splitmix.add_rows(keys, rng.integers(-3, 4, n), 90),
+        subsets.select_many(
+            keys % np.uint64(12), a1 % np.uint64(220), (b % np.uint64(12)).astype(np.int64), triples
+        ),
+        subsets.count_members(a1 % np.uint64(220), triples),
     ]
 
 

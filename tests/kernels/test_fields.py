@@ -10,6 +10,7 @@ from deniable.kernels import fields
 from tests.naive import fields as naive
 
 ORDERS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27, 53, 64, 101]
+LARGER = [11, 13, 125, 128, 243, 1024, 1031, 37**2]
 
 
 def twin(field):
@@ -105,14 +106,59 @@ def test_field_axioms(g, data):
     assert multiply(a, field.inverse(a)) == (a > 0)
 
 
-@given(st.sampled_from(ORDERS), st.integers(1, 5), st.data())
+@given(st.integers(1, 2**32), st.lists(st.integers(0, 2**64 - 1), max_size=9))
+def test_division_is_that_of_python(divisor, numbers):
+    """Quotients and remainders are right to the last word."""
+    quotients, remainders = fields.divide(np.array(numbers, np.uint64), divisor)
+    expected = [divmod(number, divisor) for number in numbers]
+    assert list(zip(quotients.tolist(), remainders.tolist(), strict=True)) == expected
+
+
+@given(st.integers(2, 300), st.integers(0, 6), st.data())
+def test_digits_are_those_of_the_twin(base, count, data):
+    """Numbers below a power of the base are cut into as many digits."""
+    numbers = data.draw(st.lists(st.integers(0, base**count - 1), min_size=1, max_size=5))
+    parts = fields.cut(np.array(numbers, np.uint64), base, count)
+    found = [[int(part[i]) for part in parts] for i in range(len(numbers))]
+    assert found == [naive.digits(number, base, count) for number in numbers]
+
+
+@given(st.sampled_from([*ORDERS, *LARGER]), st.integers(1, 7), st.data())
 def test_dot_is_that_of_the_twin(g, t, data):
-    """The scalar product takes the base-g digits of two integers as coordinates."""
+    """Blocks of digits, and the rest that fills no block, give <u, v>."""
     field = fields.field(g)
+    t = min(t, int(60 / np.log2(g)))
     index = st.lists(st.integers(0, g**t - 1), min_size=1, max_size=5)
     u, v = data.draw(index), data.draw(index)
     result = field.dot(np.array(u, np.uint64)[:, None], np.array(v)[None, :], t)
+    assert result.dtype == np.uint64
     assert result.tolist() == [[naive.dot(x, y, t, field) for y in v] for x in u]
+
+
+@given(st.sampled_from([*ORDERS, *LARGER]), st.integers(0, 6), st.data())
+def test_multiples_are_those_of_the_twin(g, t, data):
+    """Each digit is multiplied by the factor, in blocks or alone; no digits stay none."""
+    t, f = min(t, int(60 / np.log2(g))), fields.field(g)
+    pair = st.tuples(st.integers(0, g - 1), st.integers(0, g**t - 1))
+    pairs = data.draw(st.lists(pair, min_size=1, max_size=4))
+    factors, vectors = np.array(pairs, np.uint64).T
+    expected = [
+        naive.number([naive.multiply(c, x, f.characteristic, f.modulus) for x in digits], g)
+        for c, digits in ((c, naive.digits(u, g, t)) for c, u in pairs)
+    ]
+    assert f.scale(factors, vectors, t).tolist() == expected
+
+
+@given(st.sampled_from([125, 243, 625, 37**2, 3**10]), st.data())
+def test_larger_fields_are_those_of_the_twin(g, data):
+    """Sums, products and negatives of fields without small tables are those of polynomials."""
+    field = fields.field(g)
+    add, multiply = twin(field)
+    a, b = (data.draw(st.lists(st.integers(0, g - 1), min_size=3, max_size=3)) for _ in range(2))
+    x, y = np.array(a, np.uint64), np.array(b, np.uint64)
+    assert field.add(x, y).tolist() == list(map(add, a, b))
+    assert field.multiply(x, y).tolist() == list(map(multiply, a, b))
+    assert field.add(x, field.negate(x)).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("g", "t"), [(2, 5), (3, 4), (4, 3), (5, 3), (8, 2), (9, 2), (25, 1)])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deniable.kernels import hashes, multiply_shift, parallel
+from deniable.kernels import hashes, parallel
 from tests.naive import hashes as naive
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -71,9 +71,9 @@ def test_blocks_and_tasks_add_up(n, size):
     expected, expected_small = np.zeros(size, int), np.zeros(size, int)
     for i in range(0, size, 500):
         shape = (a1[:, None], a2[:, None], b[:, None])
-        supports = multiply_shift.hash_keys(*shape, keys[i : i + 500], g) == y[:, None]
+        supports = hashes.hash_keys(*shape, keys[i : i + 500], g) == y[:, None]
         expected[i : i + 500] = supports.sum(axis=0)
-        supports = multiply_shift.hash_keys(*shape, small[i : i + 500], g) == y[:, None]
+        supports = hashes.hash_keys(*shape, small[i : i + 500], g) == y[:, None]
         expected_small[i : i + 500] = supports.sum(axis=0)
     assert hashes.count_support(a1, a2, b, y, keys, g).tolist() == expected.tolist()
     assert hashes.count_support_small(a1, b, y, size, g).tolist() == expected_small.tolist()
@@ -106,14 +106,14 @@ def test_elementwise_hash_is_that_of_the_twin(g, rows):
     """The hash of each row's key is that of the twin."""
     a1, a2, b, keys = as_columns(rows)
     expected = [naive.hash_key(*row, g) for row in rows]
-    assert multiply_shift.hash_keys(a1, a2, b, keys, g).tolist() == expected
+    assert hashes.hash_keys(a1, a2, b, keys, g).tolist() == expected
 
 
 @given(RANGE, WORD)
 def test_preimage_is_exactly_what_hashes_to_y(g, draw):
     """Both ends of the preimage of y hash to y, and the words just outside do not."""
     y = draw % g
-    low, width = (int(part[0]) for part in multiply_shift.preimage(np.array([y], np.uint32), g))
+    low, width = (int(part[0]) for part in hashes.preimage(np.array([y], np.uint32), g))
     ends = [low, low + width - 1, (low - 1) % 2**64, (low + width) % 2**64]
     assert [naive.hash_key(0, 0, h, 0, g) == y for h in ends] == [True, True, False, False]
 
@@ -121,6 +121,6 @@ def test_preimage_is_exactly_what_hashes_to_y(g, draw):
 @pytest.mark.parametrize("g", [2, 3, 64, 1000])
 def test_preimages_cover_every_word_once(g):
     """The preimages of 0..g-1 are consecutive and together have 2^64 words."""
-    low, width = multiply_shift.preimage(np.arange(g, dtype=np.uint32), g)
+    low, width = hashes.preimage(np.arange(g, dtype=np.uint32), g)
     ends = [int(start) + int(size) for start, size in zip(low, width, strict=True)]
     assert [*low.tolist(), 2**64] == [0, *ends]

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable import DE, AffineSelection, InvalidDocument, InvalidParameter, Protocol, Tally
-from deniable.kernels import compilation, windows
+from deniable.kernels import windows
 from deniable.kernels.fields import field
-from deniable.protocols.affine.settings import TOLERANCE
+from deniable.protocols.affine_settings import TOLERANCE
 from deniable.randomness import WORD, Replayed
 from deniable.statistics import Counts, Table
 from tests.marks import shortened
@@ -125,13 +125,7 @@ def test_reports_are_those_of_the_twin(protocol: AffineSelection, data: st.DataO
     weights = protocol._places.inside, protocol._places.outside
     expected = [naive.affine_report(v, w, shape, weights) for v, *w in rows]
     assert protocol._perturb(values, words).tolist() == expected
-    scheme = protocol._function.step, protocol.window, *weights
-    ways = (False, compilation.available()) if protocol.g**protocol.digits > 2 else ()
-    for compiled in ways:
-        compilation.set_compiled(compiled)
-        bulk = windows.perturb_affine(values, words, shape[0], shape[1], scheme)
-        compilation.set_compiled(None)
-        assert bulk.tolist() == expected
+    assert protocol._perturb_many(values, words).tolist() == expected
 
 
 @settings(deadline=None, max_examples=40)
@@ -164,18 +158,14 @@ def test_many_reports_are_folded_as_few_are(shape: tuple[int, int, int]) -> None
 @settings(deadline=None, max_examples=30)
 @given(st.sampled_from([2, 3, 5, 8, 9, 13, 53, 101]), st.integers(0, 300), st.data())
 def test_lines_are_counted_alike_in_every_way(g: int, count: int, data: st.DataObject) -> None:
-    """Counted or sorted first, in NumPy or compiled, one digit has the supports by definition."""
+    """Counted or sorted first, reports of one digit have the supports by definition."""
     m, f = data.draw(st.integers(1, g - 1)), field(g)
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     codes = rng.integers(0, (g - 1) * g, count).astype(np.uint64)
     u, s = codes // np.uint64(g) + np.uint64(1), codes % np.uint64(g)
     values = f.add(f.dot(u[:, None], np.arange(g)[None, :], 1), s[:, None])
     expected = (values < m).sum(axis=0).tolist()
-    for compiled in (False, compilation.available()):
-        compilation.set_compiled(compiled)
-        found = windows.count_supports(codes, f, m, g).tolist()
-        compilation.set_compiled(None)
-        assert found == expected
+    assert windows.count_supports(codes, f, m, g).tolist() == expected
     if f.degree == 1:
         assert windows._count_points(codes, f, m).tolist() == expected
 

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from deniable import (
     BLH,
@@ -18,9 +20,10 @@ from deniable import (
     fingerprint,
     fingerprints,
 )
-from deniable.protocols.hashing.linear import LinearFamily
-from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
-from deniable.protocols.hashing.ranges import (
+from deniable.kernels import parallel
+from deniable.protocols.linear import LinearFamily
+from deniable.protocols.multiply_shift import MultiplyShiftFamily
+from deniable.protocols.ranges import (
     best_integer,
     best_prime_power,
     digits,
@@ -28,7 +31,8 @@ from deniable.protocols.hashing.ranges import (
     hashing_variance,
     is_linear,
 )
-from deniable.randomness import Direct
+from deniable.randomness import WORD, Direct
+from tests.naive import fields as naive
 
 
 @pytest.mark.parametrize("g", [2, 3, 6, 10, 53])
@@ -66,6 +70,50 @@ def test_linear_hash_functions_collide_for_exactly_one_in_g(g: int, d: int) -> N
     for v in range(d):
         for w in range(v):
             assert np.sum(hashes[v] == hashes[w]) * g == family.functions
+
+
+ORDERS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27, 53, 64, 101, 1031, 2048, 37**2, 65537]
+
+
+@given(st.sampled_from(ORDERS), st.integers(1, 3), st.data())
+@settings(deadline=None)
+def test_linear_reports_are_those_of_the_twin(g: int, t: int, data: st.DataObject) -> None:
+    """The same words make the same reports as the formula, at every boundary of the weights."""
+    assume(g ** (t + 1) <= WORD and g**t < 2**31)
+    family, step = LinearFamily(g, g**t), WORD // g**t
+    q = data.draw(st.integers(1, WORD // g))
+    p = WORD - (g - 1) * q
+    edge = st.sampled_from([0, p - 1, min(p, WORD - 1), min(p + q, WORD - 1), WORD - 1])
+    word = st.integers(0, step * g**t - 1), st.one_of(edge, st.integers(0, WORD - 1))
+    rows = data.draw(st.lists(st.tuples(st.integers(0, g**t - 1), *word), max_size=20))
+    values = np.array([v for v, *_ in rows], np.uint64)
+    words = np.array([r for _, *r in rows], np.uint64).reshape(-1, 2)
+    codes = family.perturb(values, words, Direct(p, q, g))
+    scheme = family.field, family.digits, (step, p, q)
+    assert codes.tolist() == [naive.perturb(v, r, *scheme) for v, *r in rows]
+
+
+def test_bulk_reports_do_not_depend_on_the_number_of_threads() -> None:
+    """Several chunks on several threads make the reports that one thread makes."""
+    protocol, made = LH(1.0, 53**3, 53), []
+    values = np.random.default_rng(1).integers(0, 53**3, 300_000)
+    for threads in (1, 3):
+        parallel.set_threads(threads)
+        made.append(protocol.privatize(values, np.random.default_rng(2)))
+    parallel.set_threads(None)
+    assert np.array_equal(*made)
+
+
+def test_true_values_are_supported_by_their_own_reports() -> None:
+    """Reports made without noise support the value they were made of, each of them."""
+    rng, family, n = np.random.default_rng(2), LinearFamily(8, 3000), 1000
+    words = rng.integers(0, WORD - 1, (n, 2), dtype=np.uint64, endpoint=True)
+    words[:, 1] = 0
+    total = family.new_sum()
+    total.add(family.perturb(np.full(n, 1234, np.uint64), words, Direct(2**63, 2**63 // 7, 8)))
+    counted = family.support(total.statistic())
+    assert counted[1234] == n == counted.max()
+    assert np.delete(counted, 1234).mean() == pytest.approx(n / 8, rel=0.05)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 8.0])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable import DE, InvalidParameter, Protocol, SubsetSelection
-from deniable.kernels import compilation, subsets
+from deniable.kernels import jit, subsets
 from deniable.protocols.subset import best_size
 from deniable.randomness import WORD, Replayed
 from tests.naive import selection as naive
@@ -77,11 +77,11 @@ def test_compiled_reports_and_counts_are_those_of_numpy(d: int, k: int) -> None:
                       np.array([0, math.comb(d, k) - 1], np.uint64))  # fmt: skip
     places, table = rng.integers(0, d, 500), subsets.binomials(d, k)
     found = []
-    for compiled in (False, compilation.available()):
-        compilation.set_compiled(compiled)
+    for compiled in (False, jit.available()):
+        jit.set_compiled(compiled)
         moved = subsets.select_many(values, ranks, places, table)
         found.append((moved.tolist(), subsets.count_members(moved, table).tolist()))
-        compilation.set_compiled(None)
+        jit.set_compiled(None)
     assert found[0] == found[1]
     slow, counts = np.array(found[0][0], np.uint64), np.array(found[0][1])
     assert slow.max() < math.comb(d, k)

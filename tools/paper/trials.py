@@ -18,7 +18,7 @@ from deniable.protocols.rappor import RAPPOR
 
 Counts = npt.NDArray[np.int64]
 
-_HASHING = {"OLH": OLH, "BLH": BLH}
+_HASHING: dict[str, type[BLH] | type[OLH]] = {"OLH": OLH, "BLH": BLH}
 _FINGERPRINTS = 1 << 64
 
 

@@ -18,10 +18,10 @@ from deniable.policy import BROWSERS, BUDGET, CEILING, DOCUMENT_BYTES, DUST
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.affine import AffineSelection
+from deniable.protocols.basic_rappor import BasicRAPPOR
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
 from deniable.protocols.histogram import THE
-from deniable.protocols.rappor import BasicRAPPOR
 from deniable.protocols.subset import SubsetSelection
 from deniable.protocols.unary import OUE, UE
 from deniable.question import Question

@@ -16,10 +16,10 @@ from itertools import accumulate, cycle, islice
 
 import numpy as np
 
+from deniable.candidates import fingerprint
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
-from deniable.protocols.hashing import fingerprint
 from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
 from tools.vectors.deliveries import make_deliveries

@@ -13,7 +13,7 @@ from deniable.validation import check_epsilon, check_positive
 
 if TYPE_CHECKING:
     from deniable.protocol import Protocol
-    from deniable.protocols.rappor import BasicRAPPOR
+    from deniable.protocols.basic_rappor import BasicRAPPOR
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

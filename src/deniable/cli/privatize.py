@@ -12,6 +12,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import fingerprints
 from deniable.cli.answers import read_answers
 from deniable.cli.display import Advance, counted, show_progress
 from deniable.cli.group import Command
@@ -34,7 +35,6 @@ from deniable.cli.source import Batch, Source
 from deniable.cli.spelling import Spellings
 from deniable.files import write_reports
 from deniable.mechanism import Reports
-from deniable.protocols.hashing import fingerprints
 from deniable.question import Question
 
 _CHUNK_WORDS = 1 << 21

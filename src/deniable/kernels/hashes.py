@@ -1,8 +1,14 @@
-"""Which keys each report supports, when a report names its own multiply-shift hash function.
+"""The multiply-shift hash: what a device evaluates on its answer, and which keys reports support.
 
-The hash is that of `deniable.kernels.multiply_shift`. A report (a1, a2, b, y) supports x exactly
-when (h(x) - low) mod 2^64 < width, with (low, width) = preimage(y, g). Subtracting low from b
-beforehand leaves two multiplications, two additions and a comparison for a pair.
+A 64-bit key is x = x_hi 2^32 + x_lo. A report names a hash function by three 64-bit words:
+
+    h(x) = (a1 x_lo + a2 x_hi + b) mod 2^64,    H(x) = floor((h(x) >> 32) g / 2^32)
+
+so that H(x) = y exactly when h(x) lies in an interval that depends on y and g alone, 2 <= g < 2^32:
+a report (a1, a2, b, y) supports x exactly when (h(x) - low) mod 2^64 < width, with (low, width) =
+preimage(y, g). Subtracting low from b beforehand leaves two multiplications, two additions and a
+comparison for a pair. Over consecutive keys h is an arithmetic progression, and one addition and a
+comparison are enough.
 """
 
 from __future__ import annotations
@@ -13,15 +19,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels import costs
-from deniable.kernels.compilation import pays
-from deniable.kernels.multiply_shift import Unsigned, Words, preimage
+from deniable.kernels.jit import kernel, pays
 from deniable.kernels.parallel import iterate_chunks
 
+Words = npt.NDArray[np.uint64]
+Unsigned = npt.NDArray[np.unsignedinteger[npt.NBitBase]]
 Integers = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.integer[Any]]
 Columns = tuple[Words, ...]
 Word = Words | np.uint64
+Halves = npt.NDArray[np.uint32]
+Eight = tuple[np.uint64, ...]
 
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.
 SPAN = 1 << 14
@@ -29,8 +37,33 @@ REPORTS = 1 << 16
 PAIRS = 1 << 25
 STEP = 1 << 13
 """How many pairs NumPy goes through at once: they stay in a core's cache."""
+BLOCK = 2048
+"""How many keys a kernel goes through for every eight reports: they and their counts stay in L1."""
+
+_PAIR = 4.0
+"""Nanoseconds that NumPy takes on one core for a pair."""
 
 LOW, HALF = np.uint64(0xFFFF_FFFF), np.uint64(32)
+
+
+def hash_keys(a1: Words, a2: Words, b: Words, keys: Words, g: int) -> Words:
+    """Return H(x) for each row: key i hashed by the function (a1[i], a2[i], b[i])."""
+    h = a1 * (keys & LOW) + a2 * (keys >> HALF) + b
+    return ((h >> HALF) * np.uint64(g)) >> HALF
+
+
+def preimage(y: Unsigned, g: int) -> tuple[Words, Words]:
+    """Return (low, width) such that H(x) = y if and only if (h(x) - low) mod 2^64 < width."""
+    # floor(t g / 2^32) = y iff ceil(y 2^32 / g) <= t < ceil((y + 1) 2^32 / g), and g < 2^32
+    # keeps every numerator below 2^64.
+    numerator = y.astype(np.uint64) << HALF
+    first = _ceil_divide(numerator, g)
+    beyond = _ceil_divide(numerator + np.uint64(1 << 32), g)
+    return first << HALF, (beyond - first) << HALF
+
+
+def _ceil_divide(numerator: Words, g: int) -> Words:
+    return (numerator + np.uint64(g - 1)) // np.uint64(g)
 
 
 def count_support(  # noqa: PLR0913, PLR0917 - the columns of a report, then keys and g
@@ -38,10 +71,8 @@ def count_support(  # noqa: PLR0913, PLR0917 - the columns of a report, then key
 ) -> Integers:
     """Return for each key how many of the reports (a1, a2, b, y) support it."""
     count_some = _count_some
-    if pays("count support", costs.COUNT_PAIR * len(y) * len(keys)):
-        from deniable.kernels.compiled import hashes as compiled  # noqa: PLC0415 - imports Numba
-
-        count_some = compiled.count_some
+    if pays("count support", _PAIR * len(y) * len(keys)):
+        count_some = _count_some_compiled
 
     def count(reports: slice, span: slice) -> Counts:
         low, width = preimage(y[reports], g)
@@ -54,10 +85,8 @@ def count_support(  # noqa: PLR0913, PLR0917 - the columns of a report, then key
 def count_support_small(a: Words, b: Words, y: Unsigned, domain_size: int, g: int) -> Integers:
     """Return for each key of 0..domain_size-1 how many of the reports (a, 0, b, y) support it."""
     count_consecutive = _count_consecutive
-    if pays("count small support", costs.COUNT_PAIR * len(y) * domain_size):
-        from deniable.kernels.compiled import hashes as compiled  # noqa: PLC0415 - imports Numba
-
-        count_consecutive = compiled.count_consecutive
+    if pays("count small support", _PAIR * len(y) * domain_size):
+        count_consecutive = _count_consecutive_compiled
 
     def count(reports: slice, span: slice) -> Counts:
         low, width = preimage(y[reports], g)
@@ -121,3 +150,100 @@ def _count_consecutive(columns: Columns, first: int, size: int) -> Counts:
     a, c, width = columns
     keys = np.arange(first, first + size, dtype=np.uint64)
     return _count_some((a, np.zeros_like(a), c, width), keys)
+
+
+def _count_some_compiled(columns: tuple[Words, ...], keys: Words) -> Halves:
+    """Return what `_count_some` does."""
+    # Halves as wide as the counts let LLVM use whole vectors for both.
+    lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
+    counts = np.zeros(len(keys), np.uint32)
+    _add_support(_gather(*columns), lows, highs, counts)
+    return counts
+
+
+def _count_consecutive_compiled(columns: tuple[Words, ...], first: int, size: int) -> Halves:
+    """Return what `_count_consecutive` does."""
+    counts = np.zeros(size, np.uint32)
+    _add_support_from(_gather(*columns), np.uint64(first), counts)
+    return counts
+
+
+def _gather(*columns: Words) -> Words:
+    """Return the columns as rows of one array, filled up to a multiple of eight reports."""
+    # Reports of zeros have width 0, hence support nothing.
+    n = len(columns[0])
+    rows = np.zeros((len(columns), n + -n % 8), np.uint64)
+    for row, column in zip(rows, columns, strict=True):
+        row[:n] = column
+    return rows
+
+
+@kernel
+def _add_support(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> None:
+    """Add to counts the support of each key by reports, the rows of which are a1, a2, c, width."""
+    for start in range(0, len(counts), BLOCK):
+        part = slice(start, min(start + BLOCK, len(counts)))
+        for i in range(0, reports.shape[1], 8):
+            _add_eight(reports[:, i : i + 8], lows[part], highs[part], counts[part])
+
+
+@kernel
+def _add_eight(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> None:
+    """Add the support of each key by eight reports, which stay in registers."""
+    a1, a2, c, width = (
+        _eight(reports[0]),
+        _eight(reports[1]),
+        _eight(reports[2]),
+        _eight(reports[3]),
+    )
+    for j in range(len(counts)):
+        low, high = np.uint64(lows[j]), np.uint64(highs[j])
+        counts[j] += (
+            np.uint32(a1[0] * low + a2[0] * high + c[0] < width[0])
+            + np.uint32(a1[1] * low + a2[1] * high + c[1] < width[1])
+            + np.uint32(a1[2] * low + a2[2] * high + c[2] < width[2])
+            + np.uint32(a1[3] * low + a2[3] * high + c[3] < width[3])
+            + np.uint32(a1[4] * low + a2[4] * high + c[4] < width[4])
+            + np.uint32(a1[5] * low + a2[5] * high + c[5] < width[5])
+            + np.uint32(a1[6] * low + a2[6] * high + c[6] < width[6])
+            + np.uint32(a1[7] * low + a2[7] * high + c[7] < width[7])
+        )
+
+
+@kernel
+def _add_support_from(reports: Words, first: np.uint64, counts: Halves) -> None:
+    """Add to counts the support of keys first, first + 1, ... by reports of rows a, c, width."""
+    for start in range(0, len(counts), BLOCK):
+        stop = min(start + BLOCK, len(counts))
+        for i in range(0, reports.shape[1], 8):
+            _add_eight_from(reports[:, i : i + 8], first + np.uint64(start), counts[start:stop])
+
+
+@kernel
+def _add_eight_from(reports: Words, first: np.uint64, counts: Halves) -> None:
+    """Add the support of consecutive keys by eight reports, stepping all eight hashes at once."""
+    a, c, width = _eight(reports[0]), _eight(reports[1]), _eight(reports[2])
+    # Scalars, not a tuple: LLVM recognises them as inductions and steps whole vectors.
+    h0, h1 = c[0] + a[0] * first, c[1] + a[1] * first
+    h2, h3 = c[2] + a[2] * first, c[3] + a[3] * first
+    h4, h5 = c[4] + a[4] * first, c[5] + a[5] * first
+    h6, h7 = c[6] + a[6] * first, c[7] + a[7] * first
+    for j in range(len(counts)):
+        counts[j] += (
+            np.uint32(h0 < width[0])
+            + np.uint32(h1 < width[1])
+            + np.uint32(h2 < width[2])
+            + np.uint32(h3 < width[3])
+            + np.uint32(h4 < width[4])
+            + np.uint32(h5 < width[5])
+            + np.uint32(h6 < width[6])
+            + np.uint32(h7 < width[7])
+        )
+        h0, h1, h2, h3 = h0 + a[0], h1 + a[1], h2 + a[2], h3 + a[3]
+        h4, h5, h6, h7 = h4 + a[4], h5 + a[5], h6 + a[6], h7 + a[7]
+
+
+@kernel
+def _eight(row: Words) -> Eight:
+    """Return eight words as a tuple, which the compiler keeps apart from memory."""
+    return row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]

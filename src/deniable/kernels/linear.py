@@ -1,4 +1,4 @@
-"""Linear hashing over GF(g): reports in bulk, and the number of supports of every value.
+"""Linear hashing over GF(g): the number of reports that support every value.
 
 A value v and a hash function u are vectors of t base-g digits; the report u g + y supports v where
 <u, v> = y. Two facts make decoding cheap.
@@ -12,87 +12,136 @@ Shear  A cell of level j supports v where v_j + <a, w> = y, with w = v // g^(j+1
 
 All levels together have less than 2 g^t cells, against g^(t+1) reports, and all shears of t - 1
 digits cost (t - 1) g^(t+1) additions of integers. Where even g^t cells are too many, v_j is solved
-for each report and each w instead (`decode_codes`).
-
-Each function does its work in NumPy (`folding`, `shearing`, `solving`) or compiled, as pays.
+for each report and each w instead.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels import costs, folding, shearing, solving, vectors
-from deniable.kernels.compilation import pays
-from deniable.kernels.fields import Field
+from deniable.kernels.decode_cost import shear_time, solve_time
+from deniable.kernels.fields import LARGEST_POWER, LARGEST_TABLE, Field, divide
+from deniable.kernels.parallel import run_chunks, threads
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.signedinteger[Any]]
 
+MEMORY_LIMIT = 1 << 32
+"""How many bytes a folded table may take; larger ones are solved without it."""
 _STEP = 1 << 13
-"""How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
+"""How many reports, or pairs of a report and a w, are worked on at once: they stay in a cache."""
+_PART = 1 << 20
+"""How many entries of a table are moved at once."""
+_SERIAL = 1 << 21
+"""Less work than this, some milliseconds of it, is not worth starting threads for."""
+_LONG = 1 << 13
 
 
-def perturb_linear(  # noqa: PLR0913, PLR0917 - one argument for each symbol of the formula
-    values: npt.NDArray[np.int64],
-    words: npt.NDArray[np.uint64],
-    field: Field,
-    t: int,
-    step: int,
-    p_weight: int,
-    q_weight: int,
-) -> Codes:
-    """Make the report u g + y of each value v, with u = r0 // step and y = (<u, v> + k) mod g.
+def level_start(g: int, t: int, level: int) -> int:
+    """Return where the cells of a level begin: after those of the levels before, g^t, g^(t-1)..."""
+    return sum(g ** (t - j) for j in range(level))
 
-    The offset k, an integer and not an element of the field, is 0 where r1 < p_weight and
-    1 + (r1 - p_weight) // q_weight elsewhere; words holds the rows (r0, r1) with r0 < step g^t.
-    """
-    if pays("perturb linear", costs.PERTURB_LINEAR * len(values)):
-        from deniable.kernels.compiled import linear as compiled  # noqa: PLC0415 - imports Numba
 
-        return compiled.perturb_linear(values, words, field, (step, p_weight, q_weight))
-    codes = np.empty(len(values), np.uint64)
-    g, p, q = np.uint64(field.order), np.uint64(p_weight), np.uint64(q_weight)
+def folded_size(g: int, t: int) -> int:
+    """Return how many cells there are; the last two are for u = 0, with y = 0 and with y != 0."""
+    return level_start(g, t, t) + 2
 
-    for start in range(0, len(values), _STEP):
+
+def folding_bytes(field: Field, t: int) -> int:
+    """Return how many bytes folding takes, 0 where it takes too many and values are solved for."""
+    size = 24 * folded_size(field.order, t)
+    return size if field.order <= LARGEST_TABLE and size <= MEMORY_LIMIT else 0
+
+
+def fold_each(codes: Codes, field: Field, t: int) -> Codes:
+    """Return the cell of each report, numbered through all levels."""
+    cells, starts = np.empty(len(codes), np.uint64), _starts(field, t)
+    for start in range(0, len(codes), _STEP):
         part = slice(start, start + _STEP)
-        u, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
-        y = vectors.dot(field, u, values[part].astype(np.uint64), t)
-        y += (r >= p) * ((r - p) // q + np.uint64(1))
-        codes[part] = u * g + (y - g * (y >= g))
-    return codes
+        cells[part] = _fold_some(codes[part], field, starts)
+    return cells
+
+
+def _starts(field: Field, t: int) -> Codes:
+    return np.array([level_start(field.order, t, j) for j in range(t + 1)], np.uint64)
+
+
+def _fold_some(codes: Codes, field: Field, starts: Codes) -> Codes:
+    g = field.order
+    u, y = divide(codes, g)
+    levels, zero = np.zeros(len(codes), np.uint8), np.flatnonzero(u == 0)
+    rest, first = divide(u, g)
+    low = np.flatnonzero((first == 0) & (u > 0))
+    while len(low):
+        levels[low] += 1
+        rest[low], first[low] = divide(rest[low], g)
+        low = low[first[low] == 0]
+    factor = field.inverse(first) if g > LARGEST_POWER else field.reciprocals[first]
+    cells = field.scale(factor, rest, len(starts) - 2) * np.uint64(g)
+    cells += field.multiply(factor, y)
+    cells += starts[levels]
+    cells[zero] = starts[-1] + (y[zero] > 0)
+    return cells
 
 
 def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
     """Count the reports of each cell; the levels 0 .. t follow each other."""
-    if pays("fold codes", costs.FOLD_CODE * len(codes)):
-        from deniable.kernels.compiled import folding as compiled  # noqa: PLC0415 - imports Numba
-
-        return compiled.fold_codes(codes, counts, field, t)
-    return folding.fold_codes(codes, counts, field, t)
+    folded = np.zeros(folded_size(field.order, t), np.int64)
+    for start in range(0, len(codes), _PART):
+        cells = fold_each(codes[start : start + _PART], field, t)
+        np.add.at(folded, cells.view(np.int64), counts[start : start + _PART])
+    return folded
 
 
 def fold_table(table: Counts, field: Field, t: int) -> Counts:
-    """Fold the counts of all g^(t+1) report codes, for g up to 1024."""
-    if pays("fold table", costs.FOLD_ENTRY * len(table)):
-        from deniable.kernels.compiled import folding as compiled  # noqa: PLC0415 - imports Numba
+    """Fold the counts of all g^(t+1) report codes, for g up to 1024.
 
-        return compiled.fold_table(table, field, t)
-    return folding.fold_table(table, field, t)
+    The reports that fold onto (u, y) are (c u, c y): for each c the vectors u = (a, 1, 0, ...) of
+    a level are found in one piece, and so are their multiples.
+    """
+    g, rows = field.order, table.reshape(-1, field.order)
+    folded, products = np.zeros(folded_size(g, t), np.int64), field.products.astype(np.int64)
+    step = max(1, _PART // g)
+    for c in range(1, g):
+        above = _multiples(products[c], t - 1)
+        for j in range(t):
+            start, count = level_start(g, t, j), g ** (t - 1 - j)
+            cells = folded[start : start + count * g].reshape(-1, g)
+            for first in range(0, count, step):
+                u = (above[first : min(first + step, count)] * g + c) * g**j
+                cells[first : first + step] += rows[u].take(products[c], axis=1)
+    folded[-2:] = table[0], table[1:g].sum()
+    return folded
 
 
-def fold_each(codes: Codes, field: Field, t: int) -> Codes:
-    """Return the cell of each report, numbered through all levels as `fold_codes` counts them."""
-    return folding.fold_each(codes, field, t)
+def _multiples(products: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.int64]:
+    """Return c a for all vectors a of so many digits, from the products of c by each element."""
+    multiples, place = np.zeros(1, np.int64), 1
+    for _ in range(digits):
+        multiples = (products[:, None] * place + multiples).ravel()
+        place *= len(products)
+    return multiples
 
 
 def decode_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
     """Count the supports of each value from the counts of some cells, in the cheapest way."""
-    if costs.choose(field, t, d, len(cells)) == "solve":
-        return _solve(cells, counts, field, t, d)
-    folded = np.zeros(costs.folded_size(field.order, t), np.int64)
+    if not shears(field, t, d, len(cells)):
+        return solve_cells(cells, counts, field, t, d)
+    folded = np.zeros(folded_size(field.order, t), np.int64)
     np.add.at(folded, cells.astype(np.int64), counts)
     return decode_folded(folded, field, t, d)
+
+
+def shears(field: Field, t: int, d: int, m: int) -> bool:
+    """Tell whether m cells are decoded by shearing the whole table, which must fit in memory."""
+    if not folding_bytes(field, t):
+        return False
+    g, digits, lines = (np.array(float(x)) for x in (field.order, t, m))
+    return bool(shear_time(g, digits, d) < solve_time(g, lines, d))
 
 
 def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
@@ -101,41 +150,99 @@ def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
     # Half the bytes where no sum can overflow; the caller gets 64 bits back. The sum of all lines
     # of 10^18 reports would itself overflow as an integer.
     narrow = folded.sum(dtype=np.float64) < 2**31
-    cells: shearing.Cells = folded.astype(np.int32 if narrow else np.int64)
-    shear = shearing.shear_level
-    if pays(f"shear {cells.dtype}", costs.shearing(field, t, d)):
-        from deniable.kernels.compiled import shearing as compiled  # noqa: PLC0415 - imports Numba
-
-        shear = compiled.shear_level
+    cells: Cells = folded.astype(np.int32 if narrow else np.int64)
     levels = []
     for j in range(t):
-        start, wanted = costs.level_start(g, t, j), -(-d // g**j)
-        sheared = shear(cells[start : start + g ** (t - j)], field, t - 1 - j, wanted)
+        start, wanted = level_start(g, t, j), -(-d // g**j)
+        sheared = _shear_level(cells[start : start + g ** (t - j)], field, t - 1 - j, wanted)
         levels.append(sheared.astype(np.int64))
     return _add_levels(levels, int(folded[-2]), g)
 
 
-def decode_codes(codes: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
-    """Count the supports of each value by solving for them, report by report, without a table."""
-    return _solve(fold_each(codes, field, t), counts, field, t, d)
+def _shear_level(cells: Cells, field: Field, digits: int, wanted: int) -> Cells:
+    """Turn the cells of one level into the supports of w g + v_j, the first `wanted` of them.
+
+    One digit is sheared at a time, in an array [a, y, lane] where the lanes are all combinations
+    of the other digits.
+    """
+    g = field.order
+    # The top digit goes first, because only what occurs below `wanted` has to be kept.
+    kept = -(-wanted // g**digits)
+    for place in reversed(range(digits)):
+        lines = cells.reshape(-1, g, g**place, g)
+        outer, _, inner, _ = lines.shape
+        block = np.ascontiguousarray(lines.transpose(1, 3, 0, 2)).reshape(g, g, -1)
+        sheared = _shear(block, field, kept).reshape(kept, g, outer, inner)
+        cells = np.ascontiguousarray(sheared.transpose(2, 0, 3, 1)).reshape(-1)
+        kept = g
+    return cells[:wanted]
 
 
-def _solve(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
-    g, solve = field.order, solving.solve_level
-    if pays("solve", costs.solving(field, t, d, len(cells))):
-        from deniable.kernels.compiled import solving as compiled  # noqa: PLC0415 - imports Numba
+def _shear(block: Cells, field: Field, kept: int) -> Cells:
+    """Return the sums over a of block[a, y + a w], for each w below `kept` and each y."""
+    g, _, lanes = block.shape
+    products, sums = field.products.astype(np.int64), field.sums.astype(np.int64)
+    result = np.empty((kept, g, lanes), block.dtype)
+    # Rows are added one at a time where they are long, all at once where calls cost more.
+    add = _add_long if g * lanes >= _LONG else _add_short
 
-        solve = compiled.solve_level
-    starts = np.array([costs.level_start(g, t, j) for j in range(t + 1)], np.uint64)
+    def shear(start: int, stop: int) -> None:
+        for w in range(start, stop):
+            add(block, sums[products[:, w]], result[w])
+
+    parts = 1 if block.size * kept < _SERIAL else threads()
+    run_chunks(shear, kept, -(-kept // parts))
+    return result
+
+
+def _add_long(block: Cells, moved: npt.NDArray[np.int64], total: Cells) -> None:
+    total[:] = block[0]
+    for line, places in zip(block[1:], moved[1:], strict=True):
+        total += line.take(places, axis=0)
+
+
+def _add_short(block: Cells, moved: npt.NDArray[np.int64], total: Cells) -> None:
+    g, _, lanes = block.shape
+    places = moved + np.arange(0, g * g, g)[:, None]
+    np.add.reduce(block.reshape(g * g, lanes).take(places, axis=0), axis=0, out=total)
+
+
+def solve_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
+    """Count the supports of each value by solving for them, cell by cell, without a table."""
+    g, starts = field.order, _starts(field, t)
     kinds = np.searchsorted(starts, cells, side="right") - 1
     levels = []
     for j in range(t):
         here = np.flatnonzero(kinds == j)
         supports = np.zeros(-(-d // g**j), np.int64)
         if len(here):
-            solve(cells[here] - starts[j], counts[here], field, supports)
+            _solve_level(cells[here] - starts[j], counts[here], field, supports)
         levels.append(supports)
     return _add_levels(levels, int(counts[cells == starts[t]].sum()), g)
+
+
+def _solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -> None:
+    """Add to the supports of w g + v_j at one level, with v_j = y - <a, w>, those by its cells."""
+    g, rows = field.order, -(-len(supports) // field.order)
+    t, reach = 1, g
+    while reach < rows:
+        t, reach = t + 1, reach * g
+    a, y = divide(cells, g)
+    # -a, so that <-a, w> is added: -1 is the element p - 1.
+    minus = field.scale(np.full(1, field.characteristic - 1, np.uint64), a, t)
+    width = max(1, _STEP // max(1, len(cells)))
+    for first in range(0, rows, width):
+        w = np.arange(first, min(first + width, rows), dtype=np.uint64)[:, None]
+        for start in range(0, len(cells), _STEP):
+            part = slice(start, start + _STEP)
+            dots = field.dot(minus[part], w, t)
+            v = (w * np.uint64(g) + field.add(dots, y[part])).view(np.int64).ravel()
+            times = np.tile(counts[part], len(w))
+            # The last row may be longer than the supports.
+            if (first + width) * g > len(supports):
+                inside = np.flatnonzero(v < len(supports))
+                v, times = v[inside], times[inside]
+            np.add.at(supports, v, times)
 
 
 def _add_levels(levels: list[Counts], everywhere: int, g: int) -> Counts:

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels.compilation import pays
+from deniable.kernels.jit import frozen, kernel, pays
 from deniable.kernels.parallel import run_chunks
 
 Words = npt.NDArray[np.uint64]
@@ -56,14 +56,14 @@ def unrank(ranks: Words, table: Words) -> Members:
     k = len(table)
     rest, members = ranks.astype(np.uint64), np.empty((len(ranks), k), np.int64)
     for j in range(k - 1, -1, -1):
-        members[:, j] = np.searchsorted(table[j], rest, side="right") - 1
+        members[:, j] = table[j].searchsorted(rest, side="right") - 1
         rest -= table[j][members[:, j]]
     return members
 
 
 def rank(members: Members, table: Words) -> Words:
     """Return the rank of each row of ascending members."""
-    return np.asarray(table[np.arange(len(table)), members].sum(axis=1, dtype=np.uint64))
+    return np.asarray(np.add.reduce(table[np.arange(len(table)), members], axis=1))
 
 
 def place_in(members: Members, places: Members, d: int) -> Members:
@@ -74,11 +74,11 @@ def place_in(members: Members, places: Members, d: int) -> Members:
     k = members.shape[1]
     outside = places >= k
     order = np.arange(k)
-    chosen = (members * (order == places[:, None])).sum(axis=1)
+    chosen = np.add.reduce(members * (order == places[:, None]), axis=1)
     # c_j - j non-members lie below the member c_j, counting from 0.
     left = places - k
-    passed = ((members - order) <= left[:, None]).sum(axis=1)
-    return np.asarray(np.where(outside, (left + passed) % d, chosen))
+    passed = np.add.reduce((members - order) <= left[:, None], axis=1, dtype=np.int64)
+    return np.asarray(chosen * ~outside + (left + passed) % d * outside)
 
 
 def shift(members: Members, distance: Members, d: int) -> Members:
@@ -104,18 +104,14 @@ def select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
 def select_many(values: Words, ranks: Words, places: Members, table: Words) -> Words:
     """Return what ``select`` does, compiled where that pays."""
     if pays("select subsets", _SELECT_MEMBER * len(table) * len(values)):
-        from deniable.kernels.compiled import subsets as compiled  # noqa: PLC0415 - imports Numba
-
-        return compiled.select(values, ranks, places, table)
+        return _select(values, ranks, places, table)
     return select(values, ranks, places, table)
 
 
 def count_members(ranks: Words, table: Words) -> Counts:
     """Count for each value the subsets that it is in."""
     if pays("count members", _COUNT_MEMBER * len(table) * len(ranks)):
-        from deniable.kernels.compiled import subsets as compiled  # noqa: PLC0415 - imports Numba
-
-        return compiled.count_members(ranks, table)
+        return _count_members(ranks, table)
     d = table.shape[1]
 
     def count(start: int, stop: int) -> Counts:
@@ -126,3 +122,91 @@ def count_members(ranks: Words, table: Words) -> Counts:
         return counts
 
     return sum(run_chunks(count, len(ranks), _CHUNK), np.zeros(d, np.int64))
+
+
+def _select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
+    """Return what `select` does."""
+    codes, stepping = np.empty(len(values), np.uint64), _steps_down(table)
+
+    def fill(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        given = frozen(values[part]), frozen(ranks[part]), frozen(places[part])
+        _select_each(*given, frozen(table), stepping, codes[part])
+
+    run_chunks(fill, len(values), _CHUNK)
+    return codes
+
+
+def _count_members(ranks: Words, table: Words) -> Counts:
+    """Return what `count_members` does."""
+    d, stepping = table.shape[1], _steps_down(table)
+
+    def count(start: int, stop: int) -> Counts:
+        counts = np.zeros(d, np.int64)
+        _count_each(frozen(ranks[start:stop]), frozen(table), stepping, counts)
+        return counts
+
+    return sum(run_chunks(count, len(ranks), _CHUNK), np.zeros(d, np.int64))
+
+
+def _steps_down(table: Words) -> bool:
+    """Tell whether stepping down all values takes less than k searches by halves."""
+    k, d = table.shape
+    return bool(d <= 2 * k * d.bit_length())
+
+
+@kernel
+def _unrank_one(rest: np.uint64, table: Words, stepping: bool, members: Members) -> None:
+    """Write the ascending members of the subset of a rank."""
+    k, d = table.shape
+    c = d
+    for j in range(k - 1, -1, -1):
+        if stepping:
+            c -= 1
+            while table[j, c] > rest:
+                c -= 1
+        else:
+            low, span = 0, c
+            while span > 1:
+                half = span // 2
+                low += half if table[j, low + half] <= rest else 0
+                span -= half
+            c = low
+        members[j] = c
+        rest -= table[j, c]
+
+
+@kernel
+def _select_each(  # noqa: PLR0913, PLR0917 - tuples of arrays take Numba longer than arguments
+    values: Words, ranks: Words, places: Members, table: Words, stepping: bool, codes: Words
+) -> None:
+    k, d = table.shape
+    members = np.empty(k, np.int64)
+    for i in range(len(values)):
+        _unrank_one(ranks[i], table, stepping, members)
+        place, left = places[i], places[i] - k
+        chosen, passed = 0, 0
+        for j in range(k):
+            chosen += members[j] if j == place else 0
+            passed += 1 if members[j] - j <= left else 0
+        distance = np.int64(values[i]) - (chosen if place < k else left + passed)
+        distance += d if distance < 0 else 0
+        # The members that pass the end come first, in the same order.
+        wrapped = 0
+        for j in range(k):
+            wrapped += 1 if members[j] + distance >= d else 0
+        code = np.uint64(0)
+        for j in range(wrapped):
+            code += table[j, members[k - wrapped + j] + distance - d]
+        for j in range(wrapped, k):
+            code += table[j, members[j - wrapped] + distance]
+        codes[i] = code
+
+
+@kernel
+def _count_each(ranks: Words, table: Words, stepping: bool, counts: Counts) -> None:
+    members = np.empty(len(table), np.int64)
+    for i in range(len(ranks)):
+        _unrank_one(ranks[i], table, stepping, members)
+        for j in range(len(members)):
+            counts[members[j]] += 1

@@ -7,23 +7,18 @@ support an x with <u, x> = -z: all additions are the field's.
 With one digit, <u, x> = u x. In the order of the powers of a generator a product is a rotation, so
 that the supports are the sum of rotated rows D[u, ...]: one gather and one addition for each cell.
 Where the field is large and the window small, the m points (j - s) / u of each report are counted.
-
-Reports in bulk are made in NumPy or compiled, as pays; the rest is fast in NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import count
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels import vectors
-from deniable.kernels.compilation import pays
 from deniable.kernels.fields import Field
-from deniable.kernels.parallel import iterate_chunks, run_chunks
+from deniable.kernels.parallel import iterate_chunks
 
 Codes = npt.NDArray[np.uint64]
 Counts = npt.NDArray[np.int64]
@@ -33,54 +28,9 @@ _CELLS = 1 << 20
 """How many cells of rows are worked on at once: a few megabytes, which caches hold."""
 _COUNTED = 1 << 23
 """Tables with at most so many codes are counted, larger ones sorted."""
-_CHUNK = 1 << 17
-_STEP = 1 << 13
-"""How many reports NumPy makes at once: all arrays in between stay in a core's cache."""
-_PERTURB = 40.0
 _ROTATE = 5.5
 _DIVIDE, _POINT = 400.0, 10.0
-"""Nanoseconds of NumPy for one report, for one cell of a row, and for a report to be divided and
-each of its points."""
-
-
-def perturb_affine(
-    values: Codes, words: Codes, field: Field, t: int, scheme: tuple[int, int, int, int]
-) -> Codes:
-    """Make the report (u - 1) g + s of each value x, with s = y - <u, x> and u - 1 = r0 // step.
-
-    The scheme is (step, m, inside, outside): the place y has a width of ``inside`` words if it is
-    below m and else of ``outside``; words holds the rows (r0, r1) within their limits.
-    """
-    if pays("perturb affine", _PERTURB * len(values)):
-        from deniable.kernels.compiled import windows as compiled  # noqa: PLC0415 - imports Numba
-
-        return compiled.perturb_affine(values, words, field, scheme)
-    codes = np.empty(len(values), np.uint64)
-    step, m, inside, outside = scheme
-    g, edge, negative = np.uint64(field.order), np.uint64(m * inside), _negative(field)
-
-    def fill(start: int, stop: int) -> None:
-        for first in range(start, stop, _STEP):
-            part = slice(first, min(first + _STEP, stop))
-            before, r = vectors.divide(words[part, 0], step)[0], words[part, 1]
-            far = np.uint64(m) + (r - edge) // np.uint64(outside)
-            y = np.where(r < edge, r // np.uint64(inside), far)
-            hashed = vectors.dot(field, before + np.uint64(1), values[part], t)
-            codes[part] = before * g + vectors.add(field, y, negative(hashed))
-
-    run_chunks(fill, len(values), _CHUNK)
-    return codes
-
-
-def _negative(field: Field) -> Callable[[Codes], Codes]:
-    """Return how to change signs: by a subtraction, not at all, or by a table."""
-    g = np.uint64(field.order)
-    if field.degree == 1:
-        return lambda a: (g - a) * (a > 0)
-    if field.characteristic == 2:
-        return lambda a: a
-    table = field.negate(np.arange(field.order, dtype=np.uint64)).astype(np.uint16)
-    return lambda a: vectors.look_up(table, a)
+"""Nanoseconds for one cell of a row, and for a report to be divided and each of its points."""
 
 
 def window_sums(rows: Cells, field: Field, m: int) -> Cells:
@@ -163,14 +113,7 @@ def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     powers, logarithms = _cycle(field)
     turns = logarithms[field.negate(rows[starts] + np.uint64(1))]
 
-    prime = field.degree == 1
-    if prime and pays("rotate rows", _ROTATE * len(starts) * g):
-        from deniable.kernels.compiled import windows as compiled  # noqa: PLC0415 - imports Numba
-
-        grouped = starts, ends, places.astype(np.int64), times
-        total = compiled.rotate_rows(grouped, turns, powers, m)
-    else:
-        total = _rotate_rows((starts, ends, places.astype(np.int64), times), turns, field, m)
+    total = _rotate_rows((starts, ends, places.astype(np.int64), times), turns, field, m)
     result = np.empty(g, np.int64)
     result[0], result[powers[: g - 1]] = total[0], total[1:]
     return result[:d]

@@ -33,8 +33,7 @@ import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.estimates import Estimates
-from deniable.kernels.rows import add_rows
-from deniable.kernels.splitmix import words_of
+from deniable.kernels.splitmix import add_rows, words_of
 from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Parameters, Pure

@@ -17,7 +17,7 @@ narrowest unsigned integer of 1, 2, 4 or 8 bytes that holds C(d, k) - 1.
 
 Random bytes: two words. The first, redrawn at or above C floor(2^64 / C) with C = C(d, k), gives
 the rank r0 // floor(2^64 / C) of A. The second, redrawn at or above L, gives a place as
-``deniable.protocols.selection`` says, with k of d places kept; y is the member of A at that place,
+``deniable.randomness`` says, with k of d places kept; y is the member of A at that place,
 counting from 0 in ascending order, or beyond k the non-member at the place less k.
 
 Since A and the distance are private by themselves, only the choice of y must not show in the time:
@@ -37,8 +37,8 @@ import numpy.typing as npt
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
 from deniable.protocol import CountedPure, Parameters
-from deniable.protocols.selection import Places, places, selection_variance
-from deniable.randomness import WORD, Uniform, Words
+from deniable.protocols.affine_settings import selection_variance
+from deniable.randomness import WORD, Places, Uniform, Words
 from deniable.validation import (
     Footprint,
     check_below,
@@ -106,11 +106,11 @@ class SubsetSelection(CountedPure):
 
     @cached_property
     def _places(self) -> Places:
-        return places(self.epsilon, self.domain_size, self._k)
+        return Places.at(self.epsilon, self.domain_size, self._k)
 
     @cached_property
     def parameters(self) -> Parameters:
-        return self._places.parameters(self._k, self.domain_size)
+        return Parameters(*self._places.shares(self._k, self.domain_size))
 
     @property
     def worst_ratio(self) -> Fraction:

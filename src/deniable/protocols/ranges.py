@@ -11,7 +11,11 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from deniable.kernels import costs, fields
+import numpy as np
+
+from deniable.errors import InvalidParameter
+from deniable.kernels import fields
+from deniable.kernels.decode_cost import line_time
 from deniable.randomness import WORD, Direct
 from deniable.validation import check_whole
 
@@ -33,6 +37,39 @@ def is_linear(g: int) -> bool:
     """Tell whether GF(g) exists and is one that ``fields`` computes in."""
     power = fields.prime_power(g)
     return power is not None and (power[1] == 1 or g <= fields.LARGEST_POWER)
+
+
+def check_field_order(g: object) -> int:
+    """Return the order of a field as an int, or say why there is none of that order."""
+    remedy = "leave it out for the best one"
+    result = check_whole("g", g, 2, fields.LARGEST_PRIME - 1, remedy)
+    if not is_linear(result):
+        raise InvalidParameter.expected(
+            f"g as a prime, or as a power of one up to {fields.LARGEST_POWER}",
+            g,
+            f"the next one is {next_field(result)}",
+        )
+    return result
+
+
+def check_linear(g: object, domain_size: int) -> int:
+    """Return the range of a linear family over a domain, or say why there is none."""
+    result = check_field_order(g)
+    if not fits(result, domain_size):
+        raise InvalidParameter.expected(
+            f"g with reports of at most 64 bits over {domain_size} values",
+            g,
+            "leave it out for the best one",
+        )
+    return result
+
+
+def next_field(least: int) -> int:
+    """Return the least number from ``least`` on that has a field: beyond 2^16 only primes do."""
+    found = fields.next_prime_power(least)
+    while not is_linear(found):
+        found = fields.next_prime_power(found + 1)
+    return found
 
 
 def fits(g: int, domain_size: int) -> bool:
@@ -88,7 +125,7 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
         candidates.add(_linear_from(max(low, root), 1, high))
     inside = (g for g in candidates if low <= g <= high and fits(g, domain_size))
     good = {best, *(g for g in inside if hashing_variance(epsilon, g) <= bound)}
-    return min(good, key=lambda g: (_decoding_cost(g, domain_size), g))
+    return min(good, key=lambda g: (_decoding_time(g, domain_size), g))
 
 
 def digits(g: int, domain_size: int) -> int:
@@ -103,9 +140,9 @@ def digits(g: int, domain_size: int) -> int:
     return t
 
 
-def _decoding_cost(g: int, domain_size: int) -> float:
-    ways = costs.decode_cost(fields.field(g), digits(g, domain_size), domain_size, _TYPICAL_REPORTS)
-    return min(way.nanoseconds for way in ways.values())
+def _decoding_time(g: int, domain_size: int) -> float:
+    order, t = np.array(float(g)), np.array(float(digits(g, domain_size)))
+    return float(line_time(order, t, np.ones(()), domain_size, _TYPICAL_REPORTS))
 
 
 def _optimum(epsilon: float, largest: int) -> int:

@@ -13,7 +13,7 @@ The tally counts the reports of each cohort and the ones of each of its bits. Wh
 the count of a value is the mean over its bits, with Var* = n q (1 - q) / (b (p - q)^2), where
 q = f/2, p = 1 - q and b is the expected number of bits that a filter has set; ``variance`` and the
 threshold for significance use it. Collisions add to that, whatever epsilon: regression
-(``deniable.protocols.rappor.regression``) sorts out those among the candidates as far as it can.
+(``deniable.protocols.regression``) sorts out those among the candidates as far as it can.
 
 Hash H_c,j(v), j = 0..m-1, is floor((w >> 32) k / 2^32) of the word w = word(v, c m + j) of
 ``deniable.kernels.splitmix``. Random bytes: the first word, redrawn at or above
@@ -41,13 +41,20 @@ from deniable.kernels.splitmix import scale, words_of
 from deniable.law.sums import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters
-from deniable.protocols.rappor.chance import least_standing, nearly_normal, widen
-from deniable.protocols.rappor.permanent import (
+from deniable.protocols.basic_rappor import (
     permanent_epsilon,
     permanent_f,
     permanent_weights,
 )
-from deniable.protocols.rappor.regression import System, solve, solving_bytes, sparse_design
+from deniable.protocols.regression import (
+    System,
+    least_standing,
+    nearly_normal,
+    solve,
+    solving_bytes,
+    sparse_design,
+    widen,
+)
 from deniable.randomness import Source, Uniform, Weights, Words
 from deniable.statistics import Counts, of_form
 from deniable.tally import Counted, Tally

@@ -18,16 +18,15 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields
-from deniable.kernels.effort import decoding_time
-from deniable.protocols.hashing.ranges import is_linear
-from deniable.protocols.selection import selection_variance
+from deniable.kernels.decode_cost import window_time
+from deniable.protocols.ranges import check_field_order, next_field
 from deniable.randomness import WORD
 from deniable.validation import check_whole
 
 TOLERANCE = 1.0025
 """Variances within this factor of the least count as equal; then decoding decides."""
 TYPICAL_REPORTS = 1_000_000
-BUDGET = 10e9
+MOST_TIME = 10e9
 """How many nanoseconds the typical number of reports may take to decode on one core."""
 
 _REMEDY = "leave it out for the best one"
@@ -39,7 +38,27 @@ _LARGEST_POWER, _TABLE = 361, fields.LARGEST_TABLE
 _TWO_DIGITS = 2_642_000
 """Below the largest g with g^3 below 2^64."""
 
+_LEAST_RISE = 1e-100
+"""An epsilon far below what 64 bits can express, whose square is not yet zero."""
+
 Floats = npt.NDArray[np.float64]
+
+
+def selection_variance(
+    epsilon: float, part: Floats | float, points: Floats | float, share: float
+) -> Floats | float:
+    """Return the variance of reports that support a ``part`` of all points, as floats.
+
+    With k = part v, p* = k E / (k E + v - k) and q* = (k - p*) / (v - 1) this is the variance
+    [eq:absvar_exact] at a share, for one person; at 1/d it is the mean over all values.
+    """
+    power = math.exp(epsilon)
+    p = part * power / (part * power + 1 - part)
+    q = (part * points - p) / (points - 1)
+    # p - q without the subtraction of numbers that are nearly equal at a small epsilon.
+    rise = max(math.expm1(epsilon), _LEAST_RISE)
+    gap = part * (1 - part) * rise / (part * power + 1 - part) * points / (points - 1)
+    return q * (1 - q) / gap**2 + share * (1 - p - q) / gap
 
 
 class Settings(NamedTuple):
@@ -69,7 +88,7 @@ def complete(
     epsilon: float, domain_size: int, g: object, digits: object, window: object
 ) -> Settings:
     """Return the settings that were given, with the best of what was not, on average."""
-    order = None if g is None else _check_range(g)
+    order = None if g is None else check_field_order(g)
     t = None if digits is None else check_whole("digits", digits, 1, 63, _REMEDY)
     largest = fields.LARGEST_PRIME if order is None else order - 1
     m = None if window is None else check_whole("window", window, 1, largest, _REMEDY)
@@ -86,17 +105,6 @@ def complete(
             came=f"{found.g}^{found.digits}",
         )
     return found
-
-
-def _check_range(g: object) -> int:
-    result = check_whole("g", g, 2, fields.LARGEST_PRIME - 1, _REMEDY)
-    if not is_linear(result):
-        raise InvalidParameter.expected(
-            f"g as a prime, or as a power of one up to {fields.LARGEST_POWER}",
-            g,
-            f"the next one is {_next_field(result)}",
-        )
-    return result
 
 
 @lru_cache(maxsize=4096)
@@ -122,8 +130,8 @@ def _best(
             came=f"g = {g}, digits = {t}, window = {m}",
         )
     noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, share))
-    effort = decoding_time(g_, t_, m_, d, TYPICAL_REPORTS)
-    able = effort <= max(BUDGET, effort.min())
+    effort = window_time(g_, t_, m_, d, TYPICAL_REPORTS)
+    able = effort <= max(MOST_TIME, effort.min())
     good = able & (noise <= TOLERANCE * noise[able].min())
     first = np.lexsort([m_, g_, np.where(good, effort, np.inf)])[0]
     return Settings(int(g_[first]), int(t_[first]), int(m_[first]))
@@ -138,12 +146,12 @@ def _shapes(epsilon: float, d: int, g: int | None, t: int | None) -> tuple[Float
     if t is not None:
         root = max(2, math.ceil(d ** (1 / t) - 1e-9))
         near = table[table >= root] if t > 1 else table[:0]
-        found = near if len(near) else np.array([float(_next_field(root))])
+        found = near if len(near) else np.array([float(next_field(root))])
         digits_ = np.full(len(found), float(t))
     else:
         # Beyond the table, a range next to e^eps + 1 has the variance of local hashing.
         best = min(math.floor(math.exp(min(epsilon, 40.0))) + 1, _TWO_DIGITS)
-        more = [float(_next_field(best))] if best > _LARGEST_RANGE else []
+        more = [float(next_field(best))] if best > _LARGEST_RANGE else []
         ranges = np.concatenate([table, more])
         digits_ = np.ceil(np.log(d) / np.log(ranges) - 1e-12)
         ranges, digits_ = ranges[digits_ > 1], digits_[digits_ > 1]
@@ -159,15 +167,7 @@ def _line(d: int) -> int:
     """Return the least prime power from d on whose field is made at once."""
     table = _prime_powers(_LARGEST_RANGE)
     at = int(np.searchsorted(table, d))
-    return int(table[at]) if at < len(table) else _next_field(d)
-
-
-def _next_field(least: int) -> int:
-    """Return the least number from ``least`` on that has a field: beyond 2^16 only primes do."""
-    found = fields.next_prime_power(least)
-    while not is_linear(found):
-        found = fields.next_prime_power(found + 1)
-    return found
+    return int(table[at]) if at < len(table) else next_field(d)
 
 
 @lru_cache(maxsize=1)

@@ -7,8 +7,8 @@ Privacy  H is independent of v, and p / q = e^eps
 
 The paper asks for a universal family, collisions at most 1/g; purity needs them equal for all
 pairs, so both families have a collision probability that is known exactly: 1/g for the linear one
-(``deniable.protocols.hashing.linear``), 1/g + O(g / 2^64) for multiply-shift
-(``deniable.protocols.hashing.multiply_shift``). Those modules say how random bytes become a report.
+(``deniable.protocols.linear``), 1/g + O(g / 2^64) for multiply-shift
+(``deniable.protocols.multiply_shift``). Those modules say how random bytes become a report.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from deniable.candidates import Chosen
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Open, Parameters, Pure
-from deniable.protocols.hashing.family import Family
-from deniable.protocols.hashing.linear import LinearFamily
-from deniable.protocols.hashing.multiply_shift import MultiplyShiftFamily
-from deniable.protocols.hashing.ranges import (
+from deniable.protocols.linear import LinearFamily
+from deniable.protocols.multiply_shift import MultiplyShiftFamily
+from deniable.protocols.ranges import (
     LARGEST_OPEN_RANGE,
     LARGEST_RANGE,
     best_integer,
     best_prime_power,
+    check_linear,
     check_range,
     fits,
     is_linear,
 )
-from deniable.randomness import Direct, Source, Words
+from deniable.randomness import Direct, Words
 from deniable.statistics import Statistic, Sum
 from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+Family = LinearFamily | MultiplyShiftFamily
 
 
 class _LocalHashing(Pure):
@@ -78,10 +80,6 @@ class _LocalHashing(Pure):
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         return self._family.perturb(values, words, self._weights)
 
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
-        reports = self._family.perturb_bulk(values, source, self._weights)
-        return super()._privatize_bulk(values, source) if reports is None else reports
-
     def _validate(self, reports: Reports) -> None:
         self._family.validate(reports)
 
@@ -89,12 +87,14 @@ class _LocalHashing(Pure):
         return self._family.new_sum()
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
-        return self._family.read(data, n)
+        return self._family.read_statistic(data, n)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         return super()._estimate_bytes(chosen) + self._family.decoding_bytes
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+        if isinstance(self._family, LinearFamily):
+            return self._family.support(statistic)  # of all values at once
         return self._family.support(statistic, chosen.keys)
 
     def decoding_time(self, n: int) -> float:
@@ -175,9 +175,10 @@ class BLH(_LocalHashing, Closed):
 class OLH(_LocalHashing, Closed):
     """Optimized local hashing over a closed domain: OUE's variance in a few bytes.
 
-    The range g is the prime power that decodes fastest among those whose variance is within 1 %
-    of the best. Above epsilon 15 it is millions, and each of so many hash values has a weight of
-    about 2^40: as an integer that leaves ``realised_epsilon`` up to 2e-12 short of ``epsilon``.
+    ``g`` is the range of the hash functions, a prime power. Unless given, it is the one that
+    decodes fastest among those whose variance is within 1 % of the best. Above epsilon 15 it is
+    millions, and each of so many hash values has a weight of about 2^40: as an integer that leaves
+    ``realised_epsilon`` up to 2e-12 short of ``epsilon``.
 
     >>> olh = OLH(epsilon=1.0, domain_size=41_270)
     >>> olh.g, olh.report_bits, round(olh.variance(1), 2)
@@ -186,6 +187,7 @@ class OLH(_LocalHashing, Closed):
 
     epsilon: float
     domain_size: int
+    g: int | None = None
 
     @classmethod
     def further_examples(cls) -> list[Self]:
@@ -193,14 +195,15 @@ class OLH(_LocalHashing, Closed):
         sizes = ((2.0, 27), (1.0, 41_270), (4.0, 41_270), (2.0, 162_252))
         return [cls(epsilon, d) for epsilon, d in sizes]
 
-    @property
-    def g(self) -> int:
-        """The range of the hash functions."""
-        return self._family.g
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        g = best_prime_power(self.epsilon, self.domain_size) if self.g is None else self.g
+        object.__setattr__(self, "g", check_linear(g, self.domain_size))
+        _ = self._weights  # refuses what 64 bits cannot express
 
     @cached_property
     def _family(self) -> LinearFamily:
-        return LinearFamily(best_prime_power(self.epsilon, self.domain_size), self.domain_size)
+        return LinearFamily(check_linear(self.g, self.domain_size), self.domain_size)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ errors include. Setting it to 0 instead, as a LASSO does, would be wrong by all 
 Frequent answers that are no candidates lift some bits far above the others, which no normal law
 describes. But hash functions are random: a candidate that nobody holds has random bits. A count
 that is significant by the normal law and not among sums of random bits gets a larger error.
+
+The bits of few reports have a law of their own: each bit is a one with probability q where nobody's
+bit is, and the sum of a few such bits has a heavier tail than the normal law. Of two reports all
+four bits of a candidate are ones in one case of two hundred, which are 3.3 standard errors.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
+from deniable.law import upper_normal
+from deniable.law.sums import Chance, tail_of
 from deniable.optional import load
 from deniable.progress import tell
 
@@ -44,6 +50,9 @@ _BLOCK = 4096
 _LEAST_INFORMATION = 1e-9
 _SLOPES = np.linspace(0.25, 12.0, 48)
 _MOST_ENTRIES = (1 << 31) - 1
+_NEARLY_NORMAL = 20.0
+_LARGEST_ALPHA = 0.2
+_LEAST_STANDING = 1e-9
 
 
 class System(NamedTuple):
@@ -262,3 +271,25 @@ def _standing(table: Floats, places: Integers, weights: Floats, slopes: Floats) 
     largest = exponents.max(axis=2)
     cumulants = largest + np.log(np.exp(exponents - largest[:, :, None]).mean(axis=2))
     return math.sqrt(2 * max(0.0, float((slopes * total - cumulants.sum(axis=1)).max())))
+
+
+def nearly_normal(trials: int, chance: Chance) -> bool:
+    """Tell whether so many bits are enough for the normal law."""
+    return trials * chance.variance > _NEARLY_NORMAL
+
+
+def least_standing(candidates: int) -> float:
+    """Return by how many errors a count stands out that some usual alpha calls significant."""
+    return upper_normal(_LARGEST_ALPHA / max(candidates, 1))
+
+
+def widen(
+    counts: Floats, std_errors: Floats, trials: Integers, ones: Integers, chance: Chance
+) -> Floats:
+    """Return errors by which no count stands out further than its ones do by the exact law."""
+    tails = [
+        tail_of(n, 0, seen, chance, chance)
+        for n, seen in zip(trials.tolist(), ones.tolist(), strict=True)
+    ]
+    out = np.array([upper_normal(tail) if tail < 1 else 0.0 for tail in tails])
+    return np.asarray(np.maximum(std_errors, counts / np.maximum(out, _LEAST_STANDING)))

@@ -17,7 +17,7 @@ prime power the elements 0..m-1 are no interval, and they need not be.
 A report is the integer (u - 1) g + s, with u read as a number in base g, in the narrowest unsigned
 integer that holds (v - 1) g - 1. Random bytes: two words. The first, redrawn at or above
 (v - 1) floor(2^64 / (v - 1)), gives u = 1 + r0 // floor(2^64 / (v - 1)); with two points u = 1. The
-second, redrawn at or above L, gives the place y as ``deniable.protocols.selection`` says, with m of
+second, redrawn at or above L, gives the place y as ``deniable.randomness`` says, with m of
 g places kept.
 
 After Feldman, Nelson, Nguyen and Talwar, "Private Frequency Estimation via Projective Geometry"
@@ -27,7 +27,6 @@ Block Designs" (2023).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -36,21 +35,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.kernels import fields, windows
-from deniable.kernels.effort import decoding_time
-from deniable.kernels.parallel import run_chunks
 from deniable.protocol import Closed, Parameters, Pure
-from deniable.protocols.affine.lines import Lines, LinesSum
-from deniable.protocols.affine.settings import Settings, best, complete
-from deniable.protocols.selection import Places, places
-from deniable.randomness import Source, Uniform, Words
+from deniable.protocols.affine_settings import Settings, best, complete
+from deniable.protocols.linear import Lines
+from deniable.randomness import Places, Uniform, Words
 from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
-from deniable.validation import (
-    Footprint,
-    check_below,
-    check_domain_size,
-    check_epsilon,
-    smallest_unsigned,
-)
+from deniable.validation import Footprint, check_domain_size, check_epsilon, smallest_unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,8 +48,6 @@ if TYPE_CHECKING:
 
     from deniable.candidates import Chosen
     from deniable.mechanism import Reports
-
-_CHUNK = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -122,7 +110,8 @@ class AffineSelection(Pure, Closed):
 
     @cached_property
     def _lines(self) -> Lines:
-        return Lines(self._settings, self.domain_size)
+        g, digits, window = self._settings
+        return Lines(g, self.domain_size, digits, window)
 
     @cached_property
     def _function(self) -> Uniform:
@@ -131,12 +120,12 @@ class AffineSelection(Pure, Closed):
 
     @cached_property
     def _places(self) -> Places:
-        return places(self.epsilon, self._settings.g, self._settings.window)
+        return Places.at(self.epsilon, self._settings.g, self._settings.window)
 
     @cached_property
     def parameters(self) -> Parameters:
         g, t, m = self._settings
-        return self._places.parameters(m * g ** (t - 1), g**t)
+        return Parameters(*self._places.shares(m * g ** (t - 1), g**t))
 
     @property
     def worst_ratio(self) -> Fraction:
@@ -152,12 +141,7 @@ class AffineSelection(Pure, Closed):
         return self._places.words_after(self._function)
 
     def _details(self) -> dict[str, object]:
-        document: dict[str, object] = {
-            "characteristic": self._field.characteristic,
-            "degree": self._field.degree,
-            "modulus": list(self._field.modulus),
-        }
-        return {"field": document, **self._places.document()}
+        return {"field": self._field.document(), **self._places.document()}
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         f, before = self._field, self._function.of(words[:, 0])
@@ -165,26 +149,8 @@ class AffineSelection(Pure, Closed):
         s = f.add(self._places.draw(words[:, 1]), f.negate(hashed))
         return (before * np.uint64(self._settings.g) + s).astype(self.report_dtype)
 
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
-        """Make reports of many values on all cores, by the same map."""
-        if self._function.size == 1:
-            return super()._privatize_bulk(values, source)
-        sources = source.split(math.ceil(len(values) / _CHUNK))
-        reports = np.empty(len(values), dtype=self.report_dtype)
-        drawn = self._places.kept, self._places.inside, self._places.outside
-        scheme = self._function.step, *drawn
-
-        def fill(start: int, stop: int) -> None:
-            words = self.words.draw(sources[start // _CHUNK], stop - start)
-            reports[start:stop] = windows.perturb_affine(
-                values[start:stop], words, self._field, self._settings.digits, scheme
-            )
-
-        run_chunks(fill, len(values), _CHUNK)
-        return reports
-
     def _validate(self, reports: Reports) -> None:
-        check_below("report codes", int(reports.max(initial=0)), self._settings.size)
+        self._lines.validate(reports)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports (u, s) have <u, v> + s in the window."""
@@ -199,8 +165,7 @@ class AffineSelection(Pure, Closed):
 
     def decoding_time(self, n: int) -> float:
         """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
-        g, t, m = (np.array(float(x)) for x in self._settings)
-        return float(decoding_time(g, t, m, self.domain_size, n))
+        return self._lines.decoding_time(n)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         table = self._lines.decoding_bytes if self._settings.digits > 1 else 0
@@ -210,7 +175,7 @@ class AffineSelection(Pure, Closed):
         """Sum supports for one digit, else the cells of all lines of the reports."""
         if self._settings.digits == 1:
             return CountsSum(self.domain_size, self._add_counts)
-        return LinesSum(self._lines)
+        return self._lines.new_sum()
 
     def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
         codes, m = reports.astype(np.uint64), self._settings.window
@@ -225,7 +190,7 @@ class AffineSelection(Pure, Closed):
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         """Read counts of supports, or a table of m lines for each report."""
         if self._settings.digits > 1:
-            return self._lines.read(data, n)
+            return self._lines.read_statistic(data, n)
         # A report supports m of the g points, of which g - d are no values.
         g, d, m = self._settings.g, self.domain_size, self._settings.window
         footprint = Footprint(d, total=(max(0, m - (g - d)), min(m, d)))

@@ -1,11 +1,11 @@
 """When kernels are compiled: where Numba is there, and where so much is to do that it pays.
 
-Every function of this package works in NumPy alone. Its compiled twin gives the same result in a
-fraction of the time, once Numba has been imported and the kernel compiled or read from its cache
-on disk: about a second, or several. A process that decodes one survey in 30 ms must not wait for
-that, one that works through a billion reports must not do without. So each kernel keeps account of
-what NumPy has taken in its place, and is compiled when that comes to about its price: whoever
-knew the work beforehand would be at most a few times faster.
+Every function of this package works in NumPy alone. Some have a compiled twin below them that gives
+the same result in a fraction of the time, once Numba has been imported and the kernel compiled or
+read from its cache on disk: about a second, or several. A process that decodes one survey in 30 ms
+must not wait for that, one that works through a billion reports must not do without. So each kernel
+keeps account of what NumPy has taken in its place, and is compiled when that comes to about its
+price: whoever knew the work beforehand would be at most a few times faster.
 """
 
 from __future__ import annotations
@@ -14,16 +14,22 @@ import pickle
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, TypeVar
+from threading import RLock
+from types import FunctionType
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
 
 if sys.platform != "win32":
     import fcntl
 
 Function = TypeVar("Function", bound=Callable[..., object])
+Number = TypeVar("Number", bound=np.generic)
 
 FLOOR = 2e6
 """Less work, two milliseconds, is not counted: many small requests never stop to compile."""
@@ -39,6 +45,7 @@ LATER_PRICE = 60e6
 _setting: bool | None = None
 _spent: dict[str, float] = {}
 _compiled: set[str] = set()
+_lock = RLock()
 
 
 @lru_cache(maxsize=1)
@@ -82,31 +89,65 @@ def _importable() -> bool:
     return True
 
 
+def frozen(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Return a contiguous view or copy that cannot be written to.
+
+    Numba compiles once more for every other kind of array.
+    """
+    view = np.ascontiguousarray(array).view()
+    view.setflags(write=False)
+    return view
+
+
 def kernel(function: Function) -> Function:
-    """Make a function compile to machine code the first time it is called.
+    """Make a function compile to machine code the first time it is called, and not before.
 
     Kernels never use Numba's own threads, which do not survive a fork; they release the GIL and
     run over chunks in Python threads (`deniable.kernels.parallel`). Without Numba the function
-    stays what it is, so that the modules of kernels can be read and imported.
+    stays what it is.
     """
-    if not _importable():
-        return function
-    try:
-        return _compile(function, cache=True)
-    except (RuntimeError, OSError):
-        # Numba found no writable place for its cache (a read-only install): compile in memory.
-        return _compile(function, cache=False)
+    return cast("Function", Kernel(function))
 
 
-def _compile(function: Function, *, cache: bool) -> Function:
-    import numba  # noqa: PLC0415 - loads only where kernels pay
+class Kernel:
+    """A function and, from its first call on, its machine code."""
 
-    compiled = numba.njit(function, nogil=True, boundscheck=False, error_model="numpy", cache=cache)
-    if cache:
-        compiled._cache = _Forgiving(compiled._cache)
-    # The dispatcher is called like the function that it compiles.
-    dispatcher: Function = compiled
-    return dispatcher
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __call__(self, *arguments: object) -> object:
+        return self.compiled(*arguments)
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The machine code, as Numba calls it; the function itself where there is no Numba."""
+        with _lock:
+            if "compiled" in self.__dict__:  # by another thread, meanwhile
+                return self.__dict__["compiled"]
+            if not _importable():
+                return self.function
+            try:
+                return self._compile(cache=True)
+            except (RuntimeError, OSError):
+                # Numba found no writable place for its cache: compile in memory.
+                return self._compile(cache=False)
+
+    def _compile(self, *, cache: bool) -> Any:
+        import numba  # noqa: PLC0415 - loads only where kernels pay
+
+        # Numba knows its own functions only, so that kernels which this one calls come compiled.
+        code, names = self.function.__code__, dict(self.function.__globals__)
+        for name in code.co_names:
+            if isinstance(names.get(name), Kernel):
+                names[name] = names[name].compiled
+        own = FunctionType(code, names, closure=self.function.__closure__)
+        own.__qualname__ = self.function.__qualname__
+        njit: Any = numba.njit  # whose types do not have the cache
+        made = njit(own, nogil=True, boundscheck=False, error_model="numpy", cache=cache)
+        if cache:
+            made._cache = _Forgiving(made._cache)
+        return made
 
 
 class _Cache(Protocol):
