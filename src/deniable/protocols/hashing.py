@@ -201,6 +201,11 @@ class OLH(_LocalHashing, Closed):
         object.__setattr__(self, "g", check_linear(g, self.domain_size))
         _ = self._weights  # refuses what 64 bits cannot express
 
+    def specification(self) -> dict[str, object]:
+        """Return everything another implementation needs; g stands beside its family, as ever."""
+        given = {"name": self.name, "epsilon": self.epsilon, "domain_size": self.domain_size}
+        return {**given, **self._details()}
+
     @cached_property
     def _family(self) -> LinearFamily:
         return LinearFamily(check_linear(self.g, self.domain_size), self.domain_size)
