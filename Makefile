@@ -19,8 +19,9 @@ PYTEST := -m pytest -n logical --dist worksteal
 # make test leaves out what needs more than requirements/test.txt, and what is long.
 SHORT := -m "not (browser or frames or long or node or numba or postgres or spark)"
 
-# What make quick runs: the story, the vectors, and one example of each protocol.
-HEART := tests/test_story.py tests/test_vectors.py tests/test_conformance.py
+# What make quick runs: the story, the vectors, and one example of each protocol but RAPPOR, which takes as
+# long as all others.
+HEART := tests/test_story.py tests/test_vectors.py tests/test_conformance.py -k "not cohorts"
 
 # Modules are compiled when they are first imported, and most never are; what is compiled is kept,
 # since tests start many processes. Bars are for terminals.
