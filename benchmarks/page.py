@@ -9,11 +9,14 @@ from benchmarks.timing import Result
 
 _INTRODUCTION = """# Benchmarks
 
-Written by `make bench` (`make bench ARGS=all` adds the longest part) from what is saved in
-`benchmarks/results`. Times beside those of other packages, and of decoding, are the best of several
-repeats; ours after a call that is not timed, which compiles and fills caches. "OS" is the
-operating system's randomness, the default; "seeded" is a NumPy generator, for simulation. The
-other packages take one report at a time, on one core; ours take arrays and use every core.
+How fast deniable is, beside other packages, and how time and memory grow with people and answers.
+Written by `make bench` (`make bench ARGS=all` adds the longest part) from the results saved in
+`benchmarks/results`.
+
+Comparisons and decoding times are the best of several repeats; ours follow one call that is not
+timed, which compiles and fills caches. "OS" is the operating system's randomness, the default;
+"seeded" is a NumPy generator, for simulation. The other packages take one report at a time, on one
+core; ours take arrays and use every core.
 """
 
 

@@ -15,9 +15,11 @@ import click
 import pytest
 
 import deniable
+from benchmarks import page as benchmarks
 from deniable.advice import plan
 from deniable.cli import cli
 from deniable.protocols import discover
+from tests.faults import page as reliability
 from tools.__main__ import tools
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -318,6 +320,15 @@ def test_the_people_in_optimality_are_those_of_the_plans() -> None:
     """What the better protocol saves is computed again."""
     best = plan(domain_size=12, epsilon=1.0, error=0.01).users
     assert f"| {best:,} instead of " in text_of(ROOT / "docs" / "optimality.md")
+
+
+def test_pages_of_measurements_show_what_is_saved() -> None:
+    """Both pages are what their programs write from the figures in the repository."""
+    faults = json.loads((ROOT / "tests" / "faults" / "results.json").read_text(encoding="utf-8"))
+    assert text_of(ROOT / "docs" / "reliability.md") == reliability.render(faults)
+    saved = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in saved}
+    assert text_of(ROOT / "docs" / "benchmarks.md") == benchmarks.render(results)
 
 
 def test_the_size_of_the_browser_client_is_the_recorded_one() -> None:

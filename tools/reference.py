@@ -20,19 +20,20 @@ _WIDTH = 96
 _HEAD = """\
 # The command line
 
-Written by `python -m tools reference` from the commands themselves. `-` stands for
-standard input or output. A file that exists is replaced only with `--force`, and one that the
-command reads, or that nobody may write, not even then. Inputs may be compressed with gzip.
+Every command with its options, written by `python -m tools reference` from the commands themselves.
 
-An error is one line on stderr that names the file, the line and the remedy; the exit code is 0 when
-all went well, 1 when an audit finds that a protocol spends more than it claims, 2 after an error,
-130 when interrupted and 143 when terminated. A reader of the output that goes away, as `head`
-does, is no error: the command ends quietly with 0.
+`-` stands for standard input or output, and inputs may be compressed with gzip. An existing file is
+replaced only with `--force`, and never if the command reads it or nobody may write it.
 
-`DENIABLE_THREADS` limits the threads, every core by default, and never changes a result.
-`DENIABLE_MEMORY`, such as `8G`, is what one estimate may take; beyond 2 GiB it is refused without.
+An error is one line on stderr that names the file, the line and the remedy. The exit code is 0 on
+success, 1 if an audit finds that a protocol spends more than it claims, 2 after an error, 130 when
+interrupted and 143 when terminated. If the reader of the output goes away, as `head` does, the
+command ends quietly with 0.
 
-Commands, options, protocols and files complete in the shell. For bash put the first line into
+`DENIABLE_THREADS` limits the threads, one for each core by default, and never changes a result.
+`DENIABLE_MEMORY`, such as `8G`, raises the 2 GiB beyond which an estimate is refused.
+
+The shell completes commands, options, protocols and files. For bash put the first line into
 `~/.bashrc`, for zsh the second into `~/.zshrc`; for fish run the third once.
 
 ```sh
@@ -45,8 +46,8 @@ _DENIABLE_COMPLETE=fish_source deniable > ~/.config/fish/completions/deniable.fi
 
 _INTRODUCTION = """# Python
 
-Every name of the package, from its docstrings; the examples in them are tests.
-`python -m tools reference` writes this page.
+Every public name of the package, written by `python -m tools reference` from the docstrings, whose
+examples are tests.
 """
 _GROUPS: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("Questions, tallies and estimates", inspect.isclass),
