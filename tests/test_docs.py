@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -130,6 +131,16 @@ def test_every_command_exists_with_its_options(page: Path) -> None:
             check_call(tools, words, line)
 
 
+@pytest.mark.parametrize(
+    "wrong", ["plan --nonsense 3", "question destroy", "nothing", "store backup --trust-clock x"]
+)
+def test_a_command_that_is_not_there_is_noticed(wrong: str) -> None:
+    """The check has power."""
+    (words,) = words_of(f"$(deniable {wrong})", "deniable")
+    with pytest.raises(AssertionError, match=r"no such command|no option"):
+        check_call(cli, words, wrong)
+
+
 @every_page
 def test_every_option_in_the_prose_is_one_of_a_command(page: Path) -> None:
     """An option that stands alone belongs to some command, or to a module that is run."""
@@ -214,6 +225,18 @@ def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_picture_of_the_layers_is_that_of_the_contract() -> None:
+    """CONTRIBUTING lists modules in the order in which pyproject.toml has them."""
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    contract = [set(re.findall(r"\w+", layer)) for layer in layers]
+    block = text_of(ROOT / "CONTRIBUTING.md").partition("**Layers.**")[2].split("\n\n")[1]
+    drawn = [set(re.findall(r"\w+", line[4:].partition("  ")[0])) for line in block.splitlines()]
+    assert len(drawn) == len(contract)
+    for line, layer in zip(drawn, contract, strict=True):
+        assert line <= layer
 
 
 @every_page
@@ -306,6 +329,29 @@ def test_odds_in_choosing_follow_from_epsilon() -> None:
         assert (ratio, share) == (f"{odds:.1f}", f"{100 * odds / (1 + odds):.0f} %")
 
 
+def test_what_repeated_reports_reveal_is_computed() -> None:
+    """The figures of the threat model about answering again follow from p and q."""
+    page = " ".join(text_of(ROOT / "docs" / "threat-model.md").split())
+    p = deniable.DE(1.0, 10).parameters.p
+    assert f"the true one for {100 * p:.0f} % of people after one report" in page
+    # Two permanent responses at f = 1/2: of 16 bits 14 are held by neither value.
+    equal = (2 * 0.75 * 0.25) ** 2 * (0.75**2 + 0.25**2) ** 14
+    assert f"equal with probability {equal:.4f} for 16 answers" in page
+    assert f"a ratio of {1 / equal:,.0f}, where" in page
+
+
+def test_settings_and_sizes_in_protocols_are_those_of_the_library() -> None:
+    """RAPPOR's epsilon, its defaults, and the bytes of open questions."""
+    page = " ".join(text_of(ROOT / "docs" / "protocols.md").split())
+    rappor = deniable.RAPPOR(f=0.5)
+    assert f"two hashes at f = 1/2 have epsilon {rappor.epsilon:.2f}" in page
+    for name in ("bits", "hashes", "cohorts"):
+        assert f"- `{name}` ({getattr(rappor, name)}) " in page
+    sizes = [deniable.OpenLH(epsilon).report_bits // 8 for epsilon in (1.0, 5.5, 5.6, 12.0)]
+    assert sizes == [25, 25, 26, 28]
+    assert "`OpenLH` has 25 bytes, above epsilon 5.5 up to 28" in page
+
+
 def test_errors_in_choosing_are_those_of_the_plan() -> None:
     """The three errors of the example are what ``plan`` computes."""
     found = plan(domain_size=8, users=20_000, error=0.01)
@@ -317,9 +363,11 @@ def test_errors_in_choosing_are_those_of_the_plan() -> None:
 
 
 def test_the_people_in_optimality_are_those_of_the_plans() -> None:
-    """What the better protocol saves is computed again."""
-    best = plan(domain_size=12, epsilon=1.0, error=0.01).users
-    assert f"| {best:,} instead of " in text_of(ROOT / "docs" / "optimality.md")
+    """How many people the better protocol needs, and that of the paper's guideline."""
+    found = plan(domain_size=12, epsilon=1.0, error=0.01)
+    guideline = re.search(r"would need ([\d,]+) people", str(found))[1]
+    expected = f"| {found.users:,} instead of {guideline};"
+    assert expected in text_of(ROOT / "docs" / "optimality.md")
 
 
 def test_pages_of_measurements_show_what_is_saved() -> None:
