@@ -68,7 +68,7 @@ def test_check_names_what_is_wrong(path: Path) -> None:
     store.connection().execute("UPDATE waiting SET reports = x'00'")
     store.close()
     found = run(path, "check")
-    assert (found.exit_code, "row 1 of those that wait" in found.stdout) == (2, True)
+    assert (found.exit_code, "waiting row 1" in found.stdout) == (2, True)
     assert "1 row set aside" in run(path, "fold").stderr
     found = run(path, "check")
     assert (found.exit_code, "a row of waiting" in found.stdout) == (2, True)

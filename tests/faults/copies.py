@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from deniable.collector.stores.base import StoreUnavailable
-from deniable.collector.stores.migration import migrations
+from deniable.collector.stores.migrations import migrations
 from deniable.collector.stores.records import Asked, State
 from deniable.collector.stores.sqlite import SqliteStore
 from tests.faults.disk import Connection, Disk, Layer, quiet

@@ -18,7 +18,7 @@ from threading import Lock
 
 import apsw
 
-from deniable.collector.stores.sqlite.connection import configure
+from deniable.collector.stores.sqlite_file import configure
 
 SECTOR = 512
 Write = tuple[int, bytes] | int
@@ -167,6 +167,9 @@ class Rows:
 
     def fetchall(self) -> list[tuple[object, ...]]:
         return self._rows
+
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
+        return iter(self._rows)
 
 
 class Connection:

@@ -40,14 +40,14 @@ MARKER = "read-only"
 SERVE = f"""
 from pathlib import Path
 from deniable.cli import main
-from deniable.collector.stores.sqlite.file import SqliteFile
-original = SqliteFile.connection
+from deniable.collector.stores.sqlite import SqliteStore
+original = SqliteStore.connection
 def connection(self):
     found = original(self)
     refusing = self.path.with_name("{MARKER}").exists()
     found.execute(f"PRAGMA query_only = {{int(refusing)}}")
     return found
-SqliteFile.connection = connection
+SqliteStore.connection = connection
 main()
 """
 """A collector whose SQLite refuses to write while a file of that name is beside the store."""

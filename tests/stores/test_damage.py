@@ -153,7 +153,7 @@ def test_an_old_row_that_is_no_reports_is_set_aside_by_folding(place: Place) -> 
     before = counts(store)
     change(store, "UPDATE waiting SET checksum = NULL")
     change(store, "UPDATE waiting SET n = n + 1 WHERE no = 3")
-    assert any("row 3 of those that wait" in said for said in maintenance.check(store))
+    assert any("waiting row 3" in said for said in maintenance.check(store))
     maintenance.fold_all(store)
     (aside,) = store.aside()
     assert "reports and says" in aside.reason

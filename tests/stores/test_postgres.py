@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from deniable.collector.stores.base import StoreUnavailable
-from deniable.collector.stores.migration import migrations
+from deniable.collector.stores.migrations import migrations
 from deniable.collector.stores.records import Outcome, State, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place
 from tests.stores.server import Server

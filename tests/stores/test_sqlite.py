@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from deniable.collector.stores import open_store
+from deniable.collector.stores import open_store, sqlite, sqlite_file
 from deniable.collector.stores.base import (
     StoreBroken,
     StoreCorrupt,
     StoreReplaced,
     StoreUnavailable,
 )
-from deniable.collector.stores.migration import Migration, migrations
+from deniable.collector.stores.migrations import Migration, migrations
 from deniable.collector.stores.records import Outcome, Slice, Submission
-from deniable.collector.stores.sqlite import SqliteStore, file, place, upkeep
-from deniable.collector.stores.sqlite.connection import describe
-from deniable.collector.stores.sqlite.copies import restore, vacuum
+from deniable.collector.stores.sqlite import SqliteStore
+from deniable.collector.stores.sqlite_copies import restore, vacuum
+from deniable.collector.stores.sqlite_file import describe
 from tests.faults.copies import contents, old_store, version_of
 from tests.stores.conftest import DAY, QUESTION, TODAY
 
@@ -64,7 +64,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
     """Another file, a store of a later version, and a directory that is not there."""
     path = tmp_path / "text.db"
     path.write_bytes(b"this is not a database at all, but long enough to be read as one" * 20)
-    with pytest.raises(StoreBroken, match="expected a sound SQLite file"):
+    with pytest.raises(StoreBroken, match="not a sound SQLite file"):
         SqliteStore(path)
     later = tmp_path / "later.db"
     SqliteStore(later).close()
@@ -107,7 +107,9 @@ def test_a_migration_keeps_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     store.close()
     last = migrations("sqlite")[-1].version
     step = Migration(last + 1, "next.sql", "ALTER TABLE questions ADD COLUMN note TEXT;")
-    monkeypatch.setattr(file, "pending", lambda dialect, version: [step] if version == last else [])
+    monkeypatch.setattr(
+        sqlite, "pending", lambda dialect, version: [step] if version == last else []
+    )
     store = SqliteStore(path, today=lambda: DAY)
     assert store.version() == last + 1
     assert store.asked(QUESTION.digest) == QUESTION
@@ -196,7 +198,7 @@ def test_a_commit_into_a_file_that_went_meanwhile_is_not_acknowledged(
             path.unlink()
         return looked[-1]
 
-    monkeypatch.setattr(place.os, "stat", unlink_after_a_look)
+    monkeypatch.setattr(sqlite_file.os, "stat", unlink_after_a_look)
     with pytest.raises(StoreReplaced):
         store.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"r")])
     monkeypatch.undo()
@@ -236,7 +238,7 @@ def test_a_copy_over_a_store_in_use_is_noticed(tmp_path: Path) -> None:
     assert store.add(group) == [Outcome.STORED]
     path.write_bytes(copy.read_bytes())
     for _ in range(2):
-        with pytest.raises(StoreReplaced, match="another one than was opened"):
+        with pytest.raises(StoreReplaced, match="not the one that was opened"):
             store.add(group)
     store.close()
     assert contents(path) == contents(copy)
@@ -248,6 +250,21 @@ def test_only_the_owner_reads_a_store(tmp_path: Path) -> None:
     store.ask(QUESTION)
     store.backup(tmp_path / "copy.db")
     assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    store.close()
+
+
+@pytest.mark.parametrize(("mode", "then"), [(0o644, 0o600), (0o666, 0o600), (0o640, 0o640)])
+def test_a_store_that_everybody_could_read_is_closed(tmp_path: Path, mode: int, then: int) -> None:
+    """Opening takes it from the others; a group that was let in alone stays."""
+    path = tmp_path / "store.db"
+    SqliteStore(path, today=lambda: DAY).close()
+    path.chmod(mode)
+    log = tmp_path / "store.db-wal"
+    log.touch()
+    log.chmod(mode)
+    store = SqliteStore(path, today=lambda: DAY)
+    store.ask(QUESTION)
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {then}
     store.close()
 
 
@@ -311,12 +328,11 @@ def test_only_a_whole_store_is_restored(tmp_path: Path) -> None:
 
 def test_a_vacuum_gives_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store of the last release becomes as small as what it has, and then shrinks by itself."""
-    monkeypatch.setattr(upkeep, "_FEW_PAGES", 16)
+    monkeypatch.setattr(sqlite, "_FEW_PAGES", 16)
     path = tmp_path / "store.db"
     old_store(path, 60_000)
     store = SqliteStore(path)
-    with store._writing() as connection:
-        connection.execute("DELETE FROM arrivals WHERE fingerprint % 10 > 0")
+    store.connection().execute("DELETE FROM arrivals WHERE fingerprint % 10 > 0")
     store.close()
     before = path.stat().st_size
     vacuum(path)
@@ -326,8 +342,7 @@ def test_a_vacuum_gives_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     store.add(
         [Submission(QUESTION.digest, store.window().last, b"%016d" % i, b"") for i in range(40_000)]
     )
-    with store._writing() as connection:
-        connection.execute("DELETE FROM arrivals WHERE day > ?", (store._today(),))
+    store.connection().execute("DELETE FROM arrivals WHERE day > ?", (store._today(),))
     while store.sweep(100):
         pass
     assert store.erase()

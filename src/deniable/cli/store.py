@@ -11,7 +11,7 @@ from deniable.cli.group import Command, InputError, Lazy, LazyGroup
 from deniable.cli.options import FILE, output_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.cli.settings import with_settings, with_store
-from deniable.collector import exporting, maintenance
+from deniable.collector import maintenance
 from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
 from deniable.collector.stores import file_of, is_postgres
@@ -155,6 +155,6 @@ def export(store: Store, settings: Settings, digest: str, *, output: Path) -> No
     asked = store.asked(digest)
     if asked is None:
         raise InputError(f"{settings.store}: expected the digest of a question, got {digest!r}")
-    write_atomically(output, exporting.pack(exporting.gather(store, asked)))
+    write_atomically(output, maintenance.pack(maintenance.gather(store, asked)))
     if str(output) != STDIO:
         click.echo(f"{output}: {output.stat().st_size:,} bytes", err=True)

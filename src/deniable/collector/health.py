@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from deniable.collector.stores.base import KINDS, StoreBroken, StoreError, StoreUnavailable
 
-if TYPE_CHECKING:
-    from deniable.collector.writer import Writer
-
+Probe = Callable[[], Awaitable[None]]
+"""Writes something without meaning, and tells this object how that went if it failed."""
 _log = logging.getLogger("deniable.collector")
 _FRESH = 2.0
 """For how many seconds a write tells that the next one will succeed."""
@@ -37,7 +35,7 @@ class Health:
         self.trouble: StoreError | None = None
         """Why nothing is stored at the moment."""
         self.leaving = False
-        """Whether the collector was asked to end."""
+        """Whether the collector was asked to shut down."""
         self.on_broken: Callable[[], object] = int
         """Called once, when the store can no longer be trusted."""
         self._wrote = self._failed = self._since = -_CALM
@@ -77,7 +75,6 @@ class Health:
             self.errors[error.kind] += 1
 
     def leave(self) -> None:
-        """Note that the collector was asked to end."""
         self.leaving = True
 
     def _stop(self, error: StoreBroken) -> None:
@@ -85,28 +82,25 @@ class Health:
         _log.critical("the collector stops: %s: %s", error.reason, error)
         self.on_broken()
 
-    async def check(self, writer: Writer) -> StoreError | None:
+    async def check(self, probe: Probe) -> StoreError | None:
         """Say what is wrong; where nothing was written lately, try to."""
         if not self.broken and monotonic() - self._wrote > _FRESH:
             if self._probe is None or self._probe.done():
-                self._probe = asyncio.create_task(self._try(writer))
+                self._probe = asyncio.create_task(self._try(probe))
             done, _ = await asyncio.wait({self._probe}, timeout=_PATIENCE)
             if not done and monotonic() - self._wrote > _PATIENCE:
                 self.failed(
-                    StoreUnavailable(
-                        f"expected a write to take less than {_PATIENCE:g} seconds", kind="busy"
-                    )
+                    StoreUnavailable(f"a write takes more than {_PATIENCE:g} seconds", kind="busy")
                 )
         return self.trouble
 
-    async def _try(self, writer: Writer) -> None:
-        """Write something without meaning; the writer tells how that went."""
+    async def _try(self, probe: Probe) -> None:
         with suppress(Exception):
-            await writer.run(lambda store: store.probe())
+            await probe()
             self.wrote()
 
-    async def watch(self, writer: Writer) -> None:
+    async def watch(self, probe: Probe) -> None:
         """Check again and again, so that a change is seen although nobody sends or asks."""
         while not self.broken:
-            await self.check(writer)
+            await self.check(probe)
             await asyncio.sleep(1.0 if self.trouble else _FRESH)

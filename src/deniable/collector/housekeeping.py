@@ -28,8 +28,10 @@ _ROUND = 60.0
 _SWEEP_ROUND = 15.0
 _WORTH_IT = 64 * 1024
 """Bytes of waiting reports that are folded at once; less is folded once a round."""
-_SLICE = MIB // 2
+_MOST_BYTES = MIB // 2
+"""How much is folded at once."""
 _SWEEP = 2000
+"""How many rows are removed at once."""
 
 
 @dataclass
@@ -86,14 +88,16 @@ class Housekeeping:
     def _succeed(self) -> None:
         self.last_success = time()
         if self.trouble is not None:
-            _log.warning("housekeeping goes on again")
+            _log.warning("housekeeping works again")
         self.trouble = None
 
     def _fail(self, error: Exception) -> None:
         self.failures += 1
         said = f"{type(error).__name__}: {error.reason}" if isinstance(error, StoreError) else None
         if self.trouble is None:
-            _log.error("housekeeping fails, and tries again: %s", said or type(error).__name__)
+            _log.error(
+                "housekeeping failed and will be tried again: %s", said or type(error).__name__
+            )
         self.trouble = said or type(error).__name__
 
     async def inspect(self) -> None:
@@ -108,7 +112,7 @@ class Housekeeping:
 
     async def fold(self, least: int) -> bool:
         """Fold one pile, or set aside what keeps it from being folded; false if there is none."""
-        pile = await self.readers.run(lambda store: store.pile(least, _SLICE))
+        pile = await self.readers.run(lambda store: store.pile(least, _MOST_BYTES))
         if pile is None:
             return False
         if pile.damaged:
@@ -138,7 +142,7 @@ class Housekeeping:
     async def _set_aside(self, rows: Mapping[int, str]) -> None:
         await self.writer.run(lambda store: store.set_aside(rows))
         for no, reason in rows.items():
-            _log.error("row %d of those that wait was set aside: %s", no, reason)
+            _log.error("waiting row %d was set aside: %s", no, reason)
 
     async def _document(self, pile: Pile) -> str | None:
         asked = await self.readers.run(lambda store: store.asked(pile.question))
@@ -148,9 +152,9 @@ class Housekeeping:
         """Seal old days; an alarm is logged when it begins."""
         window = await self.writer.run(lambda store: store.seal())
         if window.alarm and window.alarm != self.alarm:
-            _log.error("the clock gives alarm: %s", window.alarm)
+            _log.error("clock alarm: %s", window.alarm)
         if self.alarm and not window.alarm:
-            _log.warning("the clock gives no alarm any more")
+            _log.warning("the clock alarm is over")
         self.alarm = window.alarm
 
     async def sweep(self) -> None:

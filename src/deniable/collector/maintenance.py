@@ -1,18 +1,32 @@
-"""What an operator does to a store by hand: fold all that waits, and check everything."""
+"""What an operator does to a store by hand: fold what waits, check all, export a question.
+
+An export is a ZIP file for the owner of a question to keep before deleting it. It has
+``question.json``, a tally for each day and source, in which the reports that wait are too, and
+``contents.json``: state, settings, what is excluded, the list of the tallies, and what could not be
+read. Ids are left out: they are random numbers that say what was counted.
+"""
 
 from __future__ import annotations
 
+import io
+import json
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from deniable.collector import jobs
 from deniable.collector.days import write_day
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB
 from deniable.collector.stores.base import Store
-from deniable.collector.stores.records import Aside, Asked, Holding, Pile
+from deniable.collector.stores.records import Aside, Asked, Holding, Pile, Source
 from deniable.errors import DeniableError
 
-_SLICE = 2 * MIB
+MEDIA_TYPE = "application/zip"
+"""Of an export."""
+_MOST_BYTES = 2 * MIB
+"""How much is folded at once."""
 
 
 def fold_all(store: Store) -> int:
@@ -20,7 +34,7 @@ def fold_all(store: Store) -> int:
     documents = {asked.digest: asked.document for asked in store.all_asked()}
     store.set_aside(store.damaged())
     folded = 0
-    while pile := store.pile(1, _SLICE):
+    while pile := store.pile(1, _MOST_BYTES):
         if pile.damaged:
             store.set_aside(pile.damaged)
         else:
@@ -48,7 +62,7 @@ def check(store: Store) -> Iterator[str]:
     yield from store.check()
     damaged = store.damaged()
     for no, reason in damaged.items():
-        yield f"row {no} of those that wait: {reason}"
+        yield f"waiting row {no}: {reason}"
     for asked in store.all_asked():
         try:
             read_terms(asked.terms)
@@ -75,9 +89,9 @@ def fault_of(asked: Asked, holding: Holding) -> str | None:
 
 
 def name_of(holding: Holding) -> str:
-    """Return how sentences call a row."""
+    """Return what sentences call a row."""
     if holding.table == "waiting":
-        return f"row {holding.row} of those that wait"
+        return f"waiting row {holding.row}"
     kind = "tally" if holding.table == "tallies" else "published sum"
     source = f" and the source {holding.total.source!r}" if holding.total.source else ""
     return f"the {kind} of {write_day(holding.total.day)}{source}"
@@ -94,3 +108,65 @@ def describe(aside: Aside) -> str:
     known = ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
     where = f"{aside.origin} ({known or 'nothing is known of it'})"
     return f"a row of {where} was set aside: {aside.reason}"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a store has of a question, read and not looked at."""
+
+    asked: Asked
+    holdings: tuple[Holding, ...]
+    aside: tuple[Aside, ...]
+    sources: tuple[Source, ...]
+
+
+def gather(store: Store, asked: Asked) -> Gathered:
+    """Read everything that a store has of a question."""
+    return Gathered(
+        asked,
+        tuple(found for found in store.holdings(asked.digest) if found.table != "published"),
+        tuple(found for found in store.aside() if found.question == asked.digest),
+        tuple(store.sources(asked.digest)),
+    )
+
+
+def pack(gathered: Gathered) -> bytes:
+    """Add up what was gathered by day and source, and return the ZIP file."""
+    asked = gathered.asked
+    places: dict[tuple[int, str], tuple[list[bytes], list[bytes]]] = {}
+    counts: Counter[tuple[int, str]] = Counter()
+    unreadable = [describe(found) for found in gathered.aside]
+    for holding in gathered.holdings:
+        if (fault := fault_of(asked, holding)) is not None:
+            unreadable.append(f"{name_of(holding)}: {fault}")
+            continue
+        total, place = holding.total, (holding.total.day, holding.total.source)
+        tallies, waiting = places.setdefault(place, ([], []))
+        (waiting if holding.table == "waiting" else tallies).append(total.data)
+        counts[place] += total.n
+    listed, stream = [], io.BytesIO()
+    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("question.json", asked.document)
+        for number, ((day, source), found) in enumerate(sorted(places.items()), 1):
+            name, n = f"tallies/{number:06d}.tally", counts[day, source]
+            archive.writestr(name, jobs.add_up(asked.document, *found))
+            listed.append({"file": name, "day": write_day(day), "source": source, "n": n})
+        contents = {
+            "digest": asked.digest,
+            "state": asked.state.value,
+            "settings": json.loads(asked.terms),
+            "excluded": [_excluded(found) for found in gathered.sources if _left_out(found)],
+            "tallies": listed,
+            "unreadable": unreadable,
+        }
+        archive.writestr("contents.json", json.dumps(contents, indent=1, ensure_ascii=False))
+    return stream.getvalue()
+
+
+def _left_out(source: Source) -> bool:
+    return source.excluded or bool(source.excluded_days)
+
+
+def _excluded(source: Source) -> dict[str, object]:
+    days = [write_day(day) for day in source.excluded_days]
+    return {"source": source.name, "days": None if source.excluded else days}

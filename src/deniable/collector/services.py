@@ -48,7 +48,7 @@ class Services:
         self.access.on_use = self._note_use
         keepers = [
             asyncio.create_task(self.housekeeping.run()),
-            asyncio.create_task(self.health.watch(self.writer)),
+            asyncio.create_task(self.health.watch(self.writer.probe)),
         ]
         try:
             yield

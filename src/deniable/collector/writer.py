@@ -68,7 +68,7 @@ class Writer:
         """Queue a submission; the future is done when it is on the disk."""
         self._refuse_late()
         if self.waiting >= self._most:
-            raise QueueFull("expected fewer submissions at once; send it again later")
+            raise QueueFull("too many submissions wait to be stored; send this one again later")
         future: asyncio.Future[Outcome] = self._loop.create_future()
         if not self.waiting:
             self._oldest = monotonic()
@@ -91,6 +91,10 @@ class Writer:
         self._queue.put(task)
         return await future
 
+    async def probe(self) -> None:
+        """Write something without meaning, to see whether the store can be written."""
+        await self.run(lambda store: store.probe())
+
     @property
     def age(self) -> float:
         """For how many seconds, at most, the oldest submission has waited."""
@@ -100,7 +104,7 @@ class Writer:
         if (broken := self._health.broken) is not None:
             raise type(broken)(str(broken), value=broken.value, kind=broken.kind)
         if self._closing:
-            raise Stopping("expected a collector that runs, got one that ends; send it again later")
+            raise Stopping("the collector is shutting down; send this one again later")
 
     def _serve(self) -> None:
         try:

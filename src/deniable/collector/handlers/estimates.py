@@ -9,7 +9,7 @@ from re import compile as pattern
 import msgspec
 from starlette.responses import Response
 
-from deniable.collector import exporting, jobs
+from deniable.collector import jobs, maintenance
 from deniable.collector.days import read_day, write_day
 from deniable.collector.jobs import FORMATS
 from deniable.collector.problems import (
@@ -150,9 +150,9 @@ async def export(call: Call) -> Response:
     """Return everything that a question has as a ZIP file."""
     call.query()
     asked = (await call.known()).asked
-    gathered = await call.services.readers.run(lambda store: exporting.gather(store, asked))
-    packed = await call.services.worker.run(exporting.pack, gathered)
-    return streamed(packed, exporting.MEDIA_TYPE)
+    gathered = await call.services.readers.run(lambda store: maintenance.gather(store, asked))
+    packed = await call.services.worker.run(maintenance.pack, gathered)
+    return streamed(packed, maintenance.MEDIA_TYPE)
 
 
 async def upload(call: Call) -> Response:

@@ -23,10 +23,10 @@ async def readyz(call: Call) -> Response:
     call.query()
     health = call.services.health
     if health.leaving and health.broken is None:
-        raise Stopping("expected a collector that stays", reason="the collector is about to end")
-    trouble = await health.check(call.services.writer)
+        raise Stopping("the collector is shutting down", reason="the collector is shutting down")
+    trouble = await health.check(call.services.writer.probe)
     if trouble is not None:
-        raise NotReady("expected a store that works", reason=trouble.reason, kind=trouble.kind)
+        raise NotReady("reports cannot be stored now", reason=trouble.reason, kind=trouble.kind)
     return answer({"status": "ok", "alarm": call.services.housekeeping.alarm})
 
 

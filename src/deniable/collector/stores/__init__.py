@@ -23,7 +23,7 @@ def open_store(url: str, *, window: int = 7) -> Store:
     path = file_of(url)
     if not path.parent.is_dir():
         raise StoreUnavailable(
-            f"expected the directory {path.parent} for the store, got none; create it first",
+            f"the store's directory {path.parent} does not exist; create it first",
             value=url,
             kind="missing",
         )
@@ -49,9 +49,9 @@ def restore(url: str, copy: Path) -> Path | None:
             f"pg_restore --single-transaction --dbname=DATABASE {copy}",
             kind="unsuitable",
         )
-    from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use
+    from deniable.collector.stores import sqlite_copies  # noqa: PLC0415 - only the one in use
 
-    return copies.restore(copy, file_of(url))
+    return sqlite_copies.restore(copy, file_of(url))
 
 
 def vacuum(url: str) -> None:
@@ -62,6 +62,6 @@ def vacuum(url: str) -> None:
             "run psql -c 'VACUUM FULL' DATABASE",
             kind="unsuitable",
         )
-    from deniable.collector.stores.sqlite import copies  # noqa: PLC0415 - only the one in use
+    from deniable.collector.stores import sqlite_copies  # noqa: PLC0415 - only the one in use
 
-    copies.vacuum(file_of(url))
+    sqlite_copies.vacuum(file_of(url))

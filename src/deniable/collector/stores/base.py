@@ -30,14 +30,14 @@ from deniable.collector.stores.records import (
 from deniable.errors import DeniableError
 
 KINDS = {
-    "full": "the disk of the store is full",
-    "read-only": "the store cannot be written",
-    "missing": "the file of the store is gone",
-    "replaced": "the file of the store was replaced by another",
+    "full": "the store's disk is full",
+    "read-only": "the store is read-only",
+    "missing": "the store's file is gone",
+    "replaced": "the store's file was replaced by another one",
     "corrupt": "the store is corrupt",
-    "busy": "the store is held by others for too long",
+    "busy": "the store is locked or too slow",
     "unreachable": "the database does not answer",
-    "unsuitable": "the store cannot be used by this release, or not where it is",
+    "unsuitable": "this release cannot use the store, or not where it is kept",
     "failed": "the store failed",
 }
 """What can be wrong with a store: a word for metrics, and what strangers may be told."""
@@ -83,8 +83,8 @@ class StoreCorrupt(StoreBroken):
     usual = "corrupt"
 
 
-class Submitting(Protocol):
-    """Submissions by (question, day, id), and which of them are taken."""
+class Store(Protocol):
+    """All that a collector asks of a database; one test suite checks it sentence by sentence."""
 
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction that is on the disk when this returns.
@@ -96,10 +96,6 @@ class Submitting(Protocol):
 
     def window(self) -> Window:
         """Return the days that take reports now."""
-
-
-class Asking(Protocol):
-    """Questions, and what was counted of them, by (question, day, source)."""
 
     def ask(self, asked: Asked) -> bool:
         """Store a question; false if it is there already, whose state and terms then stay."""
@@ -137,10 +133,6 @@ class Asking(Protocol):
     def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
         """Add a tally that was collected elsewhere as a source of its own, once and for good."""
 
-
-class Publishing(Protocol):
-    """What readers were last shown, the same for all collectors of a store."""
-
     def published(self, part: Slice) -> Publication | None:
         """Return the sum of a slice as it was last shown."""
 
@@ -149,10 +141,6 @@ class Publishing(Protocol):
 
         Returns what is shown from now on: of two who replace the same one, the first's.
         """
-
-
-class Folding(Protocol):
-    """Turning reports into tallies, days into sealed ones, and rows into nothing."""
 
     def pile(self, least: int, most: int) -> Pile | None:
         """Return waiting reports to fold next, or None if nothing is worth it.
@@ -206,19 +194,11 @@ class Folding(Protocol):
     def erase(self) -> bool:
         """Overwrite what is left of removed rows in the files; false if a reader is in the way."""
 
-
-class Measuring(Protocol):
-    """Whether the store can be written, and how full it is."""
-
     def probe(self) -> None:
         """Write something without meaning that is on the disk when this returns."""
 
     def measure(self) -> Measures:
         """Return how full the store is."""
-
-
-class Keeping(Protocol):
-    """Access keys, and the store as a whole."""
 
     def keep(self, key: Key) -> bool:
         """Store an access key; false if its name is taken by another of its kind."""
@@ -249,7 +229,3 @@ class Keeping(Protocol):
 
     def close(self) -> None:
         """Let go of the database."""
-
-
-class Store(Submitting, Asking, Publishing, Folding, Measuring, Keeping, Protocol):
-    """All that a collector asks of a database; one test suite checks it sentence by sentence."""

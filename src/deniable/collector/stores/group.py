@@ -10,6 +10,8 @@ from deniable.collector.stores.waiting import checksum
 
 Row = tuple[int, int, bytes]
 """The key of a submission: number of the question, day, id."""
+Fresh = tuple[int, int, bytes, int]
+"""A key and the fingerprint of what came under it."""
 _REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
 """Refusals of what may have been stored before, when the question or the clock was another."""
 
@@ -79,9 +81,7 @@ class Group:
             bundles.append((*place, n, checksum(place, n, reports), reports))
         return bundles
 
-    def outcomes(
-        self, inserted: set[Row], stored: Iterable[tuple[int, int, bytes, int]]
-    ) -> list[Outcome]:
+    def outcomes(self, inserted: set[Row], stored: Iterable[Fresh]) -> list[Outcome]:
         """Say what became of each; ``stored`` has the fingerprints of the doubtful keys."""
         known = {(question, day, id): mark for question, day, id, mark in stored}
         known.update((key, self._marks[key]) for key in inserted)

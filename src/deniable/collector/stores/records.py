@@ -105,12 +105,10 @@ class Snapshot:
 
     @property
     def n(self) -> int:
-        """The number of reports."""
         return sum(total.n for total in (*self.tallies, *self.waiting))
 
     @property
     def days(self) -> int:
-        """On how many days the reports came."""
         return len({total.day for total in (*self.tallies, *self.waiting) if total.n})
 
 
@@ -125,10 +123,6 @@ class Publication:
     edition: int
     tally: bytes
     days: int = 0
-
-    def same(self, other: Publication | None) -> bool:
-        """Tell whether two are the same, without comparing the tallies."""
-        return other is not None and (self.n, self.edition) == (other.n, other.edition)
 
 
 @dataclass(frozen=True)
@@ -151,12 +145,10 @@ class Pile:
 
     @property
     def n(self) -> int:
-        """The number of reports."""
         return sum(n for n, _ in self.parts)
 
     @property
     def reports(self) -> bytes:
-        """All reports in one."""
         return b"".join([reports for _, reports in self.parts])
 
 

@@ -95,12 +95,17 @@ def sound(rows: Iterable[Stored]) -> list[Row]:
     return sort(rows)[0]
 
 
+def is_placed(row: Stored) -> bool:
+    """Tell whether a row's question, day, source and number can be trusted."""
+    return isinstance(read(row[:6]), Row)
+
+
 def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None, bytes]:
     """Return what can be told of a damaged row: question, day, source, number, and its bytes.
 
     Where the place cannot be trusted the question is None, so that it is taken for everybody's.
     """
-    if isinstance(read(row[:6]), Row):
+    if is_placed(row):
         _, question, day, source, n, _ = row[:6]
     else:
         question, (_, _, day, source, n, _) = None, row[:6]

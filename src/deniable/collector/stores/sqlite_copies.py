@@ -18,8 +18,8 @@ from tempfile import mkstemp
 from urllib.parse import quote
 
 from deniable.collector.stores.base import StoreCorrupt, StoreUnavailable
-from deniable.collector.stores.migration import pending
-from deniable.collector.stores.sqlite.connection import SETTINGS, describe
+from deniable.collector.stores.migrations import pending
+from deniable.collector.stores.sqlite_file import SETTINGS, describe
 
 if sys.platform != "win32":  # where nobody can remove or replace a file that is open
     import fcntl
@@ -51,7 +51,7 @@ def write_copy(connection: sqlite3.Connection, target: Path) -> None:
     """Write a consistent copy of an open store to a new file."""
     if target.exists():
         raise FileExistsError(
-            errno.EEXIST, "expected a new file for the copy, got one", str(target)
+            errno.EEXIST, "a backup never replaces a file; name a new one", str(target)
         )
     with copy_of(connection, target) as copy:
         copy.take_name()
@@ -147,7 +147,7 @@ def restore(copy: Path, path: Path) -> Path | None:
     try:
         with copy_of(source, path) as whole:
             if whole.version == 0:
-                raise StoreCorrupt(f"{copy} is no backup of a store", value=str(copy))
+                raise StoreCorrupt(f"{copy} is not a backup of a store", value=str(copy))
             pending("sqlite", whole.version)  # refuses one of a later release
             with _alone(path):
                 kept = _put_away(path)
@@ -251,10 +251,7 @@ def vacuum(path: Path) -> None:
     """Write a store that nobody has open anew without the room that became free in it."""
     with _alone(path) as connection:
         if connection is None:
-            raise StoreCorrupt(
-                f"{path} is damaged; restore a backup",
-                value=str(path),
-            )
+            raise StoreCorrupt(f"{path} is damaged; restore a backup", value=str(path))
         try:
             connection.execute(f"PRAGMA auto_vacuum = {SETTINGS['auto_vacuum']}").fetchall()
             connection.execute("VACUUM")

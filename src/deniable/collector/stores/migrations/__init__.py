@@ -23,7 +23,7 @@ class Migration:
 def migrations(dialect: str) -> list[Migration]:
     """Return the migrations of ``sqlite`` or ``postgres``, in order."""
     found = []
-    for file in files(__package__).joinpath("migrations", dialect).iterdir():
+    for file in files(__package__).joinpath(dialect).iterdir():
         if file.name.endswith(".sql"):
             version = int(file.name.split("_")[0])
             found.append(Migration(version, file.name, file.read_text(encoding="utf-8")))
@@ -35,9 +35,9 @@ def pending(dialect: str, version: int) -> list[Migration]:
     known = migrations(dialect)
     if version > known[-1].version:
         raise StoreBroken(
-            f"expected a store of schema version {known[-1].version} or earlier, got {version}; "
-            "it was written by a later release: upgrade deniable, or restore the copy that was "
-            "kept when the store was upgraded",
+            f"the store has schema version {version}, and this release knows only versions up to "
+            f"{known[-1].version}; upgrade deniable, or restore the copy that was kept when the "
+            "store was upgraded",
             value=version,
         )
     return [migration for migration in known if migration.version > version]

@@ -1,0 +1,251 @@
+"""Questions, what was counted of them, and what readers were shown of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from deniable.collector.stores.dialect import Database, Transaction, reading, writing
+from deniable.collector.stores.records import (
+    MOST_PUBLISHED,
+    Asked,
+    Holding,
+    Outcome,
+    Publication,
+    Slice,
+    Snapshot,
+    Source,
+    State,
+    Total,
+)
+from deniable.collector.stores.waiting import HEAD, Row, holding, sound
+from deniable.errors import InvalidParameter
+
+NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = ?"
+Place = tuple[int | None, int, int]
+"""A slice as statements take it: the number of the question, the first and the last day."""
+
+_ASKED = "SELECT digest, document, state, terms, edition FROM questions WHERE state != 'deleted'"
+_NUMBER = "SELECT no FROM questions WHERE digest = ? AND state != 'deleted'"
+_COUNTED = (
+    "question = ? AND day BETWEEN ? AND ?"
+    " AND (question, source) NOT IN (SELECT question, source FROM exclusions)"
+    " AND (question, source, day) NOT IN (SELECT question, source, day FROM exclusions_by_day)"
+)
+_WAITING = f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}"
+_PUBLISHED = "FROM published WHERE question = ? AND first = ? AND last = ?"
+
+
+def number_of(transaction: Transaction, digest: str) -> int | None:
+    """Return the number of a question that is not deleted."""
+    found = transaction.execute(_NUMBER, (digest,)).fetchone()
+    return int(found[0]) if found else None
+
+
+def place_of(transaction: Transaction, part: Slice) -> Place:
+    if part.segment is not None:
+        raise InvalidParameter("this store keeps no segments", value=part.segment)
+    return number_of(transaction, part.question), part.days.first, part.days.last
+
+
+class Questions(Database):
+    """Questions, their counts and published sums."""
+
+    @writing
+    def ask(self, transaction: Transaction, asked: Asked) -> bool:
+        text = (
+            "INSERT INTO questions (digest, document, state, terms) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO NOTHING"
+        )
+        values = (asked.digest, asked.document, asked.state.value, asked.terms)
+        return transaction.execute(text, values).rowcount == 1
+
+    @reading
+    def asked(self, transaction: Transaction, digest: str) -> Asked | None:
+        found = transaction.execute(f"{_ASKED} AND digest = ?", (digest,)).fetchone()
+        return _read(found) if found else None
+
+    @reading
+    def all_asked(self, transaction: Transaction) -> list[Asked]:
+        return [_read(row) for row in transaction.execute(f"{_ASKED} ORDER BY no")]
+
+    @writing
+    def change(
+        self,
+        transaction: Transaction,
+        digest: str,
+        *,
+        state: State | None = None,
+        terms: str | None = None,
+    ) -> bool:
+        text = (
+            "UPDATE questions SET state = coalesce(?, state), terms = coalesce(?, terms),"
+            " edition = edition + 1 WHERE digest = ? AND state != 'deleted'"
+        )
+        values = (state.value if state else None, terms, digest)
+        return transaction.execute(text, values).rowcount == 1
+
+    @reading
+    def standing(self, transaction: Transaction, part: Slice) -> tuple[int, int]:
+        place = place_of(transaction, part)
+        found = transaction.execute(
+            "SELECT edition FROM questions WHERE no = ?", place[:1]
+        ).fetchone()
+        if not found:
+            return 0, 0
+        ((n,),) = transaction.execute(
+            f"SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}", place
+        )
+        return int(n) + sum(row.n for row in _waiting(transaction, place)), found[0]
+
+    @reading
+    def daily(self, transaction: Transaction, part: Slice) -> list[tuple[int, int]]:
+        place = place_of(transaction, part)
+        counts: Counter[int] = Counter()
+        text = f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day"
+        for day, n in transaction.execute(text, place):
+            counts[day] = int(n)
+        for row in _waiting(transaction, place):
+            counts[row.day] += row.n
+        return sorted(counts.items())
+
+    @reading
+    def snapshot(self, transaction: Transaction, part: Slice) -> Snapshot:
+        place = place_of(transaction, part)
+        tallies = transaction.execute(
+            f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
+        ).fetchall()
+        waiting = transaction.execute(
+            f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}", place
+        ).fetchall()
+        return Snapshot(
+            tuple(Total(*row) for row in tallies),
+            tuple(Total(row.day, row.source, row.n, row.reports) for row in sound(waiting)),
+        )
+
+    def holdings(self, digest: str) -> Iterator[Holding]:
+        with self.reading() as transaction:
+            no = number_of(transaction, digest)
+            for table, source in (("tallies", "day, source"), ("published", "first, ''")):
+                text = f"SELECT {source}, n, tally FROM {table} WHERE question = ?"
+                for row in transaction.execute(text, (no,)):
+                    yield Holding(table, Total(*row))
+            text = f"SELECT {HEAD}, reports FROM waiting WHERE question = ? ORDER BY no"
+            for row in transaction.execute(text, (no,)):
+                yield holding(row)
+
+    @reading
+    def sources(self, transaction: Transaction, digest: str) -> list[Source]:
+        values = (number_of(transaction, digest),)
+        counts: Counter[str] = Counter()
+        for source, n in transaction.execute(
+            "SELECT source, sum(n) FROM tallies WHERE question = ? GROUP BY source", values
+        ):
+            counts[source] = int(n)
+        waiting = transaction.execute(f"SELECT {HEAD} FROM waiting WHERE question = ?", values)
+        for row in sound(waiting.fetchall()):
+            counts[row.source] += row.n
+        excluded = {
+            source
+            for (source,) in transaction.execute(
+                "SELECT source FROM exclusions WHERE question = ?", values
+            )
+        }
+        days: dict[str, list[int]] = {}
+        for source, day in transaction.execute(
+            "SELECT source, day FROM exclusions_by_day WHERE question = ? ORDER BY day", values
+        ):
+            days.setdefault(source, []).append(day)
+        return [
+            Source(name, n, name in excluded, tuple(days.get(name, ())))
+            for name, n in sorted(counts.items())
+        ]
+
+    def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
+        if all(source != found.name for found in self.sources(digest)):
+            return False
+        table, days = ("exclusions", ()) if day is None else ("exclusions_by_day", (day,))
+        columns = ("question", "source", "day")[: 2 + len(days)]
+        text = (
+            f"INSERT INTO {table} VALUES ({', '.join('?' for _ in columns)}) ON CONFLICT DO NOTHING"
+            if excluded
+            else f"DELETE FROM {table} WHERE {' AND '.join(f'{name} = ?' for name in columns)}"
+        )
+
+        def work(transaction: Transaction) -> None:
+            no = number_of(transaction, digest)
+            transaction.execute(text, (no, source, *days))
+            transaction.execute(NEW_EDITION, (no,))
+
+        self.write(work)
+        return True
+
+    @writing
+    def upload(
+        self, transaction: Transaction, digest: str, total: Total, fingerprint: bytes
+    ) -> Outcome:
+        # The lock makes two uploads of one id wait for each other, whatever their days.
+        found = transaction.execute(f"{_NUMBER} FOR UPDATE", (digest,)).fetchone()
+        if not found:
+            return Outcome.UNKNOWN
+        (no,) = found
+        before = transaction.execute(
+            "SELECT day, fingerprint FROM tallies WHERE question = ? AND source = ?",
+            (no, total.source),
+        ).fetchone()
+        if before:
+            same = before == (total.day, fingerprint)
+            return Outcome.REPEATED if same else Outcome.CONFLICT
+        transaction.execute(
+            "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, ?, ?)",
+            (no, total.day, total.source, total.n, fingerprint, total.data),
+        )
+        transaction.execute(NEW_EDITION, (no,))
+        return Outcome.STORED
+
+    @reading
+    def published(self, transaction: Transaction, part: Slice) -> Publication | None:
+        return _published(transaction, place_of(transaction, part))
+
+    @writing
+    def publish(
+        self,
+        transaction: Transaction,
+        part: Slice,
+        new: Publication,
+        before: Publication | None,
+    ) -> Publication:
+        place = place_of(transaction, part)
+        if place[0] is None:
+            return new
+        # Of two who replace the same row the second finds it gone, and then the first's.
+        if before is not None:
+            transaction.execute(
+                f"DELETE {_PUBLISHED} AND n = ? AND edition = ?", (*place, before.n, before.edition)
+            )
+        transaction.execute(
+            "INSERT INTO published (question, first, last, n, edition, tally, days)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (*place, new.n, new.edition, new.tally, new.days),
+        )
+        transaction.execute(
+            "DELETE FROM published WHERE question = ? AND no NOT IN"
+            " (SELECT no FROM published WHERE question = ? ORDER BY no DESC LIMIT ?)",
+            (place[0], place[0], MOST_PUBLISHED),
+        )
+        return _published(transaction, place) or new
+
+
+def _read(row: tuple[str, str, str, str, int]) -> Asked:
+    digest, document, state, terms, edition = row
+    return Asked(digest, document, State(state), terms, edition)
+
+
+def _waiting(transaction: Transaction, place: Place) -> list[Row]:
+    """Return the sound rows that wait in a slice, without their reports."""
+    return sound(transaction.execute(_WAITING, place).fetchall())
+
+
+def _published(transaction: Transaction, place: Place) -> Publication | None:
+    found = transaction.execute(f"SELECT n, edition, tally, days {_PUBLISHED}", place).fetchone()
+    return Publication(*found) if found else None

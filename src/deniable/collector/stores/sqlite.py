@@ -1,0 +1,287 @@
+"""The store in one SQLite file, for one collector.
+
+WAL with ``synchronous=FULL``: a commit has returned from fsync before anybody is told. Deleted
+content is overwritten (``secure_delete``). After any error of the disk the connection is given up
+and opened anew, so that no half-finished state of it is trusted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from shutil import disk_usage
+from weakref import finalize
+
+from deniable.collector.stores.base import StoreCorrupt, StoreReplaced
+from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transaction
+from deniable.collector.stores.group import Fresh, Row
+from deniable.collector.stores.migrations import pending
+from deniable.collector.stores.questions import Questions
+from deniable.collector.stores.sqlite_copies import copy_of, write_copy
+from deniable.collector.stores.sqlite_file import SETTINGS, Place, connect, describe, make_private
+from deniable.collector.stores.submissions import Submissions
+from deniable.collector.stores.upkeep import Upkeep
+
+_WRITE = "BEGIN IMMEDIATE"
+_HORIZON = "SELECT sealed_through, last_run, forgotten_through FROM horizon"
+_FEW_PAGES = 1024
+"""Pages that are given back at once, and that may be free without anybody minding."""
+_LARGEST_CHUNK = 512
+"""Rows of one statement: few different statements, and few calls for many rows."""
+
+
+def utc_day() -> int:
+    """Return today, in days since 1970-01-01, by the clock of this machine."""
+    return int(time.time() // 86400)
+
+
+class SqliteStore(Submissions, Questions, Upkeep):
+    """A SQLite file; see ``Store`` for what it promises."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        window: int = 7,
+        today: Callable[[], int] = utc_day,
+        connect: Callable[[Path], sqlite3.Connection] = connect,
+    ) -> None:
+        self.path = path
+        self._window, self._today, self._connect = window, today, connect
+        self._connection: sqlite3.Connection | None = None
+        self._enter()
+        try:
+            self._migrate()
+        except BaseException:
+            self.close()
+            raise
+
+    def _enter(self) -> None:
+        self._place = Place.enter(self.path)
+        self._leave = finalize(self, self._place.leave)
+
+    def close(self) -> None:
+        if self._give_up() == "replaced":
+            # Whoever opens the file that took the place must not find the log of the old one.
+            for end in ("-wal", "-shm"):
+                beside = self.path.with_name(self.path.name + end)
+                with suppress(OSError):
+                    beside.rename(self.path.with_name(f"{self.path.name}.replaced{end}"))
+        self._leave()
+
+    def _give_up(self) -> str | None:
+        """Close the connection; it is opened anew when it is needed. Say where the file went."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return None
+        try:
+            self._place.look()
+        except StoreReplaced as error:
+            # Closing would remove a log that may be another file's: leave it to the system.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            return error.kind
+        with suppress(sqlite3.Error):
+            connection.close()
+        return None
+
+    def connection(self) -> sqlite3.Connection:
+        """Return the connection, opened anew if the last one was given up."""
+        if self._connection is None:
+            if not self._leave.alive:
+                self._enter()
+            if self._place.known:
+                self._place.look()
+            else:
+                with suppress(OSError):  # which SQLite will name
+                    make_private(self.path)
+            self._connection = self._connect(self.path)
+            self._place.note()
+        return self._connection
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        """Run a transaction; after any error of SQLite the connection is not trusted again."""
+        try:
+            connection = self.connection()
+            self._place.look()
+            connection.execute(begin)
+            try:
+                yield Transaction(SQLITE, connection.execute)
+            except sqlite3.Error:
+                raise
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._give_up()
+            raise describe(error, self.path) from error
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        return self._transaction("BEGIN")
+
+    def write(self, work: Callable[[Transaction], Result]) -> Result:
+        with self._transaction(_WRITE) as transaction:
+            result = work(transaction)
+        self._place.look()
+        return result
+
+    def horizon(self, transaction: Transaction, hold: str = "") -> Horizon:
+        sealed, last_run, forgotten = transaction.execute(_HORIZON).fetchone()
+        return Horizon(sealed, last_run, forgotten, self._today())
+
+    def corrupt(self, said: str) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"{self.path} is damaged: {said}; stop the collector, keep a copy of the file, and "
+            "restore the last backup",
+            value=said,
+        )
+
+    def version(self) -> int:
+        """Return the version of the schema."""
+        with self.reading() as transaction:
+            return int(transaction.execute("PRAGMA user_version").fetchone()[0])
+
+    def _migrate(self) -> None:
+        version = self.version()
+        steps = pending("sqlite", version)
+        if steps and version:
+            self._keep_copy(version)
+        for step in steps:
+            with self._transaction(_WRITE) as transaction:
+                if transaction.execute("PRAGMA user_version").fetchone()[0] >= step.version:
+                    continue  # another process was faster
+                for statement in _statements(step.script):
+                    self.connection().execute(statement)
+                self.connection().execute(f"PRAGMA user_version = {step.version:d}")
+        with self.reading() as transaction:
+            known = transaction.execute("SELECT 1 FROM horizon").fetchone()
+        if not known:
+            today = self._today()
+            with self._transaction(_WRITE) as transaction:
+                transaction.execute(
+                    "INSERT INTO horizon (one, sealed_through, last_run) VALUES (1, ?, ?)"
+                    " ON CONFLICT DO NOTHING",
+                    (today - self._window - 1, today),
+                )
+
+    def _keep_copy(self, version: int) -> None:
+        """Keep the store as it is before an upgrade: without a whole copy there is none."""
+        target = self.path.with_name(f"{self.path.name}.schema-{version}")
+        with copy_of(self.connection(), target) as copy:
+            if copy.version == version:  # else another process was faster, and has kept it
+                copy.take_name(replace=True)
+
+    def backup(self, target: Path) -> None:
+        self._place.look()
+        write_copy(self.connection(), target)
+
+    def erase(self) -> bool:
+        """Empty the write-ahead log, where removed rows are still to be found."""
+        self._place.look()
+        try:
+            connection = self.connection()
+            connection.execute("PRAGMA busy_timeout = 0").fetchall()
+            busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {SETTINGS['busy_timeout']}").fetchall()
+        except sqlite3.Error as error:
+            self._give_up()
+            raise describe(error, self.path) from error
+        return not busy
+
+    def insert(self, transaction: Transaction, rows: Sequence[Fresh]) -> set[Row]:
+        # What is there is asked for first, which is little. RETURNING would give every row to
+        # Python one by one, and each time wait for the event loop's turn to end.
+        inserted, chunks = {row[:3] for row in rows}, _chunks(rows)
+        for values in chunks:
+            known = transaction.execute(_find(len(values) // 4), values)
+            inserted.difference_update(known.fetchall())
+        if len(inserted) < len(rows):
+            chunks = _chunks([row for row in rows if row[:3] in inserted])
+        for values in chunks:
+            transaction.execute(_insert(len(values) // 4), values)
+        return inserted
+
+    def fingerprints(self, transaction: Transaction, keys: Sequence[Row]) -> list[Fresh]:
+        text = "SELECT fingerprint FROM arrivals WHERE question = ? AND day = ? AND id = ?"
+        found = [(key, transaction.execute(text, key).fetchone()) for key in keys]
+        return [(*key, row[0]) for key, row in found if row]
+
+    def search(self, transaction: Transaction, rows: Collection[int]) -> None:
+        # The sign keeps SQLite from looking where the row should be: it reads the whole table.
+        text = "SELECT count(*) FROM waiting WHERE +no = ANY(?)"
+        ((count,),) = transaction.execute(text, (SQLITE.array(rows),))
+        if count:
+            raise self.corrupt("waiting rows are listed and cannot be found")
+
+    def give_back(self, transaction: Transaction) -> int:
+        pages, free = (
+            int(transaction.execute(f"PRAGMA {name}").fetchone()[0])
+            for name in ("page_count", "freelist_count")
+        )
+        if free < max(_FEW_PAGES, pages // 4):  # ids will need what is free
+            return 0
+        transaction.execute(f"PRAGMA incremental_vacuum({_FEW_PAGES})").fetchall()
+        return free - int(transaction.execute("PRAGMA freelist_count").fetchone()[0])
+
+    def flaws(self, transaction: Transaction) -> Iterator[str]:
+        for (said,) in transaction.execute("PRAGMA integrity_check").fetchall():
+            if said != "ok":
+                yield said
+
+    def sizes(self, transaction: Transaction) -> tuple[float, ...]:
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return _size(self.path), _size(log), disk_usage(self.path.parent).free
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script into statements, since ``executescript`` would commit in between."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _chunks(rows: Sequence[Fresh]) -> list[list[int | bytes]]:
+    """Return the values of some rows at a time, the last row repeated up to a power of two."""
+    chunks = []
+    for start in range(0, len(rows), _LARGEST_CHUNK):
+        chunk = rows[start : start + _LARGEST_CHUNK]
+        values = [value for row in chunk for value in row]
+        values += [*chunk[-1]] * ((1 << (len(chunk) - 1).bit_length()) - len(chunk))
+        chunks.append(values)
+    return chunks
+
+
+@cache
+def _find(size: int) -> str:
+    return (
+        f"WITH asked (question, day, id, fingerprint) AS (VALUES {_places(size)})"
+        " SELECT a.question, a.day, a.id FROM asked CROSS JOIN arrivals AS a"
+        " ON a.question = asked.question AND a.day = asked.day AND a.id = asked.id"
+    )
+
+
+@cache
+def _insert(size: int) -> str:
+    return (
+        f"INSERT INTO arrivals (question, day, id, fingerprint) VALUES {_places(size)}"
+        " ON CONFLICT DO NOTHING"
+    )
+
+
+def _places(size: int) -> str:
+    return ", ".join(["(?, ?, ?, ?)"] * size)
+
+
+def _size(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        return path.stat().st_size
+    return 0

@@ -1,0 +1,185 @@
+"""Submissions: stored in groups, folded into tallies, and set aside where they cannot be used."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
+
+from deniable.collector.stores.dialect import Database, Transaction, reading, writing
+from deniable.collector.stores.group import Fresh, Group, Openness, Row
+from deniable.collector.stores.questions import NEW_EDITION, number_of
+from deniable.collector.stores.records import Aside, Outcome, Pile, State, Submission
+from deniable.collector.stores.waiting import HEAD, ascending, is_placed, remains, sort
+
+MOST_ROWS = 2000
+"""How many groups of reports one fold takes at most: removing them must not keep others waiting."""
+_HOLD = "SELECT digest, no, state FROM questions WHERE digest = ? FOR SHARE"
+_HOLD_SOME = "SELECT digest, no, state FROM questions WHERE digest = ANY(?) ORDER BY no FOR SHARE"
+_KEEP = (
+    "INSERT INTO waiting (question, day, source, n, checksum, reports) VALUES (?, ?, ?, ?, ?, ?)"
+)
+_PLACE = (
+    "SELECT w.question, w.day, w.source, q.digest FROM waiting w"
+    " JOIN questions q ON q.no = w.question AND q.state != 'deleted'"
+    " GROUP BY w.question, w.day, w.source, q.digest"
+    " HAVING w.day <= (SELECT sealed_through FROM horizon)"
+    " OR sum(length(w.reports)) >= ? OR count(*) >= ?"
+    " ORDER BY w.day LIMIT 1"
+)
+# A damaged row may hold NULL anywhere.
+_ROWS = (
+    f"SELECT {HEAD}, reports FROM (SELECT *, sum(length(reports)) OVER (ORDER BY no) AS size,"
+    " row_number() OVER (ORDER BY no) AS position FROM waiting"
+    " WHERE question IS NOT DISTINCT FROM ? AND day IS NOT DISTINCT FROM ?"
+    " AND source IS NOT DISTINCT FROM ? ORDER BY no LIMIT ?) AS found"
+    " WHERE size <= ? OR position = 1 ORDER BY no"
+)
+_AT = "question = ? AND day = ? AND source = ?"
+_ASIDE = (
+    "INSERT INTO set_aside (question, day, source, n, content, origin, reason)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class _Outrun(Exception):
+    """Somebody else folded some of a pile."""
+
+
+class Submissions(Database):
+    """What comes in, and what becomes of it."""
+
+    @abstractmethod
+    def insert(self, transaction: Transaction, rows: Sequence[Fresh]) -> set[Row]:
+        """Insert the rows whose keys are new, and return these keys."""
+
+    @abstractmethod
+    def fingerprints(self, transaction: Transaction, keys: Sequence[Row]) -> list[Fresh]:
+        """Return those of these rows that are there."""
+
+    @abstractmethod
+    def search(self, transaction: Transaction, rows: Collection[int]) -> None:
+        """Make sure that rows which a search did not find are not there, or say that it lied."""
+
+    @writing
+    def add(self, transaction: Transaction, submissions: Sequence[Submission]) -> list[Outcome]:
+        digests = {submission.question for submission in submissions}
+        found = (
+            transaction.execute(_HOLD, (*digests,))
+            if len(digests) == 1
+            else transaction.execute(_HOLD_SOME, (transaction.dialect.array(digests),))
+        )
+        questions = {digest: (no, State(state)) for digest, no, state in found.fetchall()}
+        horizon = self.horizon(transaction, " FOR SHARE")
+        group = Group(submissions, Openness(questions, horizon.sealed_through, horizon.today + 1))
+        inserted = self.insert(transaction, group.fresh) if group.fresh else set()
+        doubtful = group.doubtful(inserted)
+        stored = self.fingerprints(transaction, doubtful) if doubtful else ()
+        for bundle in group.bundles(inserted):
+            transaction.execute(_KEEP, bundle)
+        return group.outcomes(inserted, stored)
+
+    @reading
+    def pile(self, transaction: Transaction, least: int, most: int) -> Pile | None:
+        place = transaction.execute(_PLACE, (least, MOST_ROWS)).fetchone()
+        if not place:
+            return None
+        found = transaction.execute(_ROWS, (*place[:3], MOST_ROWS, most)).fetchall()
+        if len({row[0] for row in found}) != max(1, len(found)):
+            raise self.corrupt("waiting rows are listed twice, or are listed and cannot be found")
+        rows, damaged = sort(found)
+        tally, counted, version = transaction.execute(
+            f"SELECT tally, n, version FROM tallies WHERE {_AT}", place[:3]
+        ).fetchone() or (None, 0, 0)
+        return Pile(
+            question=place[3],
+            day=place[1],
+            source=place[2],
+            rows=tuple(row.no for row in rows),
+            parts=tuple((row.n, row.reports) for row in rows),
+            tally=tally,
+            counted=counted,
+            version=version,
+            damaged=damaged,
+        )
+
+    def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
+        try:
+            self._exchange(pile, tally, n)
+        except _Outrun:
+            return False
+        return True
+
+    @writing
+    def _exchange(self, transaction: Transaction, pile: Pile, tally: bytes, n: int) -> None:
+        no = number_of(transaction, pile.question)
+        place = (no, pile.day, pile.source)
+        removed = transaction.execute(
+            f"DELETE FROM waiting WHERE no = ANY(?) AND {_AT}",
+            (transaction.dialect.array(pile.rows), *place),
+        ).rowcount
+        if removed != len(pile.rows):
+            if no is not None:
+                self.search(transaction, pile.rows)
+            raise _Outrun
+        if pile.tally is None:
+            written = transaction.execute(
+                "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, NULL, ?) ON CONFLICT DO NOTHING",
+                (*place, n, tally),
+            )
+        else:
+            written = transaction.execute(
+                f"UPDATE tallies SET n = ?, version = version + 1, tally = ? WHERE {_AT}"
+                " AND version = ?",
+                (n, tally, *place, pile.version),
+            )
+        if written.rowcount != 1:
+            raise _Outrun
+
+    @reading
+    def damaged(self, transaction: Transaction) -> dict[int, str]:
+        rows = transaction.execute(f"SELECT {HEAD} FROM waiting ORDER BY no").fetchall()
+        known = {no for (no,) in transaction.execute("SELECT no FROM questions")}
+        if not ascending(rows):
+            raise self.corrupt("the waiting rows are not in order")
+        sound, damaged = sort(rows)
+        for row in sound:
+            if row.question not in known:
+                damaged[row.no] = "it belongs to no question"
+        return damaged
+
+    @writing
+    def set_aside(self, transaction: Transaction, rows: Mapping[int, str]) -> int:
+        found = transaction.execute(
+            f"DELETE FROM waiting WHERE no = ANY(?) RETURNING {HEAD}, reports",
+            (transaction.dialect.array(rows),),
+        ).fetchall()
+        if len(found) < len(rows):
+            self.search(transaction, rows)
+        for row in sorted(found, key=itemgetter(0)):
+            transaction.execute(_ASIDE, (*remains(row), "waiting", rows[row[0]]))
+            if is_placed(row):
+                transaction.execute(NEW_EDITION, (row[1],))
+        return len(found)
+
+    @writing
+    def set_tally_aside(self, transaction: Transaction, pile: Pile, reason: str) -> bool:
+        no = number_of(transaction, pile.question)
+        found = transaction.execute(
+            f"DELETE FROM tallies WHERE {_AT} AND version = ?"
+            " RETURNING question, day, source, n, tally",
+            (no, pile.day, pile.source, pile.version),
+        ).fetchone()
+        if found is None:
+            return False
+        transaction.execute(_ASIDE, (*found, "tallies", reason))
+        transaction.execute(NEW_EDITION, (no,))
+        return True
+
+    @reading
+    def aside(self, transaction: Transaction) -> list[Aside]:
+        rows = transaction.execute(
+            "SELECT origin, q.digest, day, source, n, reason FROM set_aside"
+            " LEFT JOIN questions q ON q.no = question ORDER BY set_aside.no"
+        )
+        return [Aside(*row) for row in rows]
