@@ -237,7 +237,7 @@ def test_an_export_has_everything(place: Place) -> None:
         status, body = await call(app, "GET", f"/v1/questions/{TWO.digest}/export", token=token)
         await app.services.writer.close()
         app.services.readers.close()
-        app.services.child.close()
+        app.services.worker.close()
         assert status == 200
         return body
 
