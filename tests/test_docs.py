@@ -17,7 +17,7 @@ import pytest
 
 import deniable
 from benchmarks import page as benchmarks
-from deniable.advice import plan
+from deniable.advice import plan, recommend
 from deniable.cli import cli
 from deniable.protocols import discover
 from tests.faults import page as reliability
@@ -297,6 +297,20 @@ def test_variances_in_protocols_are_those_of_the_library() -> None:
         names = ["SubsetSelection", "AffineSelection", "DE", "OLH", "OUE", "SUE", "SHE", "BLH"]
         protocols = [made(name, float(epsilon), 32) for name in names]
         assert found == [f"{protocol.variance(1):.2f}" for protocol in protocols]
+
+
+def best(epsilon: float, size: int) -> str:
+    """Return the name of the protocol that is recommended."""
+    return recommend(epsilon, size).best.protocol.name
+
+
+def test_protocols_that_are_chosen_are_those_of_the_library() -> None:
+    """The table of protocols by epsilon and number of answers is what ``recommend`` puts first."""
+    for epsilon, *found in cells("docs/protocols.md", "## What is chosen"):
+        sizes = (2, 5, 12, 64, 1000, 41_270)
+        assert found == [f"`{best(float(epsilon), size)}`" for size in sizes]
+    for epsilon, size in ((1.0, 5), (2.0, 12)):
+        assert (best(epsilon, size) == "DE") > (best(epsilon, size + 1) == "DE")
 
 
 def test_sizes_in_protocols_are_those_of_the_library() -> None:
