@@ -160,7 +160,7 @@ def test_questions_that_ask_something_else_are_not_compared(days):
     """Other answers, or another protocol, are refused before anything is read."""
     fruit = Question.from_json(days.read("fruit.json"))
     others = (
-        replace(fruit, labels=fruit.labels[::-1]),
+        replace(fruit, answers=fruit.labels[::-1]),
         replace(fruit, protocol=type(fruit.protocol)(fruit.protocol.epsilon + 1, 3)),
     )
     for other in others:

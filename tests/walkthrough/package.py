@@ -13,6 +13,8 @@ from deniable.answers import Answers
 from deniable.tally import Summable
 
 HERE = Path(__file__).parent
+REGISTRIES: tuple[dict, dict] = (Answers.registry, Summable.registry)
+_made: dict[str, tuple[dict, ...]] = {}
 
 
 @contextmanager
@@ -24,9 +26,12 @@ def installed(folder: Path, module: str, kind: str) -> Iterator[ModuleType]:
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
     points = f"[deniable.answers]\n{kind.lower()} = {module}:{kind}\n"
     (metadata / "entry_points.txt").write_text(points)
-    path, known = os.environ.get("PYTHONPATH"), (dict(Answers.registry), dict(Summable.registry))
+    path, before = os.environ.get("PYTHONPATH"), [dict(registry) for registry in REGISTRIES]
     sys.path.insert(0, str(folder))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), path)))
+    # Caches hold what was read, so that a class is made once and only put back later.
+    for registry, classes in zip(REGISTRIES, _made.get(module, ({}, {})), strict=True):
+        registry.update(classes)
     try:
         yield importlib.import_module(module)
     finally:
@@ -34,7 +39,7 @@ def installed(folder: Path, module: str, kind: str) -> Iterator[ModuleType]:
         os.environ.pop("PYTHONPATH")
         if path is not None:
             os.environ["PYTHONPATH"] = path
-        sys.modules.pop(module, None)
-        for registry, before in zip((Answers.registry, Summable.registry), known, strict=True):
+        _made[module] = tuple(dict(registry) for registry in REGISTRIES)
+        for registry, classes in zip(REGISTRIES, before, strict=True):
             registry.clear()
-            registry.update(before)
+            registry.update(classes)

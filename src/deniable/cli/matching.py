@@ -15,9 +15,12 @@ from unicodedata import normalize
 import numpy as np
 import numpy.typing as npt
 
+from deniable.answers import Choice
 from deniable.cli.group import InputError
 from deniable.cli.source import Batch, Source
 from deniable.cli.streams import shorten
+from deniable.errors import OutOfDomain
+from deniable.question import Question
 
 _REMEMBERED = 1 << 16
 
@@ -139,6 +142,30 @@ class Matcher:
             f"expected labels that differ with {self.form.options}, got {shorten(first)} and "
             f"{shorten(second)}; leave the option out, or merge them"
         )
+
+
+def match(question: Question, form: Form = EXACT) -> Matcher:
+    """Return what finds the values of answers to a question."""
+    chosen = isinstance(question.answers, Choice)
+    return Matcher(question.labels or () if chosen else (), question.other, form)
+
+
+def encode(
+    question: Question, matcher: Matcher, batch: Batch, source: Source
+) -> npt.NDArray[np.uint64]:
+    """Return the values of a batch of answers of any kind, each different one read once."""
+    if isinstance(question.answers, Choice):
+        return matcher.values(batch, source).astype(np.uint64)
+    form = matcher.form if question.answers.textual else EXACT
+    places = {answer: i for i, answer in enumerate(dict.fromkeys(batch.answers))}
+    try:
+        values = question.values([form(answer) for answer in places])
+    except OutOfDomain as error:
+        place = error.value if isinstance(error.value, int) else 0
+    else:
+        return values[list(map(places.__getitem__, batch.answers))]
+    line = _line_of(list(places)[place], batch)
+    raise source.wrong(line, f"expected an answer that is {question.answers.wanted}; correct it")
 
 
 def _line_of(answer: str, batch: Batch) -> int:

@@ -12,12 +12,12 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from deniable.candidates import fingerprints
+from deniable.answers import Choice
 from deniable.cli.answers import read_answers
 from deniable.cli.display import Advance, counted, show_progress
 from deniable.cli.group import Command
 from deniable.cli.inputs import check_stdin, read_question, shorten
-from deniable.cli.matching import Form, Matcher
+from deniable.cli.matching import Form, Matcher, encode, match
 from deniable.cli.options import (
     answers_argument,
     column_option,
@@ -31,7 +31,7 @@ from deniable.cli.options import (
     summary_option,
 )
 from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
-from deniable.cli.source import Batch, Source
+from deniable.cli.source import Source
 from deniable.cli.spelling import Spellings
 from deniable.files import write_reports
 from deniable.mechanism import Reports
@@ -88,9 +88,10 @@ def privatize(
     check_summary(output, as_json)
     refuse_terminal(output)
     question = read_question(question_file)
-    source = Source(answers, column, input_format, delimiter)
+    textual = question.answers.textual
+    source = Source(answers, column, input_format, delimiter, textual=textual)
     form = Form(strip=strip, fold_case=fold_case, normalise=normalise)
-    matcher = Matcher(question.labels or (), question.other, form)
+    matcher = match(question, form)
     size = answers.stat().st_size if str(answers) != STDIO and answers.is_file() else None
     with show_progress("Privatizing", size) as advance, open_output(output) as stream:
         values = _values(question, source, matcher, advance)
@@ -108,19 +109,11 @@ def privatize(
 def _values(
     question: Question, source: Source, matcher: Matcher, advance: Advance
 ) -> Iterator[npt.NDArray[np.uint64]]:
-    spellings = None if question.labels is None else Spellings(question.labels)
+    spellings = None
+    if isinstance(question.answers, Choice):
+        spellings = Spellings(question.answers.labels)
     for batch in read_answers(source, advance, spellings):
-        if question.labels is None:
-            yield _fingerprints(batch, matcher.form)
-        else:
-            yield matcher.values(batch, source).astype(np.uint64)
-
-
-def _fingerprints(batch: Batch, form: Form) -> npt.NDArray[np.uint64]:
-    """Return the fingerprints of answers, each computed once."""
-    places = {answer: i for i, answer in enumerate(dict.fromkeys(batch.answers))}
-    keys = fingerprints([form(answer) for answer in places])
-    return keys[list(map(places.__getitem__, batch.answers))]
+        yield encode(question, matcher, batch, source)
 
 
 def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> Iterator[Reports]:

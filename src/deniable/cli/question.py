@@ -11,6 +11,7 @@ import click
 from rich.text import Text
 
 from deniable.advice import reveals
+from deniable.answers import Choice
 from deniable.cli.choice import AUTO, check_privacy, choose_protocol, complete_protocols
 from deniable.cli.display import counted, fit, new_table, open_console
 from deniable.cli.group import Command, Lazy, LazyGroup
@@ -149,11 +150,14 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
 
 def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
-    listed = "any text" if labels is None else ", ".join(one_line(x) for x in labels[:_SHOWN])
-    more = "" if labels is None or len(labels) <= _SHOWN else ", …"
+    chosen = isinstance(shown.answers, Choice)
+    taken = "open" if labels is None else shown.answers.wanted
+    if labels is not None and chosen:
+        more = ", …" if len(labels) > _SHOWN else ""
+        taken = f"{len(labels):,}: {', '.join(one_line(x) for x in labels[:_SHOWN])}{more}"
     facts = (
         ("name", one_line(shown.name, 200)),
-        ("answers", "open" if labels is None else f"{len(labels):,}: {listed}{more}"),
+        ("answers", taken),
         ("other", "none: answers that are not labels are refused" if shown.other is None
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
@@ -165,7 +169,7 @@ def _print(shown: Question) -> None:
         _error(protocol),
         ("digest", shown.digest),
     )  # fmt: skip
-    rows = [(name, text) for name, text in facts if text and (labels or name != "other")]
+    rows = [(name, text) for name, text in facts if text and (chosen or name != "other")]
     _print_facts(rows)
 
 

@@ -71,7 +71,7 @@ def read_parquet(source: Source, stream: BinaryIO) -> Iterator[Batch]:
 
 
 def as_text(source: Source, answer: object, line: int) -> str:
-    """Return a JSON or Parquet value as an answer: text, or a whole number's digits."""
+    """Return a JSON or Parquet value as an answer: text, a whole number's digits, or JSON."""
     if isinstance(answer, str):
         if answer.isascii() or encodes(answer):
             return answer
@@ -81,6 +81,8 @@ def as_text(source: Source, answer: object, line: int) -> str:
         )  # fmt: skip
     if isinstance(answer, int) and not isinstance(answer, bool):
         return str(answer)
+    if answer is not None and not source.textual:
+        return json.dumps(answer)
     came = "null" if answer is None else f"a value of the type {type(answer).__name__}"
     raise source.wrong(
         line, f"expected an answer as text, got {came}; name another column with "

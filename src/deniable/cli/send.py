@@ -11,12 +11,11 @@ from pathlib import Path
 from threading import local
 
 import click
-import numpy as np
 
 from deniable.cli.answers import read_answers
 from deniable.cli.display import counted, show_progress
 from deniable.cli.group import Command, InputError
-from deniable.cli.matching import Form, Matcher
+from deniable.cli.matching import encode, match
 from deniable.cli.options import (
     FILE,
     answers_argument,
@@ -137,7 +136,8 @@ def send(
             box = earlier
         else:
             asked = fetch_question(transport, digest or _only(transport), ceiling)
-            source = Source(answers, column, input_format, digest=made_from)
+            textual = asked.answers.textual
+            source = Source(answers, column, input_format, digest=made_from, textual=textual)
             parcels = _parcels(asked, source, _RELAYED if token else 1)
             box = Outbox.create(
                 path,
@@ -237,12 +237,9 @@ def _only(transport: Transport) -> str:
 def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[int, Parcel]]:
     """Draw the reports, ``size`` of them under one id."""
     width = question.protocol.report_dtype.itemsize
-    matcher = Matcher(question.labels or (), question.other, Form())
+    matcher = match(question)
     for batch in read_answers(source):
-        if question.labels is None:
-            values = question.values(batch.answers)
-        else:
-            values = matcher.values(batch, source).astype(np.uint64)
+        values = encode(question, matcher, batch, source)
         if size == 1:  # each report by the very path that a single client takes
             drawn = b"".join(question.protocol.privatize([value]).tobytes() for value in values)
         else:

@@ -123,6 +123,11 @@ def simulate(
     if labels is not None and other is not None and other not in labels:
         labels = (*labels, other)
     if question is not None:
+        if not question.answers.textual:
+            raise InputError(
+                f"{question_file}: simulate tries protocols on answers of one text each, and those "
+                f"to this question are {question.answers.wanted}"
+            )
         labels, other = question.labels, question.other
     matcher = Matcher(labels, other, Form(strip, fold_case, normalise))
     population = _read(Source(answers, column, input_format, delimiter), matcher)

@@ -44,6 +44,8 @@ class Source:
     """The option that names the column."""
     digest: Digest | None = None
     """Where the bytes that are read are noted."""
+    textual: bool = True
+    """Whether answers have to be texts or whole numbers; else any JSON value may be one."""
 
     @property
     def name(self) -> str:

@@ -53,7 +53,7 @@ class Client:
         """Fetch a question that the caller names by its digest, and refuse any other."""
         return fetch_question(self.transport, digest, self.ceiling)
 
-    def answer(self, question: Question | str, answer: str) -> Outcome:
+    def answer(self, question: Question | str, answer: object) -> Outcome:
         """Answer a question once; another answer later changes nothing.
 
         With the question itself the report is drawn at once and only the report is kept, so that an
@@ -105,13 +105,13 @@ class Client:
             return self.load(question)
         return Question.load(question.to_json(), self.ceiling, digest=question.digest)
 
-    def _enter(self, question: Question, answer: str) -> Outcome:
+    def _enter(self, question: Question, answer: object) -> Outcome:
         """Draw a report and put it into the ledger; errors say nothing about the answer."""
         if not question.takes(answer):
-            what = "a text that UTF-8 can encode" if question.labels is None else (
-                f"one of the {len(question.labels)} answers of the question {question.name!r}"
-            )  # fmt: skip
-            raise OutOfDomain(f"this answer is not {what}; nothing was drawn or sent")
+            raise OutOfDomain(
+                f"this answer to {question.name!r} is not {question.answers.wanted}; nothing was "
+                "drawn or sent"
+            )
         report = question.privatize([answer]).tobytes()
         parcel = Parcel(secrets.token_bytes(16), report, address=self.transport.address)
         epsilon = question.protocol.total_epsilon

@@ -22,7 +22,10 @@ _GROUPABLE = (
 
 def check_answers(frame: DataFrame, question: Question, column: str) -> None:
     """Refuse a column of answers that is not there or is no text, and a name that is taken."""
-    _check_type(frame, column, "string", "cast it")
+    if question.answers.textual:
+        _check_type(frame, column, "string", "cast it")
+    elif column not in frame.columns:
+        raise InvalidParameter.expected(f"a column among {', '.join(frame.columns)}", column)
     check_batches(frame, question)
     if REPORT in frame.columns and column != REPORT:
         raise InvalidParameter.expected(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from deniable.answers import Choice
 from deniable.collector.pages.templating import CLIENT, assets, client_address
 from deniable.collector.requests import Call
 from deniable.policy import BROWSERS, BUDGET, CEILING
@@ -106,11 +107,12 @@ def _field(question: Question) -> str:
     Nothing is chosen beforehand, and no field has a name.
     """
     name = _written(question.name[:200])
-    if question.labels is None or len(question.labels) > _MOST_CHOICES:
+    answers = question.answers
+    if not isinstance(answers, Choice) or len(answers.labels) > _MOST_CHOICES:
         return f'  <label>{name} <input type="text" required></label>'
     options = "\n".join(
         f'      <option value="{_written(label)}">{_written(label)}</option>'
-        for label in question.labels
+        for label in answers.labels
     )
     choose = '      <option value="" disabled selected>Choose …</option>'
     return f"  <label>{name}\n    <select required>\n{choose}\n{options}\n    </select>\n  </label>"
