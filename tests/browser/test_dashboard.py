@@ -231,7 +231,7 @@ def test_everything_works_without_scripts(browser, collector):
         page.fill("[name=name]", "Plain fruit")
         page.fill("[name=labels]", "\n".join(LABELS))
         page.check("[name=solve][value=users]")
-        page.click("text=Work out the plan")
+        page.click("text=Compute the plan")
         assert re.search("[0-9,]+ people are needed", page.inner_text("main"))
         assert page.input_value("[name=labels]").split() == list(LABELS)
         page.click("text=Create the question")

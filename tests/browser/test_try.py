@@ -231,7 +231,7 @@ def test_an_answer_is_sent_once_and_only_on_demand(visit):
     for _ in range(2):
         visit.page.click("#send")
         visit.page.wait_for_selector("#send:not([disabled])")
-        assert "has a report of yours" in visit.page.inner_text("#sent")
+        assert "has your report" in visit.page.inner_text("#sent")
     assert len(visit.sent) == visit.collector.n(question) == 1
     body = visit.sent[0].post_data_buffer
     assert body[16:].hex(" ") in visit.page.inner_text("#left")
@@ -258,7 +258,7 @@ def test_what_browsers_do_not_speak_is_said(visit):
     """A protocol that the client does not make reports of gets a sentence, and no form."""
     question = visit.ask(Question("foreign", LABELS, SHE(1.0, 4)), collect=True)
     page = visit.read(question)
-    assert "Reports of SHE are not made in browsers" in page
+    assert "Browsers do not make reports of SHE" in page
     assert "<script" not in page
     assert "<button" not in page
 
@@ -273,7 +273,7 @@ def test_without_javascript_the_page_still_explains(browser, collector, visit):
     text = page.inner_text("main")
     context.close()
     p, q = protocol.parameters.p, protocol.parameters.q
-    for said in (meaning(1.0), f"{p:.5g}", f"{q:.5g}", "2.7183", "allow it JavaScript"):
+    for said in (meaning(1.0), f"{p:.5g}", f"{q:.5g}", "2.7183", "allow JavaScript on this page"):
         assert said in text
     assert "Draw a report" not in text
 
@@ -306,7 +306,7 @@ def test_many_answers_are_counted_and_not_listed(visit):
     visit.begin(question)
     visit.page.fill("input[name=answer]", "page x")
     visit.page.click("#answering button")
-    assert "none of the answers" in visit.page.inner_text("#wrong")
+    assert "not one of the answers" in visit.page.inner_text("#wrong")
     visit.page.fill("input[name=answer]", "page 40000")
     shown = visit.draw()
     listed = [row for row in shown["likelihoods"] if row[0].startswith("page ")]

@@ -89,7 +89,7 @@ def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collect
         "repeated: sent again, counted once": "1",
         "refused: a day that is not open": "1",
     }
-    assert "refused" not in get(collector, f"/questions/{other.digest}").split("What came")[1]
+    assert "refused" not in get(collector, f"/questions/{other.digest}").split("Received since")[1]
 
 
 def test_browsers_see_problems_as_pages(collector: Collector) -> None:

@@ -226,7 +226,7 @@ const showTogether = (trial) => {
   find("together").replaceChildren(
     `You have drawn ${count(trial.draws)} reports of `,
     quoted(trial.answer),
-    `. Had all of them been sent, an observer who held all ${answers(d)} for equally likely would ` +
+    `. Had all of them been sent, an observer who considered all ${answers(d)} equally likely would ` +
       `now believe in this one with ${belief}.`,
   );
 };

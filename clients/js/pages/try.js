@@ -28,13 +28,13 @@ const LONGEST = 1 << 24;
 const COMPARED = 1000;
 
 const OUTCOMES = {
-  answered: "The collector has a report of yours to this question. Answering again changes nothing.",
-  already: "The collector has a report of yours to this question already. Nothing more was sent.",
-  waiting: "The collector did not answer yet. The report is kept, and the same bytes are sent again.",
+  answered: "The collector has your report. Answering again changes nothing.",
+  already: "The collector already has your report. Nothing more was sent.",
+  waiting: "The collector has not replied yet. The report is kept, and the same bytes will be sent again.",
   refused: "The collector refused the report. Nothing more is sent.",
-  maybe: "Nothing more is sent, and whether the collector counted the report is not known.",
-  "opted-out": "Nothing was sent: this browser does not want to take part (opt-out or Global Privacy Control).",
-  "no-storage": "Nothing was sent: this browser would forget that it was.",
+  maybe: "It is not known whether the collector counted the report. Nothing more is sent.",
+  "opted-out": "Nothing was sent: this browser is set not to take part (opt-out or Global Privacy Control).",
+  "no-storage": "Nothing was sent: this browser keeps no data for this site.",
   "over-budget": "Nothing was sent: earlier answers to this site have used up the privacy budget.",
 };
 
@@ -169,7 +169,7 @@ const start = async () => {
     const answer = readAnswer(form, labels, other);
     if (answer === null) {
       find("wrong").textContent = labels
-        ? "This is none of the answers. Type how one begins, and choose it."
+        ? "This is not one of the answers. Type the beginning of one, and choose it."
         : "Write an answer first.";
       return;
     }
