@@ -22,8 +22,8 @@ if os.environ.get("PYTEST_XDIST_WORKER"):
         Path(__file__).resolve().parents[1] / ".pytest_cache" / "numba"
     )
 
-# Written by, and for, another version.
-collect_ignore_glob = ["data/*"]
+# Written by, and for, another version; and for the places that CONTRIBUTING names.
+collect_ignore_glob = ["data/*", "walkthrough/*"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -36,7 +36,7 @@ from deniable.estimates import Estimates
 from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
 from deniable.law.contrast import upper_tail, with_drawn
 from deniable.law.melding import upper_limits
-from deniable.presentation.exports import Column, Presentable
+from deniable.presentation.exports import Columns, Presentable
 from deniable.presentation.view import (
     Change,
     Provenance,
@@ -112,13 +112,20 @@ class Comparison(Presentable):
         """By how much the shares changed: the second less the first."""
         return self.second.shares - self.first.shares
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+    @property
+    def unknown(self) -> str | None:
+        """Why there are no intervals and no significance, where there are none."""
+        return self.first.unknown or self.second.unknown
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
         """Return the lower and upper ends of the confidence intervals of the differences.
 
         Each covers the true difference of its own answer with probability ``level``, and with a
-        little more where reports are few.
+        little more where reports are few. None where the errors are not known.
         """
         check_probability("level", level, "0.95 is usual")
+        if self.unknown is not None:
+            return None
         tail = (1 - level) / 2
         if self._supports is not None:
             below, above = self._melded(*self._supports, tail)
@@ -142,8 +149,10 @@ class Comparison(Presentable):
         chances = y / m - x / n
         extra = sum(each.law.extra / each.n**2 for each in both if isinstance(each.law, WidenedLaw))
         on_top = upper_normal(tail) * math.sqrt(extra)
-        below = (chances + upper_limits(y, m, x, n, tail)) / _gap(self.first)
-        above = (upper_limits(x, n, y, m, tail) - chances) / _gap(self.first)
+        law = _support_law(self.first)
+        gap = 1.0 if law is None else law.gap
+        below = (chances + upper_limits(y, m, x, n, tail)) / gap
+        above = (upper_limits(x, n, y, m, tail) - chances) / gap
         return np.hypot(below, on_top), np.hypot(above, on_top)
 
     def _joint(self, tail: float) -> tuple[Callable[[Floats, Floats], Floats], float]:
@@ -157,9 +166,14 @@ class Comparison(Presentable):
             return np.add, tail / 2
         return np.hypot, tail
 
-    def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
-        """Tell which answers changed: if none did, any is called so with at most ``alpha``."""
+    def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_] | None:
+        """Tell which answers changed: if none did, any is called so with at most ``alpha``.
+
+        None where the errors are not known.
+        """
         check_probability("alpha", alpha, "0.05 is usual")
+        if self.unknown is not None:
+            return None
         tail = alpha / max(self.total, 1) / 2
         different = np.ones(len(self), dtype=np.bool_)
         if self._supports is not None:
@@ -192,8 +206,8 @@ class Comparison(Presentable):
         self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
     ) -> tuple[Change, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
-        columns = (*self.interval(level), self.significant(alpha), self.first.shares,
-                   self.second.shares)  # fmt: skip
+        columns = (*(self.interval(level) or (None, None)), self.significant(alpha),
+                   self.first.shares, self.second.shares)  # fmt: skip
         return Change.over(self.first.keys, columns, truth)
 
     def view(
@@ -218,7 +232,7 @@ class Comparison(Presentable):
             f"{second.sample}",
             source=None if first.provenance is None else first.provenance.line,
             notes=(
-                f"significant: changed (alpha = {alpha:g}, {self.total:,} answers)",
+                self.unknown or f"significant: changed (alpha = {alpha:g}, {self.total:,} answers)",
                 "first, second: shares of all people; change: the second less the first, in "
                 "percentage points",
                 *(
@@ -228,15 +242,16 @@ class Comparison(Presentable):
                 ),
             ),
             doubts=disagreements(rows, level=level, alpha=alpha, total=self.total),
+            unknown=self.unknown,
             n=first.n + second.n,
             reports=first.reports + second.reports,
             provenance=self.constants(),
             signed=True,
         )
 
-    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
+    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
         """Return the columns of the exports by name, shares in full, the largest change first."""
-        lower, upper = self.interval(level)
+        lower, upper = self.interval(level) or (None, None)
         return {
             "value" if self.first.labels is None else "label": self.first.keys,
             "first_share": self.first.shares,
@@ -270,6 +285,7 @@ class Comparison(Presentable):
             "answers": self.total,
             "level": level,
             "interval_of": "difference of the shares, the second less the first",
+            "unknown": self.unknown,
             "alpha": alpha,
         }
 
@@ -301,11 +317,12 @@ def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
 
 def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     """Return how far below and above each share the people's own share may be, by the law."""
-    if estimates.law is None:
-        errors = np.maximum(estimates.std_errors, estimates.null_std_error) / estimates.n
-        return upper_normal(tail) * errors, upper_normal(tail) * errors
-    lower, upper = estimates.law.interval(estimates.counts, tail)
-    return (estimates.counts - lower) / estimates.n, (upper - estimates.counts) / estimates.n
+    if estimates.law is not None:
+        lower, upper = estimates.law.interval(estimates.counts, tail)
+        return (estimates.counts - lower) / estimates.n, (upper - estimates.counts) / estimates.n
+    errors = np.asarray(estimates.std_errors, dtype=np.float64)
+    reach = upper_normal(tail) * np.maximum(errors, estimates.null_std_error or 0.0) / estimates.n
+    return reach, reach
 
 
 def _supports(estimates: Estimates) -> Floats | None:
@@ -323,34 +340,27 @@ def _support_law(estimates: Estimates) -> SupportLaw | None:
     return law if isinstance(law, SupportLaw) else None
 
 
-def _gap(estimates: Estimates) -> float:
-    """Return p* - q*."""
-    law = _support_law(estimates)
-    return 1.0 if law is None else law.gap
-
-
 def _check(estimates: object) -> None:
     if not isinstance(estimates, Estimates):
         raise InvalidParameter.expected(
             "estimates to compare", estimates, "make them with question.estimate(tally)"
         )
     if estimates.adjusted is not None:
-        raise InvalidParameter.expected(
-            "unbiased estimates",
-            estimates.adjusted,
-            "compare the estimates of the tallies",
-            came=f"ones adjusted by {estimates.adjusted}, whose errors are not known",
+        raise InvalidParameter(
+            f"expected unbiased estimates, got ones adjusted by {estimates.adjusted}, whose errors "
+            "are not known; compare the estimates of the tallies",
+            value=estimates.adjusted,
         )
 
 
 def _check_question(first: Estimates, second: Estimates) -> None:
     one, other = (_asked(each) for each in (first, second))
     if one != other:
-        raise IncompatibleTally.expected(
-            "estimates of one question, or of two that differ only in name",
-            other,
-            "compare what was asked with the same answers and the same protocol",
-            came=f"{_origin(first)} and {_origin(second)}",
+        raise IncompatibleTally(
+            "expected estimates of one question, or of two that differ only in name, got "
+            f"{_origin(first)} and {_origin(second)}; compare what was asked with the same answers "
+            "and the same protocol",
+            value=other,
         )
 
 
@@ -372,20 +382,17 @@ def _origin(estimates: Estimates) -> str:
 
 def _places(first: Estimates, second: Estimates) -> list[int]:
     """Return where the answers of the first are in the second."""
-    same = "the same answers in both estimates"
     if len(first) != len(second) or first.total != second.total:
-        raise InvalidParameter.expected(
-            same,
-            len(second),
-            "compare all answers and take the top afterwards",
-            came=f"{len(first)} of {first.total} and {len(second)} of {second.total}",
+        raise InvalidParameter(
+            f"expected the same answers in both estimates, got {len(first)} of {first.total} and "
+            f"{len(second)} of {second.total}; compare all answers and take the top afterwards",
+            value=len(second),
         )
     try:
         return [second.place(key) for key in first.keys]
     except OutOfDomain as error:
-        raise InvalidParameter.expected(
-            same,
-            error.value,
-            "compare all answers, or select the same ones of both",
-            came=f"{brief(error.value)} only in the first",
+        raise InvalidParameter(
+            f"expected the same answers in both estimates, got {brief(error.value)} only in the "
+            "first; compare all answers, or select the same ones of both",
+            value=error.value,
         ) from error

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter, brief
+from deniable.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from deniable.estimates import Estimates
@@ -35,7 +35,7 @@ def significance(estimates: Estimates, alpha: float = 0.05) -> Estimates:
     too high on average; the others are pulled to their common mean. When the kept counts exceed n,
     they are scaled down to n and the others get 0.
     """
-    counts, kept = _unbiased(estimates), estimates.significant(alpha)
+    counts, kept = _unbiased(estimates), _kept(estimates, alpha)
     left = estimates.n - float(counts[kept].sum())
     others = int(np.count_nonzero(~kept))
     if left < 0 or others == 0:
@@ -85,8 +85,8 @@ def base_cut(estimates: Estimates, alpha: float = 0.05) -> Estimates:
     Bias: answers below the threshold come out too low, mostly as 0, and those near it too high
     when they are kept.
     """
-    kept = estimates.significant(alpha)
-    return _adjusted(estimates, np.where(kept, _unbiased(estimates), 0.0), "base-cut")
+    counts, kept = _unbiased(estimates), _kept(estimates, alpha)
+    return _adjusted(estimates, np.where(kept, counts, 0.0), "base-cut")
 
 
 def adjust(estimates: Estimates, method: str, alpha: float = 0.05) -> Estimates:
@@ -100,17 +100,23 @@ def adjust(estimates: Estimates, method: str, alpha: float = 0.05) -> Estimates:
             return norm_mul(estimates)
         case "base-cut":
             return base_cut(estimates, alpha)
-    raise InvalidParameter(
-        f"expected a method among {', '.join(METHODS)}, got {brief(method)}", value=method
-    )
+    raise InvalidParameter.expected(f"a method among {', '.join(METHODS)}", method)
+
+
+def _kept(estimates: Estimates, alpha: float) -> npt.NDArray[np.bool_]:
+    kept = estimates.significant(alpha)
+    if kept is None:
+        raise InvalidParameter(f"{estimates.unknown}; adjust with norm-sub instead", value=None)
+    return kept
 
 
 def _unbiased(estimates: Estimates) -> npt.NDArray[np.float64]:
-    if estimates.adjusted is not None:
+    if estimates.adjusted is not None or estimates.estimator is not None:
+        way = f"adjusted by {estimates.adjusted}" if estimates.adjusted else estimates.estimator
         raise InvalidParameter(
-            f"expected unbiased estimates, got ones adjusted by {estimates.adjusted}; "
-            "start again from the estimates of the tally",
-            value=estimates.adjusted,
+            f"expected unbiased estimates, got ones {way}; only unbiased estimates of a tally are "
+            "adjusted, and once",
+            value=way,
         )
     if len(estimates) != estimates.total or len(estimates) == 0:
         raise InvalidParameter(

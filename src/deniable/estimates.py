@@ -1,4 +1,11 @@
-"""Estimates: unbiased counts with honest error bars."""
+"""Estimates: what a tally tells, with as much as is known about its error.
+
+Three things are known or not, each by itself, and whoever shows or uses estimates asks for them:
+
+unbiased counts  unless ``estimator`` names another way of estimating, or ``adjusted`` a method
+known errors     ``std_errors``; without them there is no interval and no significance
+known law        ``law``: intervals and significance are exact by it, else by the errors alone
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,7 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
-from deniable.presentation.exports import Column, Presentable
+from deniable.presentation.exports import Column, Columns, Presentable
 from deniable.presentation.view import (
     Answer,
     Provenance,
@@ -26,6 +33,8 @@ from deniable.presentation.view import (
     some_of,
 )
 from deniable.validation import check_probability
+
+Floats = npt.NDArray[np.float64]
 
 _EXPLANATIONS = {
     "threshold": "the count that a significant answer exceeds: any of the answers that nobody gave "
@@ -41,9 +50,11 @@ class Estimates(Presentable):
     """How many of ``n`` people gave each answer, as far as the reports can tell.
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
-    so. ``std_errors`` are exact standard deviations with the estimated share put in for the
-    true one; ``null_std_error`` is that of an answer nobody gave, the square root of Var*.
-    ``law`` is the law of the counts, where it is known: intervals and significance are by it.
+    so. Counts estimated in another way have its name as ``estimator``, and may be biased.
+    ``std_errors`` are exact standard deviations with the estimated share put in for the true one;
+    ``null_std_error`` is that of an answer nobody gave, the square root of Var*. Both are None
+    where they are not known; if only some errors are known, the others are not numbers. ``law`` is
+    the law of the counts, where it is known: intervals and significance are by it.
 
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
@@ -62,18 +73,19 @@ class Estimates(Presentable):
 
     rows_name: ClassVar[str] = "estimates"
 
-    counts: npt.NDArray[np.float64]
-    std_errors: npt.NDArray[np.float64]
+    counts: Floats
+    std_errors: Floats | None
     n: int
-    null_std_error: float
+    null_std_error: float | None
     labels: tuple[str, ...] | None = None
     values: npt.NDArray[np.int64] | None = None
     tested: int | None = None
     adjusted: str | None = None
-    unbiased: npt.NDArray[np.float64] | None = None
+    unbiased: Floats | None = None
     law: Law | None = None
     provenance: Provenance | None = None
     repeats: Repeats | None = None
+    estimator: str | None = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
@@ -81,6 +93,10 @@ class Estimates(Presentable):
                 f"expected {len(self.counts)} labels, got {len(self.labels)}; give one per count",
                 value=len(self.labels),
             )
+        if self.std_errors is not None and len(self) and np.isnan(self.std_errors).all():
+            object.__setattr__(self, "std_errors", None)
+        if self.null_std_error is not None and np.isnan(self.null_std_error):
+            object.__setattr__(self, "null_std_error", None)
         for name in ("counts", "std_errors", "values", "unbiased"):
             array = getattr(self, name)
             if array is not None and array.flags.writeable:
@@ -106,9 +122,9 @@ class Estimates(Presentable):
         return self._rows(level, self.threshold(alpha))
 
     def _rows(
-        self, level: float, threshold: float, truth: npt.ArrayLike | None = None
+        self, level: float, threshold: float | None, truth: npt.ArrayLike | None = None
     ) -> tuple[Answer, ...]:
-        lower, upper = self.interval(level)
+        lower, upper = self.interval(level) or (None, None)
         columns = (lower, upper, self._exceed(threshold), self.counts, self.shares,
                    self.std_errors)  # fmt: skip
         return Answer.over(self.keys, columns, truth)
@@ -139,12 +155,12 @@ class Estimates(Presentable):
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as NumPy's own are unhashable
 
     @cached_property
-    def shares(self) -> npt.NDArray[np.float64]:
-        """The counts as fractions of ``n``."""
+    def shares(self) -> Floats:
+        """The counts as shares of ``n``."""
         return self.counts / self.n
 
     @property
-    def unbiased_counts(self) -> npt.NDArray[np.float64]:
+    def unbiased_counts(self) -> Floats:
         """The counts as they were before any adjustment; intervals and significance are theirs."""
         return self.counts if self.unbiased is None else self.unbiased
 
@@ -158,26 +174,35 @@ class Estimates(Presentable):
         """How many answers were estimated, those that are not shown here included."""
         return len(self.counts) if self.tested is None else self.tested
 
-    def interval(
-        self, level: float = 0.95
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    @property
+    def unknown(self) -> str | None:
+        """Why there are no intervals and no significance, where there are none."""
+        if self.law is not None or self.std_errors is not None:
+            return None
+        of = "these estimates" if self.provenance is None else self.provenance.protocol
+        return f"no intervals, no significance: the error of {of} is not known in closed form"
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
         """Return the lower and upper ends of the confidence intervals of the counts.
 
         Each interval covers its own true count with probability ``level``, for most counts a
         little more: it holds the counts of which the estimate is in neither tail of (1 - level)/2
         by the exact law of the counts. Where that is not known it is the estimate and z estimated
-        standard errors on both sides. It may go beyond 0 and n, and always holds the estimate. An
-        adjusted count has no interval of its own: the one returned is that of the unbiased count.
+        standard errors on both sides; without these there is no interval, and None is returned. It
+        may go beyond 0 and n, and always holds the estimate. An adjusted count has no interval of
+        its own: the one returned is that of the unbiased count.
         """
         check_probability("level", level, "0.95 is usual")
         tail = (1 - level) / 2
         if self.law is not None:
             return self.law.interval(self.unbiased_counts, tail)
+        if self.std_errors is None:
+            return None
         half = upper_normal(tail) * self.std_errors
         return self.unbiased_counts - half, self.unbiased_counts + half
 
-    def threshold(self, alpha: float = 0.05) -> float:
-        """Return the count above which an answer is significant.
+    def threshold(self, alpha: float = 0.05) -> float | None:
+        """Return the count above which an answer is significant, or None if no error is known.
 
         With d answers that nobody gave, one of them comes out above it with probability of at
         most ``alpha``: each exceeds it with at most alpha / d, by the exact law of the counts.
@@ -188,19 +213,21 @@ class Estimates(Presentable):
         tail = alpha / max(self.total, 1)
         if self.law is not None:
             return self.law.threshold(tail)
-        return upper_normal(tail) * self.null_std_error
+        return None if self.null_std_error is None else upper_normal(tail) * self.null_std_error
 
-    def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_]:
+    def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_] | None:
         """Tell which unbiased counts are above ``threshold``, and by their own errors.
 
         Where the law of the counts is not known, a count must also be above as many of its own
         standard errors: they may hold more than T_s does, such as what the other answers add to
-        the bits of this one in RAPPOR's filters.
+        the bits of this one in RAPPOR's filters. None if no error is known.
         """
         return self._exceed(self.threshold(alpha))
 
-    def _exceed(self, threshold: float) -> npt.NDArray[np.bool_]:
-        if self.law is None and self.null_std_error > 0:
+    def _exceed(self, threshold: float | None) -> npt.NDArray[np.bool_] | None:
+        if threshold is None:
+            return None
+        if self.law is None and self.std_errors is not None and self.null_std_error:
             limits = threshold * np.maximum(self.std_errors / self.null_std_error, 1.0)
             return np.asarray(self.unbiased_counts > limits)
         return self.unbiased_counts > threshold
@@ -233,7 +260,7 @@ class Estimates(Presentable):
         return replace(
             self,
             counts=self.counts[index],
-            std_errors=self.std_errors[index],
+            std_errors=None if self.std_errors is None else self.std_errors[index],
             labels=None if self.labels is None else tuple(self.labels[i] for i in index),
             values=None if self.labels is not None else values[index],
             tested=self.total,
@@ -249,13 +276,14 @@ class Estimates(Presentable):
         """
         return np.argsort(-self.counts, kind="stable")[:k]
 
-    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
+    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
         """Return the columns of the exports by name, in the order of the answers.
 
         The first is ``label`` or, without labels, ``value``. Adjusted estimates have an
-        ``unbiased_count``, and their error and interval are named ``unbiased_...`` as well.
+        ``unbiased_count``, and their error and interval are named ``unbiased_...`` as well. A
+        column that is not known is None.
         """
-        lower, upper = self.interval(level)
+        lower, upper = self.interval(level) or (None, None)
         unbiased = {} if self.adjusted is None else {"unbiased_count": self.unbiased_counts}
         of = "" if self.adjusted is None else "unbiased_"
         return {
@@ -276,7 +304,11 @@ class Estimates(Presentable):
             "n": self.n,
             "answers": self.total,
             "level": level,
-            "interval_of": "unbiased count",
+            "estimator": self.estimator or "unbiased",
+            "interval_of": None
+            if self.unknown
+            else f"{'' if self.estimator else 'unbiased '}count",
+            "unknown": self.unknown,
             "adjusted": self.adjusted,
             "alpha": alpha,
             "threshold": self.threshold(alpha),
@@ -308,12 +340,13 @@ class Estimates(Presentable):
         threshold = self.threshold(alpha)
         rows = self._rows(level, threshold, truth)
         adjusted, origin, interval = self.adjusted, self.provenance, f"{percent(level)} interval"
+        plain = f"count by {self.estimator}" if self.estimator else "unbiased count"
         return View(
             rows=rows,
             headings=(*(() if truth is None else ("true",)), "count", "share", interval),
             scale=Scale.over(rows, threshold),
             words=Words(
-                value="unbiased count" if adjusted is None else f"count adjusted by {adjusted}",
+                value=plain if adjusted is None else f"count adjusted by {adjusted}",
                 interval=interval if adjusted is None else f"{interval} of the unbiased count",
                 axis=f"people who gave the answer (of {self.n:,})",
                 truth="true count",
@@ -324,17 +357,23 @@ class Estimates(Presentable):
             source=None if origin is None else origin.line,
             notes=self._notes(level, alpha, threshold),
             doubts=disagreements(rows, level=level, alpha=alpha, total=self.total),
+            unknown=self.unknown,
             n=self.n,
             reports=self.reports,
             provenance=self.constants(),
         )
 
-    def _notes(self, level: float, alpha: float, threshold: float) -> tuple[str, ...]:
+    def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
         """Return what a reader has to know about the significance and the intervals."""
         own = "" if self.law is not None else " and as far by its own error"
         said = [
-            f"significant: above {threshold:,.0f}{own} (alpha = {alpha:g}, {self.total:,} answers)"
+            self.unknown or "significance is not known"
+            if threshold is None
+            else f"significant: above {threshold:,.0f}{own} (alpha = {alpha:g}, {self.total:,} "
+            "answers)"
         ]
+        if self.estimator is not None:
+            said.append(f"counts by {self.estimator}, which may be biased")
         if self.repeats is not None:
             said.append(self.repeats.sentence)
         if self.adjusted is not None:
@@ -351,5 +390,5 @@ class Estimates(Presentable):
 
 def _same(mine: object, theirs: object) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
-        return np.array_equal(mine, theirs)  # type: ignore[arg-type]  # None is unequal to any array
+        return np.array_equal(np.asarray(mine), np.asarray(theirs))
     return mine == theirs

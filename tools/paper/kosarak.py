@@ -53,7 +53,7 @@ def _try(clicks: Clicks, name: str, epsilon: float, rng: np.random.Generator) ->
     truth = clicks.counts
     estimates = collect(make_protocol(name, epsilon, clicks.domain_size), truth, rng)
     # The paper's T_s, which the exact threshold exceeds by a few people.       [sec:eval]
-    limit = upper_normal(ALPHA / clicks.domain_size) * estimates.null_std_error
+    limit = upper_normal(ALPHA / clicks.domain_size) * (estimates.null_std_error or 0.0)
     found = estimates.counts
     return {
         "top_error": squared_error(found, truth, most_frequent(truth, TOP)),
@@ -61,7 +61,7 @@ def _try(clicks: Clicks, name: str, epsilon: float, rng: np.random.Generator) ->
         "above": int(np.sum(truth > limit)),
         "true_positives": int(np.sum((found > limit) & (truth > limit))),
         "identified": int(np.sum(found > limit)),
-        "significant": int(np.sum(estimates.significant(ALPHA))),
+        "significant": len(estimates.only_significant(ALPHA)),
         "true_at": [int(np.sum((found > t) & (truth > t))) for t in THRESHOLDS],
         "false_at": [int(np.sum((found > t) & (truth <= t))) for t in THRESHOLDS],
         "above_at": [int(np.sum(truth > t)) for t in THRESHOLDS],

@@ -91,8 +91,8 @@ def run_survey(people: int, epsilon: float) -> Survey:
 def show(survey: Survey, top: int, console: Console) -> None:
     """Print the survey's table and what it means."""
     question, estimates, rows = survey.question, survey.estimates, survey.rows
-    protocol, low_high = question.protocol, estimates.interval()
-    covered = np.mean((low_high[0] <= survey.truth) & (survey.truth <= low_high[1]))
+    protocol, listed = question.protocol, zip(estimates.rows(), survey.truth, strict=True)
+    covered = np.mean([row.ends[0] <= true <= row.ends[1] for row, true in listed])
     console.print(
         f"{estimates.n:,} people, {len(rows):,} surnames and the rest, {protocol.name} at "
         f"epsilon = {protocol.epsilon:g}\n",
@@ -101,8 +101,9 @@ def show(survey: Survey, top: int, console: Console) -> None:
     print_estimates(console, estimates.take(rows[:top]), truth=survey.truth[rows[:top]])
     size = counted(protocol.report_dtype.itemsize, "byte")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in survey.seconds.items())
+    found = len(estimates.take(rows).only_significant())
     console.print(
-        f"\n{int(estimates.significant()[rows].sum())} of {len(rows):,} surnames are significant, "
+        f"\n{found} of {len(rows):,} surnames are significant, "
         f"{100 * covered:.1f} % of all intervals cover the truth.\nOne report: {size}. "
         f"Time: {sum(survey.seconds.values()):.1f} s ({spent}).\n\n{_meaning(survey)}"
     )
@@ -124,26 +125,24 @@ def _meaning(survey: Survey) -> str:
 
 
 def _document(survey: Survey, top: int) -> dict[str, object]:
-    estimates, labels = survey.estimates, survey.question.labels or ()
-    low, high = estimates.interval()
-    significant = estimates.significant()
+    estimates = survey.estimates
     rows = survey.rows
     return {
         "people": estimates.n,
         "protocol": survey.question.protocol.specification(),
         "report_bytes": survey.question.protocol.report_dtype.itemsize,
-        "significant": int(significant[rows].sum()),
+        "significant": len(estimates.take(rows).only_significant()),
         "threshold": estimates.threshold(),
         "seconds": survey.seconds,
         "surnames": [
             {
-                "label": labels[i],
-                "true": int(survey.truth[i]),
-                "estimated": float(estimates.counts[i]),
-                "low": float(low[i]),
-                "high": float(high[i]),
-                "significant": bool(significant[i]),
+                "label": row.label,
+                "true": int(true),
+                "estimated": row.count,
+                "low": row.lower,
+                "high": row.upper,
+                "significant": row.significant,
             }
-            for i in rows[:top]
+            for row, true in zip(estimates.take(rows[:top]), survey.truth[rows[:top]], strict=True)
         ],
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-import numpy as np
 
 from deniable.cli.exports import choose_form, format_option, json_option, write_export
 from deniable.cli.figures import write_figure
@@ -110,7 +109,7 @@ def estimate(
     most = _TOP if top is None else top or None
     if plot is not None:
         write_figure(plot, adjusted, most, level=level, alpha=alpha)
-    shown = adjusted.take(np.flatnonzero(adjusted.significant(alpha))) if significant else adjusted
+    shown = adjusted.only_significant(alpha) if significant else adjusted
     if form == "table" or top is not None:
         shown = shown.top(most)
     write_export(shown, form, output, level=level, alpha=alpha, top=top)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from deniable import comparison
 from deniable.advice import meaning
 from deniable.advice import plan as solve
@@ -212,9 +214,9 @@ class Look:
     """The largest rows of estimates, and what is said about all of them."""
 
     view: View
-    error: float
-    """The root of the mean squared standard error of the shares."""
-    significant: int
+    error: float | None
+    """The root of the mean squared standard error of the shares, where it is known."""
+    significant: int | None
     fakes: int | None
     """How many fake reports could move an answer by one percentage point; None: not known."""
 
@@ -222,9 +224,14 @@ class Look:
 def look(document: str, collected: Collected, candidates: Candidates, rows: int) -> Look:
     """Return what a page shows of estimates."""
     found = estimates_of(document, collected, candidates)
-    error = float((found.std_errors**2).mean()) ** 0.5 / found.n
     fakes = fake_reports(question_of(document).protocol, found)
-    return Look(found.top(rows).view(), error, int(found.significant().sum()), fakes)
+    errors, verdicts = found.std_errors, found.significant()
+    return Look(
+        found.top(rows).view(),
+        None if errors is None else float(np.nanmean(errors**2)) ** 0.5 / found.n,
+        None if verdicts is None else int(verdicts.sum()),
+        fakes,
+    )
 
 
 def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
@@ -279,11 +286,9 @@ def follow(
 def _points(day: str, found: Estimates, labels: list[str]) -> list[Point]:
     """Return the shares of some answers on one day."""
     some = found.take([found.place(label) for label in labels])
-    lower, upper = some.interval(_LEVEL)
-    numbers = (some.shares, lower / some.n, upper / some.n)
     return [
-        Point(day, some.n, *values)
-        for values in zip(*(column.tolist() for column in numbers), strict=True)
+        Point(day, some.n, row.share, *(end and end / some.n for end in (row.lower, row.upper)))
+        for row in some.rows(level=_LEVEL)
     ]
 
 

@@ -27,7 +27,7 @@ from deniable.errors import InvalidParameter
 from deniable.optional import load
 from deniable.presentation.html import html_notebook, html_page
 from deniable.presentation.text import text_table
-from deniable.presentation.view import View
+from deniable.presentation.view import View, plain
 
 if TYPE_CHECKING:
     import pandas
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Column = Sequence[str] | npt.NDArray[np.generic]
+Columns = dict[str, Column | None]
 MOST_ROWS = 1000
 """The number of rows on a web page, unless another is asked for."""
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -62,9 +63,18 @@ class Presentable(Sized, ABC):
     def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
         """Return the places of the ``k`` largest rows, or of all of them, largest first."""
 
+    @property
     @abstractmethod
-    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, Column]:
-        """Return the columns of the exports by name."""
+    def unknown(self) -> str | None:
+        """Why there are no intervals and no significance, where there are none."""
+
+    @abstractmethod
+    def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_] | None:
+        """Tell which rows are significant, or None where that is not known."""
+
+    @abstractmethod
+    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
+        """Return the columns of the exports by name; one that is not known is None."""
 
     @abstractmethod
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
@@ -90,6 +100,13 @@ class Presentable(Sized, ABC):
         Their significance stays that among all rows.
         """
         return self.take(self.largest(k))
+
+    def only_significant(self, alpha: float = 0.05) -> Self:
+        """Return the significant rows, and refuse results of which they are not known."""
+        found = self.significant(alpha)
+        if found is None:
+            raise InvalidParameter(self.unknown or "significance is not known", value=None)
+        return self.take(np.flatnonzero(found))
 
     def __repr__(self) -> str:
         return self.table(top=10)
@@ -203,7 +220,7 @@ class Presentable(Sized, ABC):
         """Return an Arrow table, metadata in its schema; needs the extra ``arrow``."""
         return arrow_table(*self._both(level, alpha))
 
-    def _both(self, level: float, alpha: float) -> tuple[dict[str, Column], dict[str, object]]:
+    def _both(self, level: float, alpha: float) -> tuple[Columns, dict[str, object]]:
         return self.columns(level=level, alpha=alpha), self.summary(level=level, alpha=alpha)
 
     @overload
@@ -265,15 +282,15 @@ def _one_each(truth: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:
 
 
 def csv_text(
-    table: Mapping[str, Column], constants: Mapping[str, object] | None, delimiter: str = ","
+    table: Mapping[str, Column | None], constants: Mapping[str, object] | None, delimiter: str = ","
 ) -> str:
     """Return columns as CSV: a header, quotes only where needed, Unix line ends.
 
     The constants follow in columns of their own. Text that a spreadsheet would take for a formula
-    is written behind an apostrophe, which ``unguarded`` removes.
+    is written behind an apostrophe, which ``unguarded`` removes. What is not known is left empty.
     """
-    cells = {name: list(map(_cell, _plain(column))) for name, column in table.items()}
-    size = len(next(iter(cells.values())))
+    size = _size(table)
+    cells = {name: list(map(_cell, plain(column, size))) for name, column in table.items()}
     cells |= {name: [_cell(value)] * size for name, value in (constants or {}).items()}
     lines = _Lines()
     # Only this line end makes every version of Python quote both \r and \n.
@@ -317,51 +334,62 @@ def unguarded(text: str) -> str:
 
 
 def json_text(
-    table: Mapping[str, Column], metadata: Mapping[str, object], name: str = "estimates"
+    table: Mapping[str, Column | None], metadata: Mapping[str, object], name: str = "estimates"
 ) -> str:
-    """Return one JSON object: the metadata, then a list under ``name`` with an object per row."""
-    head = json.dumps(metadata, indent=2, ensure_ascii=False)[:-2]
+    """Return one JSON object: the metadata, then a list under ``name`` with an object per row.
+
+    What is not known is null.
+    """
+    head = json.dumps(metadata, indent=2, ensure_ascii=False, allow_nan=False)[:-2]
     names = [json.dumps(key, ensure_ascii=False).replace("%", "%%") for key in table]
     row = "    {" + ", ".join(f"{key}: %s" for key in names) + "}"
-    lines = ",\n".join(map(row.__mod__, zip(*map(_json_cells, table.values()), strict=True)))
+    cells = (_json_cells(plain(column, _size(table))) for column in table.values())
+    lines = ",\n".join(map(row.__mod__, zip(*cells, strict=True)))
     return f'{head},\n  "{name}": [\n{lines}\n  ]\n}}\n'
 
 
-def _json_cells(column: Column) -> list[str]:
+def _json_cells(column: list[object]) -> list[str]:
     """Return the values of a column as JSON, made in one call: JSON escapes any line end."""
-    text = json.dumps(_plain(column), ensure_ascii=False, separators=("\n", ": "))
+    text = json.dumps(column, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
     return text[1:-1].split("\n") if len(column) else []
 
 
-def pandas_frame(table: Mapping[str, Column], metadata: Mapping[str, object]) -> pandas.DataFrame:
+def pandas_frame(
+    table: Mapping[str, Column | None], metadata: Mapping[str, object]
+) -> pandas.DataFrame:
     frame = load("pandas", "frames").DataFrame(_owned(table))
     frame.attrs.update(metadata)
     return frame
 
 
-def polars_frame(table: Mapping[str, Column]) -> polars.DataFrame:
-    return load("polars", "frames").DataFrame(_owned(table))  # type: ignore[no-any-return]  # loaded by name
+def polars_frame(table: Mapping[str, Column | None]) -> polars.DataFrame:
+    made: polars.DataFrame = load("polars", "frames").DataFrame(_owned(table), nan_to_null=True)
+    return made
 
 
-def arrow_table(table: Mapping[str, Column], metadata: Mapping[str, object]) -> pyarrow.Table:
+def arrow_table(
+    table: Mapping[str, Column | None], metadata: Mapping[str, object]
+) -> pyarrow.Table:
+    arrow = load("pyarrow", "arrow")
     encoded = {f"deniable.{name}": json.dumps(value) for name, value in metadata.items()}
-    return load("pyarrow", "arrow").table(_owned(table), metadata=encoded)
+    # With from_pandas what is not a number is null.
+    columns = {name: arrow.array(each, from_pandas=True) for name, each in _owned(table).items()}
+    return arrow.table(columns, metadata=encoded)
 
 
-def parquet_bytes(table: Mapping[str, Column], metadata: Mapping[str, object]) -> bytes:
+def parquet_bytes(table: Mapping[str, Column | None], metadata: Mapping[str, object]) -> bytes:
     sink = BytesIO()
     load("pyarrow.parquet", "arrow").write_table(arrow_table(table, metadata), sink)
     return sink.getvalue()
 
 
-def _plain(column: Column) -> list[object]:
-    """Return a column as plain Python objects, whose text is exact."""
-    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+def _size(table: Mapping[str, Column | None]) -> int:
+    return len(next(column for column in table.values() if column is not None))
 
 
-def _owned(table: Mapping[str, Column]) -> dict[str, Any]:
+def _owned(table: Mapping[str, Column | None]) -> dict[str, Any]:
     """Return copies of the columns, which a data frame may write to."""
     return {
-        name: column.copy() if isinstance(column, np.ndarray) else list(column)
+        name: column.copy() if isinstance(column, np.ndarray) else plain(column, _size(table))
         for name, column in table.items()
     }

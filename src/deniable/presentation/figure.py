@@ -61,7 +61,8 @@ def draw(view: View) -> Picture:
     result.suptitle(title, fontsize="medium", parse_math=False, fontfamily=fonts)
     axes.spines[["top", "right"]].set_visible(False)
     if view.rows:
-        doubts = "\n".join(fill(doubt, _TITLE_WIDTH) for doubt in view.doubts)
+        missing = () if view.unknown is None else (view.unknown,)
+        doubts = "\n".join(fill(doubt, _TITLE_WIDTH) for doubt in (*missing, *view.doubts))
         result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small",
                       title=doubts or None, title_fontsize="small")  # fmt: skip
     return result
@@ -90,21 +91,16 @@ def metadata(view: View, kind: str) -> dict[str, str]:
 def _draw_bars(axes: Axes, view: View) -> None:
     places = np.arange(len(view.rows))
     lower, upper, value = (_numbers(view.rows, name) for name in ("lower", "upper", "value"))
-    significant = np.array([row.significant for row in view.rows], dtype=bool)
-    for some, colour, what in ((significant, _BLUE, ""), (~significant, _GREY, "not ")):
+    verdicts = [row.significant for row in view.rows]
+    for verdict, colour in ((True, _BLUE), (False, _GREY), (None, _BLUE)):
+        some = np.array([each is verdict for each in verdicts], dtype=bool)
         if some.any():
-            label = f"{view.words.value}, {what}significant"
-            axes.barh(places[some], value[some], color=colour, label=label)
-    axes.errorbar(
-        (lower + upper) / 2,
-        places,
-        xerr=(upper - lower) / 2,
-        fmt="none",
-        ecolor="#222222",
-        elinewidth=1,
-        capsize=2.5,
-        label=view.words.interval,
-    )
+            what = {True: ", significant", False: ", not significant", None: ""}[verdict]
+            axes.barh(places[some], value[some], color=colour, label=f"{view.words.value}{what}")
+    if view.unknown is None:
+        axes.errorbar((lower + upper) / 2, places, xerr=(upper - lower) / 2, fmt="none",
+                      ecolor="#222222", elinewidth=1, capsize=2.5,
+                      label=view.words.interval)  # fmt: skip
     if view.true:
         true = _numbers(view.rows, "truth")
         axes.plot(true, places, "D", ms=5, mfc="none", mec=_ORANGE, label=view.words.truth)
@@ -137,10 +133,9 @@ def _draw_ranks(axes: Axes, view: View) -> None:
     rows = sorted(view.rows, key=lambda row: -row.value) if view.signed else view.rows
     ranks = np.arange(1, len(rows) + 1)
     lower, upper, value = (_numbers(rows, name) for name in ("lower", "upper", "value"))
-    axes.fill_between(
-        ranks, lower, upper, color=_GREY, alpha=0.5, lw=0, rasterized=True,
-        label=view.words.interval,
-    )  # fmt: skip
+    if view.unknown is None:
+        axes.fill_between(ranks, lower, upper, color=_GREY, alpha=0.5, lw=0, rasterized=True,
+                          label=view.words.interval)  # fmt: skip
     if view.true:
         axes.plot(ranks, _numbers(rows, "truth"), ".", ms=2, color=_ORANGE, alpha=0.6,
                   rasterized=True, label=view.words.truth)  # fmt: skip
@@ -148,10 +143,12 @@ def _draw_ranks(axes: Axes, view: View) -> None:
     found = np.array([row.significant for row in rows], dtype=bool)
     limit = view.scale.limit
     if limit is None:
-        axes.plot(ranks[found], value[found], "o", ms=3, color=_ORANGE,
-                  label=f"{np.count_nonzero(found):,} significant")  # fmt: skip
+        if view.unknown is None:
+            axes.plot(ranks[found], value[found], "o", ms=3, color=_ORANGE,
+                      label=f"{np.count_nonzero(found):,} significant")  # fmt: skip
         axes.axhline(0, color="#666666", lw=0.8)
-        axes.set_xlabel("answers, from the largest rise to the largest fall")
+        order = ", from the largest rise to the largest fall" if view.signed else " by rank"
+        axes.set_xlabel(f"answers{order}")
     else:
         name = f"{view.words.limit}: {np.count_nonzero(found):,} significant"
         axes.axhline(limit, color=_ORANGE, ls="--", lw=1, label=name)

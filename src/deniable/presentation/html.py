@@ -107,16 +107,17 @@ def _bar(row: Row, scale: Scale) -> str:
 
     It repeats the numbers and words of the row, so it is hidden from screen readers.
     """
-    zero, value, low, high = (_at(scale, x) for x in (0.0, row.value, row.lower, row.upper))
+    zero, value, low, high = (_at(scale, x) for x in (0.0, row.value, *row.ends))
     kind = "yes" if row.significant else "no"
     middle, whisker = _HEIGHT / 2, _HEIGHT - 10
     parts = [
         f'<rect class="bar {kind}" x="{min(zero, value):.1f}" y="3" '
         f'width="{abs(value - zero):.1f}" height="{_HEIGHT - 6}"/>',
-        f'<path class="interval" d="M{low:.1f} {middle:g}H{high:.1f}'
-        f'M{low:.1f} 5v{whisker}M{high:.1f} 5v{whisker}"/>',
         f'<path class="zero" d="M{zero:.1f} 0v{_HEIGHT}"/>',
     ]
+    if row.lower is not None:
+        ends = f"M{low:.1f} 5v{whisker}M{high:.1f} 5v{whisker}"
+        parts.insert(1, f'<path class="interval" d="M{low:.1f} {middle:g}H{high:.1f}{ends}"/>')
     if scale.limit is not None:
         parts.append(f'<path class="limit" d="M{_at(scale, scale.limit):.1f} 0v{_HEIGHT}"/>')
     if row.truth is not None:
@@ -144,7 +145,8 @@ def _metas(view: View) -> str:
 def _meaning(view: View) -> str:
     """Say what the parts of the bars mean."""
     limit = "" if view.scale.limit is None else f"; dashes: {view.words.limit}"
-    return f"bars: {view.words.value}; lines: {view.words.interval}{limit}"
+    lines = "" if view.unknown else f"; lines: {view.words.interval}"
+    return f"bars: {view.words.value}{lines}{limit}"
 
 
 def _text(text: str) -> str:

@@ -19,6 +19,7 @@ _WIDEST_BAR, _NARROWEST_BAR = 30, 6
 _WIDEST_LABEL, _NARROWEST_LABEL_BESIDE_A_BAR, _NARROWEST_LABEL = 120, 16, 8
 _USUAL_WIDTH = 80
 YES, NO = "✓", "·"
+_MARKS = {True: YES, False: NO, None: "?"}
 SOLID, SHADE, ZERO, TICK = "█", "▒", "┊", "│"
 
 
@@ -173,7 +174,7 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
     scale = view.scale if view.signed else Scale(0.0, view.scale.right)
     lines = [heads]
     for place, (row, label) in enumerate(zip(view.rows, layout.labels, strict=True), start=1):
-        mark = Span(YES, "yes") if row.significant else Span(NO, "no")
+        mark = Span(_MARKS[row.significant], "yes" if row.significant else "no")
         line = _line(str(place), label, row.cells, layout, "")
         bar = (Span("  "), *bar_spans(row, scale, layout.bar)) if layout.bar else ()
         lines.append((*line, Span("  "), mark, *bar))
@@ -184,10 +185,11 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
 
 def bar_spans(row: Row, scale: Scale, width: int) -> Line:
     """Return a bar: solid from zero to the interval, and shaded over the interval."""
-    zero, low, high = (round(scale.place(x) * width) for x in (0.0, row.lower, row.upper))
+    lower, upper = row.ends
+    zero, low, high = (round(scale.place(x) * width) for x in (0.0, lower, upper))
     parts = [" "] * width
-    near, far = (low, high) if row.lower > 0 else (high, low)
-    if row.lower > 0 or row.upper < 0:
+    near, far = (low, high) if lower > 0 else (high, low)
+    if lower > 0 or upper < 0:
         parts[min(zero, near) : max(zero, near)] = [SOLID] * abs(near - zero)
         parts[min(near, far) : max(near, far)] = [SHADE] * abs(far - near)
     else:
@@ -215,8 +217,9 @@ def _line(
 
 def _legend(view: View, bars: bool) -> list[Line]:
     """Say what marks and bars mean; the first note is about the marks."""
-    lines: list[Line] = [(Span(YES, "yes"), Span(f" {view.notes[0]}"))]
-    if bars and view.rows:
+    mark = Span(YES, "yes") if view.unknown is None else Span(_MARKS[None], "no")
+    lines: list[Line] = [(mark, Span(f" {view.notes[0]}"))]
+    if bars and view.rows and view.unknown is None:
         lines.insert(0, (Span(SOLID, "solid"), Span(" at least  "), Span(SHADE, "shade"),
                          Span(f" {view.words.interval}"),
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.truth}"))

@@ -13,6 +13,7 @@ from html import escape
 import numpy as np
 
 from deniable.presentation.exports import Column
+from deniable.presentation.view import NOT_KNOWN
 
 WIDTH, HEIGHT = 560, 150
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 22
@@ -25,14 +26,23 @@ class Point:
     day: str
     n: int
     share: float
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval as it is drawn: the share alone, where there is none."""
+        if self.lower is None or self.upper is None:
+            return self.share, self.share
+        return self.lower, self.upper
 
     @property
     def cells(self) -> tuple[str, ...]:
         """The numbers as people read them."""
-        interval = f"{100 * self.lower:z.2f} % to {100 * self.upper:z.2f} %"
-        return (f"{self.n:,}", f"{100 * self.share:z.2f} %", interval)
+        lower, upper = self.ends
+        interval = f"{100 * lower:z.2f} % to {100 * upper:z.2f} %"
+        known = NOT_KNOWN if self.lower is None else interval
+        return (f"{self.n:,}", f"{100 * self.share:z.2f} %", known)
 
 
 @dataclass(frozen=True)
@@ -48,10 +58,11 @@ class Series:
         first, last = self.points[0], self.points[-1]
         if len(self.points) == 1:
             return f"{100 * first.share:z.2f} % on {first.day}, the only day so far."
-        apart = first.upper < last.lower or last.upper < first.lower
+        apart = first.ends[1] < last.ends[0] or last.ends[1] < first.ends[0]
+        overlap = f"the intervals of these days {'do not ' if apart else ''}overlap"
         return (
             f"{100 * first.share:z.2f} % on {first.day}, {100 * last.share:z.2f} % on {last.day}; "
-            f"the intervals of these days {'do not ' if apart else ''}overlap."
+            f"{'their errors are not known' if first.lower is None else overlap}."
         )
 
 
@@ -65,14 +76,14 @@ class Trend:
     @property
     def top(self) -> float:
         """Where the common scale ends: at a round share above every interval."""
-        most = max((p.upper for s in self.series for p in s.points), default=1.0)
+        most = max((p.ends[1] for s in self.series for p in s.points), default=1.0)
         steps = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
         return next((step for step in steps if step >= most), max(1.0, most))
 
     @property
     def bottom(self) -> float:
         """Where the scale begins: at zero, or lower if an interval does."""
-        least = min((p.lower for s in self.series for p in s.points), default=0.0)
+        least = min((p.ends[0] for s in self.series for p in s.points), default=0.0)
         return min(0.0, max(least, -self.top))
 
     def columns(self) -> dict[str, Column]:
@@ -93,9 +104,12 @@ def trend_svg(trend: Trend, series: Series, name: str) -> str:
     """
     days = [point.day for point in series.points]
     xs = _places(days)
-    tops, bottoms, middles = (
-        [_height(trend, getattr(point, name)) for point in series.points]
-        for name in ("upper", "lower", "share")
+    bottoms, tops, middles = zip(
+        *(
+            (*(_height(trend, end) for end in p.ends), _height(trend, p.share))
+            for p in series.points
+        ),
+        strict=True,
     )
     band = _path(xs, tops) + "L" + _path(xs[::-1], bottoms[::-1])[1:] + "Z"
     dots = "".join(

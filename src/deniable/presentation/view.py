@@ -6,6 +6,7 @@ Text, HTML and figures only render it: they choose widths and colours, and compu
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from deniable.version import __version__
 
 _DIGEST_SHOWN = 16
+NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,9 @@ class Row(ABC):
     """One row: what it is about, a value with its interval, and whether that is significant."""
 
     label: str
-    lower: float
-    upper: float
-    significant: bool
+    lower: float | None
+    upper: float | None
+    significant: bool | None
     truth: float | None = field(default=None, kw_only=True)
     """The true value, where a simulation knows it."""
 
@@ -35,11 +37,12 @@ class Row(ABC):
     def over(
         cls,
         keys: Iterable[object],
-        columns: Iterable[npt.NDArray[np.generic]],
+        columns: Iterable[npt.NDArray[np.generic] | None],
         truth: npt.ArrayLike | None = None,
     ) -> tuple[Self, ...]:
         """Return one row for each key, with its cell of each column and, if known, its truth."""
-        rows = zip(map(str, keys), *(column.tolist() for column in columns), strict=True)
+        names = list(map(str, keys))
+        rows = zip(names, *(plain(column, len(names)) for column in columns), strict=True)
         if truth is None:
             return tuple(cls(*row) for row in rows)
         true = np.asarray(truth, dtype=np.float64).tolist()
@@ -56,7 +59,16 @@ class Row(ABC):
         """The numbers as people read them, under the headings of the view."""
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The interval as it is drawn: the value alone, where there is none."""
+        if self.lower is None or self.upper is None:
+            return self.value, self.value
+        return self.lower, self.upper
+
+    @property
     def verdict(self) -> str:
+        if self.significant is None:
+            return NOT_KNOWN
         return "significant" if self.significant else "not significant"
 
 
@@ -69,7 +81,7 @@ class Answer(Row):
 
     count: float
     share: float
-    std_error: float
+    std_error: float | None
 
     @property
     def value(self) -> float:
@@ -79,7 +91,8 @@ class Answer(Row):
     def cells(self) -> tuple[str, ...]:
         """The count, its share of all people and the interval, after the true count if known."""
         true = () if self.truth is None else (f"{self.truth:,.0f}",)
-        interval = f"{self.lower:z,.0f} to {self.upper:z,.0f}"
+        lower, upper = self.ends
+        interval = NOT_KNOWN if self.lower is None else f"{lower:z,.0f} to {upper:z,.0f}"
         return (*true, f"{self.count:z,.0f}", f"{100 * self.share:z.2f} %", interval)
 
 
@@ -106,7 +119,7 @@ class Change(Row):
             f"{100 * self.first:z.2f} %",
             f"{100 * self.second:z.2f} %",
             _points(self.difference),
-            f"{_points(self.lower)} to {_points(self.upper)}",
+            NOT_KNOWN if self.lower is None else " to ".join(map(_points, self.ends)),
         )
 
 
@@ -128,7 +141,7 @@ class Scale:
         """Return the scale with room for all bars, intervals and true values, and for the limit."""
         ends = [0.0, 0.0 if limit is None else limit]
         for row in rows:
-            ends += [row.lower, row.upper, row.value, 0.0 if row.truth is None else row.truth]
+            ends += [*row.ends, row.value, 0.0 if row.truth is None else row.truth]
         left, right = min(ends), max(ends)
         if signed:
             left, right = min(left, -right), max(right, -left)
@@ -168,6 +181,8 @@ class View:
     provenance: dict[str, object] | None
     doubts: tuple[str, ...] = ()
     """Why the interval and the significance of some rows seem to disagree."""
+    unknown: str | None = None
+    """Why no row has an interval or a verdict, where that is so."""
     signed: bool = False
     """Whether bars go both ways from zero, because they show changes and not counts."""
 
@@ -254,7 +269,7 @@ def disagreements(
     rows: Sequence[Row], *, level: float, alpha: float, total: int
 ) -> tuple[str, ...]:
     """Explain why an interval and a verdict seem to disagree, if any of them do."""
-    away = [row.lower > 0 or row.upper < 0 for row in rows]
+    away = [row.ends[0] > 0 or row.ends[1] < 0 for row in rows]
     pairs = {(row.significant, beyond) for row, beyond in zip(rows, away, strict=True)}
     said = []
     if (False, True) in pairs:
@@ -269,6 +284,17 @@ def disagreements(
             "answers"
         )
     return tuple(said)
+
+
+def plain(column: Sequence[object] | npt.NDArray[np.generic] | None, size: int) -> list[object]:
+    """Return a column as plain objects, whose text is exact; what is not known is None."""
+    if column is None:
+        return [None] * size
+    if not isinstance(column, np.ndarray):
+        return list(column)
+    if column.dtype.kind == "f" and np.isnan(column).any():
+        return [None if math.isnan(value) else value for value in column.tolist()]
+    return list(column.tolist())
 
 
 def some_of(shown: int, total: int) -> str:

@@ -164,13 +164,14 @@ class RandomMatrixProjection(Pure, Closed):
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Add to the errors of pure estimates what shared rows cost, as the module explains."""
         found = super()._estimate(tally, chosen)
+        variance = self.variance(tally.n, found.shares.clip(0.0, 1.0))
         # Without bias for N_v (N_v - 1); negative when there is nothing to see.
-        pairs = found.counts**2 - found.std_errors**2 - found.counts
+        pairs = found.counts**2 - variance - found.counts
         shared = np.maximum(pairs.sum() - pairs, 0.0) / self.rows
         extra, law = max(float(pairs.sum()), 0.0) / self.rows, self.law(tally.n)
         return replace(
             found,
-            std_errors=np.sqrt(found.std_errors**2 + shared),
-            null_std_error=(found.null_std_error**2 + extra) ** 0.5,
+            std_errors=np.sqrt(variance + shared),
+            null_std_error=float(np.sqrt(self.variance(tally.n) + extra)),
             law=WidenedLaw(law, law.variance, extra),
         )

@@ -20,7 +20,7 @@ from deniable.collector.stores.records import Days, Slice, State
 from deniable.errors import InvalidParameter
 from deniable.presentation.text import fit_labels, one_line
 from deniable.presentation.trend import Trend, trend_svg
-from deniable.presentation.view import counted
+from deniable.presentation.view import NOT_KNOWN, counted
 
 ROWS = 50
 _SENTENCES = {
@@ -248,6 +248,8 @@ def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
     # Some may have come between the two looks.
     counted, note = look.view.reports, f"{look.view.reports:,} in the estimates below"
     shown = Figure("Reports", f"{max(n, counted):,}", note if counted < n else "")
+    if look.error is None or look.significant is None:
+        return shown, Figure("Typical standard error", NOT_KNOWN)
     return (
         shown,
         Figure("Typical standard error", f"± {100 * look.error:.2g}", "percentage points"),
