@@ -1,7 +1,11 @@
 """Kinds of answers: what every kind promises, and what a question makes of what it is given."""
 
+import json
+import pickle
+from collections.abc import Iterator
 from dataclasses import FrozenInstanceError, dataclass
 
+import numpy as np
 import pytest
 
 from deniable import (
@@ -11,10 +15,12 @@ from deniable import (
     Choice,
     InvalidParameter,
     OpenLH,
+    OutOfDomain,
     Question,
     Text,
     recommend,
 )
+from tests.walkthrough.package import installed
 
 FRUIT = ("kiwi", "fig", "plum")
 
@@ -83,3 +89,50 @@ def test_two_kinds_of_one_name_are_refused() -> None:
         @dataclass(frozen=True)
         class Choice(Answers):
             """Another choice."""
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Answers, list]]]:
+    """Return some answers of every kind, one that another package brings included."""
+    with installed(tmp_path_factory.mktemp("package"), "ratings", "Ratings") as module:
+        yield {
+            "choice": (Choice(FRUIT), ["kiwi", "fig"]),
+            "other": (Choice(FRUIT, "plum"), ["kiwi", "quince", ""]),
+            "text": (Text(), ["kiwi", "", "naïve 東京 🥝"]),
+            "ratings": (module.Ratings(("price", "taste"), 5), [[1, 5], "[5, 5]"]),
+        }
+
+
+@pytest.mark.parametrize("name", ["choice", "other", "text", "ratings"])
+def test_every_kind_keeps_the_promises_of_answers(kinds, name: str) -> None:
+    """Values fit the protocol that is suggested, and the document reads back as the same kind."""
+    answers, given = kinds[name]
+    values = answers.encode(given)
+    assert values.dtype == answers.value_dtype.base
+    assert values.shape == (len(given), *answers.value_dtype.shape)
+    assert [answers.encode([each])[0].tolist() for each in given] == values.tolist()
+    protocol = answers.suggest(1.0)
+    answers.check(protocol)
+    assert protocol._check_values(values).tolist() == values.tolist()
+    assert protocol.numbered(np.arange(2, dtype=np.uint64)).shape[1:] == answers.value_dtype.shape
+    assert answers.encode([]).shape == (0, *answers.value_dtype.shape)
+    document = json.loads(json.dumps(answers.document()))
+    assert Answers.from_document(document) == answers
+    assert answers.field()["kind"] == answers.kind == document["kind"]
+    assert pickle.loads(pickle.dumps(answers)) == answers
+    assert hash(answers) == hash(Answers.from_document(document))
+
+
+@pytest.mark.parametrize("name", ["choice", "other", "text", "ratings"])
+def test_what_is_no_answer_is_refused_alike_by_every_kind(kinds, name: str) -> None:
+    """What is taken can be asked beforehand; errors name the position and hold no answer."""
+    answers, given = kinds[name]
+    for item in ("quince", "\ud800", "[6, 6]", "[1, 5]", [1, 5], None, 7, 3.5, b"kiwi", {}, [[]]):
+        column = [*given, item]
+        if answers.takes(item):
+            assert len(answers.encode(column)) == len(column)
+            continue
+        with pytest.raises(OutOfDomain, match=f"position {len(given)}") as caught:
+            answers.encode(column)
+        assert caught.value.value == len(given)
+        assert repr(item) not in str(caught.value)

@@ -12,6 +12,7 @@ import pytest
 pytestmark = pytest.mark.long("runs the suite in a copy of the project")
 
 ROOT = Path(__file__).resolve().parents[1]
+RATINGS = ROOT / "tests" / "walkthrough" / "ratings.py"
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in files:
         assert not (folder / name).exists()
         (folder / name).write_text(content, encoding="utf-8")
+    shutil.copy(RATINGS, folder / "src" / "deniable" / "answers")
     return folder
 
 
@@ -101,3 +103,27 @@ def test_the_example_has_vectors(checkout: Path) -> None:
     """Test vectors are made of the example without further code."""
     run(checkout, "tools", "vectors", "vectors")
     assert (checkout / "vectors" / "HadamardResponse.json").exists()
+
+
+def test_the_kind_of_answers_is_the_one_of_the_example() -> None:
+    """What is printed of the example is what its file has."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (printed,) = re.findall(r"its kind:\n\n```python\n(.*?)```", text, re.DOTALL)
+    assert printed in RATINGS.read_text(encoding="utf-8")
+
+
+def test_a_kind_of_answers_is_one_file(checkout: Path) -> None:
+    """With its file in place, a question of the kind is asked, answered, counted and audited."""
+    script = (
+        "import deniable\n"
+        "from deniable.answers.ratings import Ratings\n"
+        "asked = deniable.Question('stars', Ratings(('price', 'taste'), 3), epsilon=3.0)\n"
+        "asked.to_json('stars.json')\n"
+        "print(deniable.audit(asked.protocol, calls=64))\n"
+    )
+    (checkout / "ask.py").write_text(script, encoding="utf-8")
+    (checkout / "stars.txt").write_text("[1, 3]\n" * 500, encoding="utf-8")
+    assert "holds: epsilon is exactly 3" in run(checkout, "ask")
+    run(checkout, "deniable.cli", "privatize", "stars.json", "stars.txt", "-o", "stars.bin")
+    printed = run(checkout, "deniable.cli", "estimate", "stars.json", "stars.bin")
+    assert printed.index("taste: 3") < printed.index("taste: 1")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,7 +61,7 @@ class Choice(Answers):
         return f"Choice({few_labels(self.labels)}{other})"
 
     @cached_property
-    def _index(self) -> dict[str, int]:
+    def _index(self) -> dict[object, int]:
         return {label: i for i, label in enumerate(self.labels)}
 
     @property
@@ -79,9 +80,11 @@ class Choice(Answers):
 
     def encode(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
         """Return the place of each answer's label."""
-        listed = list_texts(answers)
+        # Most come as a list of strings, and a device has one: nothing is called for each.
+        plain = type(answers) is list and set(map(type, answers)) == {str}
+        listed = answers if plain else list_texts(answers)
         missing = -1 if self.other is None else self._index[self.other]
-        found = [self._index.get(answer, missing) for answer in listed]
+        found = list(map(self._index.get, listed, repeat(missing)))
         if missing < 0 and -1 in found:
             position = found.index(-1)
             raise OutOfDomain(

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from deniable.answers import Choice
 from deniable.collector.pages.templating import CLIENT, assets, client_address
 from deniable.collector.requests import Call
 from deniable.policy import BROWSERS, BUDGET, CEILING
@@ -107,12 +106,12 @@ def _field(question: Question) -> str:
     Nothing is chosen beforehand, and no field has a name.
     """
     name = _written(question.name[:200])
-    answers = question.answers
-    if not isinstance(answers, Choice) or len(answers.labels) > _MOST_CHOICES:
+    asked = question.answers.field()
+    labels = asked["labels"] if asked["kind"] == "choice" else None
+    if not isinstance(labels, list) or len(labels) > _MOST_CHOICES:
         return f'  <label>{name} <input type="text" required></label>'
     options = "\n".join(
-        f'      <option value="{_written(label)}">{_written(label)}</option>'
-        for label in answers.labels
+        f'      <option value="{_written(label)}">{_written(label)}</option>' for label in labels
     )
     choose = '      <option value="" disabled selected>Choose …</option>'
     return f"  <label>{name}\n    <select required>\n{choose}\n{options}\n    </select>\n  </label>"
