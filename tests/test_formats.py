@@ -8,7 +8,7 @@ import pytest
 
 from deniable import BLH, DE, LH, OLH, OUE, RAPPOR, SHE, OpenLH, Protocol, RandomMatrixProjection
 from deniable.cli.answers import KINDS, SUFFIXES
-from deniable.cli.source import LARGEST_FIELD
+from deniable.cli.sources import LARGEST_FIELD
 from deniable.files import reports
 from deniable.protocols.histogram import laplace_weights
 

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.cli import source as sources
-from deniable.cli import tables
-from deniable.cli.answers import read_answers
+from deniable.cli import answers, sources
+from deniable.cli.answers import read_answers, read_csv
 from deniable.cli.group import InputError
-from deniable.cli.source import Source
-from deniable.cli.tables import read_csv
+from deniable.cli.sources import Source
 
 
 @pytest.fixture
@@ -81,9 +79,9 @@ def test_rows_are_cut_as_the_reader_would(rows, quoted, end, size):
         cells = ['"' + cell.replace('"', '""') + '"' for cell in row] if quoted else row
         text += ",".join(cells) + end
     found = []
-    for cut in (tables._cut, lambda text, layout: None):
+    for cut in (answers._cut, lambda text, layout: None):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tables, "_cut", cut)
+            patch.setattr(answers, "_cut", cut)
             patch.setattr(sources, "_CHUNK", size)
             stream = io.BytesIO(text.encode())
             found.append(flat(read_csv(Source(Path("a.csv"), "it"), stream, ",")))
@@ -93,7 +91,7 @@ def test_rows_are_cut_as_the_reader_would(rows, quoted, end, size):
 @pytest.mark.parametrize("width", [1, 3])
 def test_plain_rows_need_no_reader(tmp_path, monkeypatch, width):
     """Rows without quotes never reach the slow reader, whatever the column."""
-    monkeypatch.setattr(tables, "_read_rows", None)
+    monkeypatch.setattr(answers, "_read_rows", None)
     names = ["a", "b", "c"][:width]
     rows = [[f"{name}{i}ü" for name in names] for i in range(1000)]
     text = "".join(",".join(row) + "\r\n" for row in [names, *rows])
@@ -113,7 +111,7 @@ def test_the_first_of_several_errors_is_the_one_reported(shell):
     shell.write("r.csv", b"\n".join([b"it", *lines[:5], b"a,b"]))
     shell.write("a.ndjson", b"\n".join([*(b'"%s"' % line for line in lines), b"{"]))
     for name, line in (("a.txt", 3), ("a.csv", 4), ("r.csv", 4), ("a.ndjson", 3)):
-        assert f"{name}:{line}: expected one of" in shell.fails(
+        assert f"{name}:{line}: the answer is none of" in shell.fails(
             "privatize", "q.json", name, "-o", "x"
         )
 
@@ -151,7 +149,7 @@ def test_an_endless_line_is_refused_in_little_memory(shell, monkeypatch):
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert "bomb.gz:2: expected a line of at most 4,194,304 bytes" in message
+    assert "bomb.gz:2: this line has more than 4,194,304 bytes" in message
     assert peak < 32 << 20
 
 

@@ -25,14 +25,14 @@ REFUSED = {
     "estimate fruit.json tally.bin -o new.xlsx": "expected an output whose name ends with .txt",
     "estimate fruit.json tally.bin -o new.png": "draw it with --plot new.png",
     "privatize fruit.json semicolons.csv --column fruit -o new.bin": "pass --delimiter ';'",
-    "privatize fruit.json foreign.txt -o new.bin": "foreign.txt:2: expected one of the 3 labels",
+    "privatize fruit.json foreign.txt -o new.bin": "foreign.txt:2: the answer is none of",
     "question create q --label a --label b --epsilon 1e-300 -o new.json": "got 1e-300",
     "recommend --epsilon 1e-300 --domain-size 8": "got 1e-300",
 }
 DONE = {
     "tally fruit.json --raw raw.bin -o new.bin": "raw.bin: 2 reports of 1 byte",
     "tally fruit.json p0.bin p1.bin -o new.bin": "p1.bin has the same content as p0.bin",
-    "privatize other.json foreign.txt -o new.bin": "1 of 3 answers (33.3 %) are no labels and",
+    "privatize other.json foreign.txt -o new.bin": "1 of 3 answers (33.3 %) are not labels and",
     "privatize other.json foreign.txt --strip --fold-case -o new.bin": "new.bin: 3 reports",
     "privatize fruit.json people.csv.gz --column fruit -o new.bin": "new.bin: 500 reports",
     "privatize fruit.json semicolons.csv --column fruit --delimiter ; -o new.bin": "500 reports",
@@ -40,7 +40,7 @@ DONE = {
     "question create q --label a --label b --epsilon 50 -o new.json": "epsilon = 50 is above 5",
     "question create q --labels twins.txt --epsilon 1 -o new.json": "'a' and 'a ' differ only in",
     "estimate fruit.json tally.bin -o new.tsv": "",
-    "simulate foreign.txt --question other.json --runs 1": "are no labels",
+    "simulate foreign.txt --question other.json --runs 1": "are not labels",
     "simulate foreign.txt --labels twins.txt --other a --epsilon 1 --runs 1": "3 of 3 answers",
     "audit fruit.json --calls 100": "",
 }

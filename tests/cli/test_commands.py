@@ -13,7 +13,7 @@ import pytest
 from deniable import DE, Question
 from deniable.advice import recommend
 from deniable.cli import COMMANDS
-from deniable.cli.choice import find_protocol, takes
+from deniable.cli.protocol_names import find_protocol, takes
 from deniable.protocols import discover
 from tools.reference import make_reference
 

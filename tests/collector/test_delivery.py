@@ -63,7 +63,8 @@ def reply(event: dict[str, Any]) -> Reply:
         document |= {"type": f"urn:deniable:{event['type']}", "status": event["status"]}
     body = event.get("body", json.dumps(document) if document else "<h1>A proxy</h1>").encode()
     kind = "application/problem+json" if "type" in event else "text/html"
-    return Reply.read(event["status"], body, kind, event.get("retry_after"))
+    after = {"Retry-After": event["retry_after"]} if "retry_after" in event else {}
+    return Reply.read(event["status"], body, {"Content-Type": kind, **after})
 
 
 def row(ledger: Path) -> tuple[object, ...]:
@@ -92,7 +93,7 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The day, and the seconds since some moment, by the clocks of the device."""
     found = {"today": "2026-03-10", "seconds": 1000.0}
     monkeypatch.setattr(
-        "deniable.client.courier.utc_today", lambda: date.fromisoformat(found["today"])
+        "deniable.client.delivery.utc_today", lambda: date.fromisoformat(found["today"])
     )
     monkeypatch.setattr("deniable.client.client.monotonic", lambda: found["seconds"])
     return found

@@ -54,7 +54,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
         return Reply(204)
 
     monkeypatch.setattr(Transport, "request", request)
-    for module in ("client.courier", "cli.send"):
+    for module in ("client.delivery", "cli.send"):
         monkeypatch.setattr(f"deniable.{module}.utc_today", lambda: date.fromisoformat(TODAY))
     return found
 

@@ -6,7 +6,7 @@ import pytest
 
 from deniable import spark as lakes
 from deniable.errors import DeniableError
-from deniable.spark import workers
+from deniable.spark import executors
 from tests.spark.session import run_script
 
 pytestmark = pytest.mark.spark
@@ -49,7 +49,7 @@ def complaint(spark, lake, question, tmp_path, monkeypatch):
     [
         ("deniable", "deniable on the executor"),
         ("numpy", "numpy"),
-        ("pyarrow", "expected pyarrow on every executor, got no such module"),
+        ("pyarrow", "pyarrow is missing on an executor"),
     ],
 )
 def test_executors_without_a_package_are_named_with_the_remedy(complaint, package, said):
@@ -70,7 +70,7 @@ def test_executors_with_another_python_are_told_to_use_the_drivers(complaint):
 
 def test_executors_with_another_version_are_refused(spark, lake, question, monkeypatch):
     """A worker of another version than the driver's says both versions."""
-    monkeypatch.setattr(workers, "__version__", "9.9.9")
+    monkeypatch.setattr(executors, "__version__", "9.9.9")
     with pytest.raises(DeniableError, match=r"driver's version 9\.9\.9, got [0-9]"):
         lakes.tally(spark.read.parquet(str(lake)), question, "report")
 
@@ -78,7 +78,7 @@ def test_executors_with_another_version_are_refused(spark, lake, question, monke
 PROBE = """
 from pyspark.sql import SparkSession
 from deniable import OLH, Question
-from deniable.spark import workers
+from deniable.spark import executors
 
 session = (
     SparkSession.builder.master("local[2]")
@@ -89,7 +89,7 @@ session = (
 )
 session.sparkContext.setLogLevel("OFF")
 question = Question("q", ("a", "b"), OLH(1.0, 2))
-work = workers.send("partial_tallies", question, "report", strict=True)
+work = executors.send("partial_tallies", question, "report", strict=True)
 
 
 def probe(batches):
@@ -116,7 +116,7 @@ def test_a_worker_uses_the_cores_of_its_task_whatever_the_environment_says(
 
 def test_a_worker_uses_the_cores_of_its_task_only(spark, question, lake):
     """One thread runs in each worker, however many cores the machine has."""
-    work = workers.send("partial_tallies", question, "report", strict=True)
+    work = executors.send("partial_tallies", question, "report", strict=True)
 
     def probe(batches):
         import pyarrow as pa  # noqa: PLC0415 - runs on the executors
@@ -134,6 +134,6 @@ def test_a_worker_uses_the_cores_of_its_task_only(spark, question, lake):
 def test_an_error_within_a_worker_keeps_its_words(spark, lake, question):
     """What the library refuses on an executor reaches the driver as an error of the library."""
     frame = spark.read.parquet(str(lake)).select("country")
-    work = workers.send("partial_tallies", question, "country", strict=True)
-    with pytest.raises(DeniableError, match="expected a column of bytes"), workers.plain_errors():
+    work = executors.send("partial_tallies", question, "country", strict=True)
+    with pytest.raises(DeniableError, match="expected a column of bytes"), executors.plain_errors():
         frame.mapInArrow(work, "n long, tally binary, reason string").collect()

@@ -11,17 +11,17 @@ import pytest
 from deniable import OLH, OUE, BasicRAPPOR, OpenLH, Question, Tally
 from deniable import spark as lakes
 from deniable.errors import InvalidParameter, InvalidReport
-from deniable.spark import summation
+from deniable.spark import executors
 from tests.spark.conftest import column_of
 from tests.spark.test_partitions import reports_of
 
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture(params=[summation.DRIVER_BYTES, 2_000], ids=["one stage", "two stages"])
+@pytest.fixture(params=[executors.DRIVER_BYTES, 2_000], ids=["one stage", "two stages"])
 def _stages(request, monkeypatch):
     """Add on the driver, or first on the executors."""
-    monkeypatch.setattr(summation, "DRIVER_BYTES", request.param)
+    monkeypatch.setattr(executors, "DRIVER_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("_stages")
@@ -147,7 +147,12 @@ def test_corrupt_rows_are_an_error_that_names_the_files(spark, corrupt, question
     folder, _ = corrupt
     with pytest.raises(InvalidReport) as caught:
         lakes.tally(spark.read.parquet(str(folder)), question, "report", by)
-    for part in ("200 others", "100 x wrong length", "first.parquet (120)", "second.parquet (80)"):
+    for part in (
+        "200 rows cannot be used",
+        "100 x wrong length",
+        "first.parquet (120)",
+        "second.parquet (80)",
+    ):
         assert part in str(caught.value)
 
 
@@ -160,7 +165,7 @@ def test_an_open_estimate_refuses_and_counts_likewise(spark, tmp_path):
     frame, refused = spark.read.parquet(str(tmp_path)), Counter()
     assert lakes.estimate(frame, question, ["kiwi"], refused=refused).n == 50
     assert refused == {"null": 1, "wrong length": 1}
-    with pytest.raises(InvalidReport, match=r"2 others .*r\.parquet \(2\)"):
+    with pytest.raises(InvalidReport, match=r"2 rows .*r\.parquet \(2\)"):
         lakes.estimate(frame, question, ["kiwi"])
 
 

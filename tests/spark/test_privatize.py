@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from deniable import OLH, Question
 from deniable import spark as lakes
-from deniable.spark import workers
+from deniable.spark import executors
 
 folder = Path(sys.argv[1])
 marks = str(folder)
@@ -69,7 +69,7 @@ session = (
     .getOrCreate()
 )
 session.sparkContext.setLogLevel("OFF")
-sound, lakes.frames.send = workers.send, send
+sound, lakes.frames.send = executors.send, send
 labels = tuple(map(str, range(1000)))
 question = Question("q", labels, OLH(1.0, 1000))
 people = session.range(0, 3000, 1, 6).selectExpr("id AS person", "string(id % 1000) AS answer")

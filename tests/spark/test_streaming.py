@@ -37,7 +37,8 @@ session = (
 session.sparkContext.setLogLevel("OFF")
 question = Question.from_json((folder / "question.json").read_text())
 table = TallyTable(folder / "tallies.db", question, ["country"])
-count, tally, transaction = count_batches(table, "report"), streaming.tally, streaming._transaction
+count, tally = count_batches(table, "report"), streaming.tally
+transaction = TallyTable._transaction
 seen = []
 
 
@@ -51,19 +52,19 @@ def dying_tally(*arguments, **options):
 class Dying:
     """A transaction that is killed when all is written and nothing committed."""
 
-    def __init__(self, connection):
-        self.inner = transaction(connection)
+    def __init__(self, *begin):
+        self.inner, self.writes = transaction(table, *begin), not begin
 
     def __enter__(self):
         return self.inner.__enter__()
 
     def __exit__(self, *problem):
-        if fault == "uncommitted":
+        if fault == "uncommitted" and self.writes:
             die()
         return self.inner.__exit__(*problem)
 
 
-streaming.tally, streaming._transaction = dying_tally, Dying
+streaming.tally, table._transaction = dying_tally, Dying
 
 
 def batch(frame, number):

@@ -1,7 +1,7 @@
 """The command line: parse, call the library, print.
 
-``deniable --help`` must be quick, so a command's module, and whatever it needs, is imported only
-when that command runs; the one-line summaries stand here.
+``deniable --help`` must be quick. So the module of a command, with all that it needs, is imported
+only when the command runs; the one-line summaries stand here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ except KeyboardInterrupt:  # too early for the command line to report it
 
 COMMANDS = {
     "demo": Lazy("demo", "Five million people report their surname, deniably."),
-    "plan": Lazy("plan", "Solve for people, epsilon or error, given the other two."),
-    "recommend": Lazy("recommend", "Rank the protocols for an epsilon and a domain size."),
+    "plan": Lazy("advice", "Solve for people, epsilon or error, given the other two."),
+    "recommend": Lazy("advice", "Rank the protocols for an epsilon and a domain size."),
     "simulate": Lazy("simulate", "Try protocols on your own data before collecting."),
     "question": Lazy("question", "Create a question, show or publish one."),
     "privatize": Lazy("privatize", "Turn answers into deniable reports."),
@@ -57,7 +57,6 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
     try:
         cli.main(prog_name="deniable")
     except KeyboardInterrupt:  # between the imports and the first command

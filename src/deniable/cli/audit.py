@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 
 import click
+import numpy as np
 
 from deniable.auditing import Audit
 from deniable.auditing import audit as run_audit
 from deniable.auditing.probe import Privatizer
-from deniable.cli.choice import choose_protocol
 from deniable.cli.display import show_progress
-from deniable.cli.foreign import is_foreign, load_foreign
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import read_question
+from deniable.cli.protocol_names import choose_protocol
+from deniable.errors import DeniableError
 from deniable.progress import listening
+from deniable.protocols import discover
 
 _DOMAIN_SIZE = 4
 
@@ -34,7 +42,7 @@ _DOMAIN_SIZE = 4
 @click.option("--epsilon", type=float, help="The privacy loss that is claimed.")
 @click.option("--domain-size", type=int, help=f"How many values.  [default: {_DOMAIN_SIZE}]")
 @click.option("--calls", type=click.IntRange(32), default=8192, show_default=True,
-              help="How many single calls to make of each value.")  # fmt: skip
+              help="How many single calls to make with each value.")  # fmt: skip
 @click.option("--samples", type=click.IntRange(1000), default=200_000, show_default=True,
               help="How many reports to draw where the law cannot be enumerated.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
@@ -49,9 +57,9 @@ def audit(
 ) -> int:
     """Prove or measure the epsilon of a protocol, from the code that clients run.
 
-    It is the protocol of a question file, one of ours by its name with settings after it (LH:g=16,
+    The protocol is that of a question file, one of ours by its name and settings (LH:g=16,
     THE:theta=1, UE:p=0.5:q=0.2), or a class of yours: MODULE:CLASS is imported, from the current
-    directory too, and made with the epsilon and the domain size where it takes them.
+    directory too, and called with the epsilon and the domain size where it takes them.
 
     Single calls, batches and copies must make the same reports from the same random words. On small
     domains the law of the reports is enumerated and the answer is exact; elsewhere it is a lower
@@ -68,19 +76,6 @@ def audit(
     return 0 if found.holds else 1
 
 
-def _choose(target: str, epsilon: float | None, domain_size: int | None) -> Privatizer:
-    if target.endswith(".json") or Path(target).is_file():
-        if epsilon is not None or domain_size is not None:
-            raise InputError(
-                f"expected no --epsilon and no --domain-size with the question {target}, which has "
-                "its own; leave them out"
-            )
-        return read_question(Path(target)).protocol
-    if is_foreign(target):
-        return load_foreign(target, epsilon, domain_size)
-    return choose_protocol(target, epsilon, _DOMAIN_SIZE if domain_size is None else domain_size)
-
-
 def _document(protocol: Privatizer, found: Audit) -> dict[str, object]:
     ratio = found.worst_ratio
     specification = getattr(protocol, "specification", None)
@@ -91,3 +86,108 @@ def _document(protocol: Privatizer, found: Audit) -> dict[str, object]:
         "protocol": specification() if specification else repr(protocol),
         "worst_ratio": None if ratio is None else str(ratio),
     }
+
+
+def _choose(target: str, epsilon: float | None, domain_size: int | None) -> Privatizer:
+    if target.endswith(".json") or Path(target).is_file():
+        if epsilon is not None or domain_size is not None:
+            raise InputError(f"the question {target} has its own epsilon and answers; leave out "
+                             "--epsilon and --domain-size")  # fmt: skip
+        return read_question(Path(target)).protocol
+    if _is_foreign(target):
+        return _load_foreign(target, {"epsilon": epsilon, "domain_size": domain_size})
+    return choose_protocol(target, epsilon, _DOMAIN_SIZE if domain_size is None else domain_size)
+
+
+def _is_foreign(text: str) -> bool:
+    """Tell whether a name is that of a module and a class, and not a protocol with settings.
+
+    >>> _is_foreign("mine:Noise"), _is_foreign("LH:g=4"), _is_foreign("OUE")
+    (True, False, False)
+    """
+    module, colon, name = text.partition(":")
+    known = {each.lower() for each in discover()} | {"grr", "auto"}
+    return bool(colon) and "=" not in name and module.lower() not in known
+
+
+def _load_foreign(text: str, given: dict[str, float | None]) -> Privatizer:
+    """Import what ``text`` names, make it, and check that it is something to audit."""
+    found = _find(*text.split(":", 1))
+    made = _make(text, found, given) if isinstance(found, type) else found
+    missing = [part for part in ("privatize", "epsilon") if not hasattr(made, part)]
+    if missing or not isinstance(made, Privatizer):
+        raise InputError(
+            f"{text} has no {' and no '.join(missing)}; an audit needs privatize(values, rng=None) "
+            "and epsilon, see docs/audit.md"
+        )
+    _check_number(f"epsilon of {text} as a positive number", made.epsilon, least=0.0)
+    size = getattr(made, "domain_size", None)
+    if size is not None:
+        wanted = f"domain_size of {text} as a whole number from 2 on, or none for fingerprints"
+        _check_number(wanted, size, least=1.0)
+    return made
+
+
+def _find(module: str, name: str) -> object:
+    with _current_directory():
+        try:
+            loaded = import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise InputError(f"{module} cannot be imported: {error}") from error
+            raise InputError(f"there is no module {module!r}; run the command in its directory, or "
+                             "install it") from error  # fmt: skip
+        except Exception as error:
+            raise InputError(
+                f"{module} cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+    if not hasattr(loaded, name):
+        near = get_close_matches(name, dir(loaded), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "check its name"
+        raise InputError(f"there is no class {name!r} in {module}; {hint}")
+    found: object = getattr(loaded, name)
+    return found
+
+
+@contextmanager
+def _current_directory() -> Iterator[None]:
+    """Let modules of the current directory be imported, as ``python -m`` does."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def _make(text: str, kind: type, given: dict[str, float | None]) -> object:
+    """Call the class with those of the options that it takes."""
+    try:
+        parameters = inspect.signature(kind).parameters
+    except (TypeError, ValueError):
+        parameters = inspect.signature(lambda epsilon, domain_size: None).parameters
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    for name, value in given.items():
+        option, taken = f"--{name.replace('_', '-')}", name in parameters or any_name
+        if value is not None and not taken:
+            raise InputError(f"{text} takes no {name}; leave out {option}")
+        needed = name in parameters and parameters[name].default is inspect.Parameter.empty
+        if value is None and needed:
+            raise InputError(f"{text} needs {option}; give it a number")
+    arguments = {name: value for name, value in given.items() if value is not None}
+    try:
+        made: object = kind(**arguments)
+    except DeniableError:
+        raise
+    except Exception as error:
+        shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        raise InputError(
+            f"{text} cannot be made with ({shown}): {type(error).__name__}: {error}"
+        ) from error
+    return made
+
+
+def _check_number(wanted: str, number: object, *, least: float) -> None:
+    found = None if isinstance(number, bool) else number
+    if not isinstance(found, int | float | np.number) or not float(found) > least:
+        raise InputError(f"expected the {wanted}, got {number!r}")

@@ -6,22 +6,18 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.exports import choose_form, format_option, json_option, write_export
-from deniable.cli.figures import write_figure
-from deniable.cli.group import Command, InputError
-from deniable.cli.inputs import check_stdin, name_of, read_question, warn
-from deniable.cli.options import FILE, output_option, plot_option, probability, question_argument
-from deniable.cli.outputs import check_plot
-from deniable.cli.reading import (
+from deniable.cli.group import Command, InputError, warn
+from deniable.cli.inputs import check_repeats, read_candidates, read_question, read_tally
+from deniable.cli.options import (
+    FILE,
     candidates_column_option,
     candidates_option,
-    check_repeats,
-    read_candidates,
-    read_tally,
+    export_options,
+    question_argument,
 )
+from deniable.cli.outputs import Export
+from deniable.cli.sources import check_stdin, name_of
 from deniable.comparison import compare as compare_estimates
-
-_TOP = 25
 
 
 @click.command(
@@ -37,17 +33,11 @@ _TOP = 25
 @question_argument
 @click.argument("first", metavar="FIRST", type=FILE)
 @click.argument("second", metavar="SECOND", type=FILE)
-@format_option
-@json_option
-@output_option
-@click.option("--top", type=click.IntRange(0), metavar="N",
-              help="Only the N largest changes; 0 for all. [default: 25 in a table, else all; "
-              "HTML has at most 1000]")  # fmt: skip
-@click.option("--significant", is_flag=True, help="Only answers whose share changed.")
-@click.option("--level", type=probability, default=0.95, show_default=True,
-              help="The level of the intervals.")  # fmt: skip
-@click.option("--alpha", type=probability, default=0.05, show_default=True,
-              help="The chance that any answer that did not change counts as changed.")  # fmt: skip
+@export_options(
+    top="Only the N largest changes; 0 for all. [default: 25 in a table, else all;",
+    significant="Only answers whose share changed.",
+    alpha="The chance that any answer that did not change counts as changed.",
+)
 @click.option("--second-question", type=FILE, metavar="FILE",
               help="The question that SECOND answers, if it has another name. Answers and protocol "
               "must be the same.")  # fmt: skip
@@ -59,25 +49,17 @@ _TOP = 25
               "answered once.")  # fmt: skip
 @candidates_option
 @candidates_column_option
-@plot_option
 def compare(
     question_file: Path,
     first: Path,
     second: Path,
     *,
-    form: str | None,
-    as_json: bool,
-    output: Path,
-    top: int | None,
-    significant: bool,
-    level: float,
-    alpha: float,
+    export: Export,
     second_question: Path | None,
     people: tuple[int, int] | None,
     rounds: tuple[int, int] | None,
     candidates: Path | None,
     candidates_column: str | None,
-    plot: Path | None,
 ) -> None:
     """Tell which answers to QUESTION changed their share from FIRST to SECOND.
 
@@ -85,36 +67,24 @@ def compare(
     cannot be compared, one day and the next can. The largest change comes first.
 
     Where weeks, versions or groups were asked by questions of their own, name the other one with
-    --second-question. The same people may have answered both: then what is said is on the safe
-    side.
+    --second-question. The same people may have answered both: then the result is conservative.
     """
-    others = [path for path in (second_question, candidates) if path is not None]
-    check_stdin(question_file, first, second, *others)
-    check_plot(plot)
-    form = choose_form(form, as_json, output)
+    check_stdin(question_file, first, second, second_question, candidates)
     question = read_question(question_file)
     other = question if second_question is None else read_question(second_question)
     if question.provenance.substance != other.provenance.substance:
         raise InputError(
-            f"{name_of(second_question or question_file)}: expected a question with the answers "
-            f"and the protocol of {name_of(question_file)}, got another one; compare questions "
-            "that differ only in name"
+            f"{name_of(second_question or question_file)} has other answers or another protocol "
+            f"than {name_of(question_file)}; compare questions that differ only in name"
         )
     check_repeats(question, people, rounds)
     labels = read_candidates(question, candidates, candidates_column)
     asked = ((question, first), (other, second))
     tallies = [read_tally(each, [path]) for each, path in asked]
     if tallies[0] == tallies[1]:
-        warn(f"{name_of(second)} has the same content as {name_of(first)}; the reports are to be "
-             "those of different people")  # fmt: skip
-    found = compare_estimates(*(
+        warn(f"{name_of(second)} has the same content as {name_of(first)}; compare reports of "
+             "different people")  # fmt: skip
+    export.write(compare_estimates(*(
         each.estimate(tally, labels, people=people and people[i], rounds=rounds and rounds[i])
         for i, ((each, _), tally) in enumerate(zip(asked, tallies, strict=True))
-    ))  # fmt: skip
-    most = _TOP if top is None else top or None
-    if plot is not None:
-        write_figure(plot, found, most, level=level, alpha=alpha)
-    shown = found.only_significant(alpha) if significant else found
-    if form == "table" or top is not None:
-        shown = shown.top(most)
-    write_export(shown, form, output, level=level, alpha=alpha, top=top)
+    )))  # fmt: skip

@@ -12,9 +12,10 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cli.display import counted, open_console, print_estimates, show_progress
+from deniable.cli.display import open_console, print_estimates, show_progress
 from deniable.cli.group import Command
 from deniable.estimates import Estimates
+from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.simulation import Census
 

@@ -1,4 +1,4 @@
-"""What the terminal shows: tables, bars that carry their error, and progress on stderr."""
+"""What the terminal shows: tables, bars with their errors, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable.presentation.text import Line, Span, printable, table_lines
-from deniable.presentation.view import View, counted
+from deniable.presentation.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
     from deniable.estimates import Estimates
 
-__all__ = [
-    "Advance",
-    "counted",
-    "fit",
-    "new_table",
-    "open_console",
-    "print_estimates",
-    "print_table",
-    "print_view",
-    "show_progress",
-]
-
 _UNLIMITED = 10_000
 _ASCII = str.maketrans({"█": "#", "▒": "-", "│": "|", "┊": ":", "✓": "*", "·": ".", "…": "~"})
 _STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "solid": "cyan",
@@ -43,27 +31,25 @@ _STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "soli
 
 
 class Advance(Protocol):
-    """Tells how far some work has come."""
+    """Shows how far some work has come."""
 
-    def __call__(self, completed: float) -> None:
-        """Show that ``completed`` of the total is done."""
+    def __call__(self, completed: float) -> None: ...
 
 
 class _Output(Console):
     def on_broken_pipe(self) -> None:
-        """Let the command line end as it does when any other output finds its reader gone."""
+        """End as every other output does when its reader is gone."""
         self.quiet = True
         raise BrokenPipeError(errno.EPIPE, "the reader of the output is gone")
 
 
 def open_console() -> Console:
-    """Return the console of standard output."""
     return _Output(highlight=False, emoji=False, markup=False)
 
 
 @contextmanager
 def show_progress(description: str, total: float | None) -> Iterator[Advance]:
-    """Show a progress bar on stderr while work goes on, and nothing when that is no terminal."""
+    """Show a progress bar on stderr while work goes on, and nothing if that is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda completed: None
         return
@@ -76,6 +62,11 @@ def show_progress(description: str, total: float | None) -> Iterator[Advance]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(description, total=total)
         yield lambda completed: progress.update(task, completed=completed)
+
+
+def shorten(text: str) -> str:
+    """Return a label in quotes, cut when it is long."""
+    return repr(text) if len(text) <= 60 else f"{text[:60]!r}… ({len(text):,} characters)"
 
 
 def new_table(*columns: str, left: int = 1) -> Table:
@@ -102,7 +93,7 @@ def fitting(
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table whose numbers are never cut: columns that may wrap do, else lines overflow."""
+    """Print a table whose numbers are never cut: columns that may wrap do, and lines overflow."""
     unlimited, gaps = console.options.update(max_width=_UNLIMITED), 2 * (len(table.columns) - 1)
     for column in table.columns:
         found = [Measurement.get(console, unlimited, x) for x in (column.header, *column.cells)]

@@ -1,4 +1,4 @@
-"""The command group: commands that load when they run, and the one place that reports errors."""
+"""Commands and groups that load when they run, and the one place that reports errors."""
 
 from __future__ import annotations
 
@@ -43,11 +43,22 @@ class OutputPath(click.Path):
     """The type of a parameter that names a file to write."""
 
 
+class InputError(click.ClickException):
+    """Something wrong in what the user gave: a file, a line of it, an option."""
+
+    exit_code = _WRONG
+
+
+def warn(message: str) -> None:
+    """Say on stderr, in one line, what is not an error but probably a mistake."""
+    click.echo(f"deniable: warning: {' '.join(message.split())}", err=True)
+
+
 class Command(click.Command):
     """A command whose help ends with examples, which the tests run.
 
-    One that writes a file gets the option --force: without it no file is replaced, and with it none
-    that the command reads.
+    A command that writes a file gets the option --force. Without it no file is replaced, and even
+    with it no file that the command reads.
     """
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
@@ -59,7 +70,7 @@ class Command(click.Command):
             self.params.append(click.Option([f"--{_FORCE}"], is_flag=True, help=text))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check the names of files before any work is done, then run the command."""
+        """Check the names of files before any work is done, and run the command."""
         if self.writes:
             from deniable.cli.outputs import check_outputs  # noqa: PLC0415 - help needs no files
 
@@ -69,13 +80,11 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def _paths(self, ctx: click.Context, kind: type[click.Path]) -> list[Path]:
-        """Return the files of one kind that the user named."""
         given = [ctx.params.get(p.name or "") for p in self.params if isinstance(p.type, kind)]
         flat = [x for value in given for x in (value if isinstance(value, tuple) else (value,))]
         return [path for path in flat if isinstance(path, Path)]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
         write_examples(self.examples, formatter)
 
 
@@ -92,22 +101,18 @@ class LazyGroup(click.Group):
         self.examples = tuple(examples)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the examples."""
         write_examples(self.examples, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help when no command is named."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help())
             ctx.exit()
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which one uses them."""
         return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command."""
         if cmd_name not in self.lazy:
             return None
         module = import_module(f"{self.package}.{self.lazy[cmd_name].module}")
@@ -117,28 +122,19 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest the nearest one."""
         if args[0] not in self.lazy and not args[0].startswith("-"):
             near = get_close_matches(args[0], self.lazy, n=1)
             ctx.fail(f"no command {args[0]!r}{f'; did you mean {near[0]!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the names of commands without importing them."""
         known = [(name, lazy.summary) for name, lazy in self.lazy.items()]
         found = [CompletionItem(n, help=text) for n, text in known if n.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the summaries, which are known without importing anything."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy.items()])
-
-
-class InputError(click.ClickException):
-    """Something wrong in what the user gave: a file, a line of it, an option."""
-
-    exit_code = _WRONG
 
 
 class CommandLine(LazyGroup):
@@ -152,7 +148,7 @@ class CommandLine(LazyGroup):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run a command; exit with 0, with 2 after an error, or with 130 when interrupted."""
+        """Run a command, and exit as docs/cli.md says."""
         _escape_output()
         try:
             with _termination():
@@ -162,31 +158,26 @@ class CommandLine(LazyGroup):
             message = error.format_message().rstrip(".")
             _fail(f"{message}{' See' if message.endswith('?') else '; see'} {path} --help")
         except click.ClickException as error:
-            _fail(error.format_message())
+            _fail(error.format_message(), error.exit_code)
         except click.Abort:
-            _stop("interrupted", _INTERRUPTED)
+            _fail("interrupted", _INTERRUPTED)
         except DeniableError as error:
             _fail(str(error))
         except OSError as error:
-            if (
-                error.errno and not error.filename
-            ):  # what standard output did not take, it never will
-                _discard_output()
+            if error.errno and not error.filename:
+                _discard_output()  # what standard output refused once, it will refuse again
             _fail(describe(error))
         except MemoryError:
-            _fail("expected a task that fits into memory, got a larger one; take fewer people, "
-                  "answers or bytes at a time")  # fmt: skip
+            _fail("out of memory; take fewer people, answers or bytes at a time")
         if not standalone_mode:
             return result
         sys.exit(result if isinstance(result, int) else 0)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Read the words of the command line, which may print the help and end here."""
         with _quiet_end():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
         with _quiet_end():
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -194,7 +185,7 @@ class CommandLine(LazyGroup):
 
 
 def write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
-    """Write a section of examples, one in a line, never wrapped: they are for copying."""
+    """Write a section of examples, one on a line and never wrapped: they are for copying."""
     with formatter.section("Examples"):
         for example in examples:
             formatter.write(f"{'':>{formatter.current_indent}}{example}\n")
@@ -210,11 +201,10 @@ def describe(error: OSError) -> str:
         errno.ENOSPC: "free some space",
     }
     notes = getattr(error, "__notes__", ())
-    if not error.errno:  # a message without a code is a whole one, such as that of a network
+    if not error.errno:  # a message without a code is complete, such as that of a network
         return "; ".join([str(error), *notes])
     remedy = remedies.get(error.errno, "check the file and the disk")
-    # Whatever else is read or written names its file.
-    where = error.filename or "standard output"
+    where = error.filename or "standard output"  # everything else names its file
     return f"{where}: {'; '.join([error.strerror or str(error), remedy, *notes])}"
 
 
@@ -238,9 +228,9 @@ def _termination() -> Iterator[None]:
 
 @contextmanager
 def _quiet_end() -> Iterator[None]:
-    """End with 0 when the reader of the output goes away, as ``head`` does: it is no failure.
+    """End with 0 when the reader of the output goes away, as ``head`` does.
 
-    Whether a reader left before or after the last byte is chance, so both end alike.
+    Whether a reader leaves before or after the last byte is chance, so both end alike.
     """
     try:
         yield
@@ -250,7 +240,7 @@ def _quiet_end() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Let what is still in the buffers go nowhere, also when the interpreter closes them."""
+    """Send what is still in the buffers nowhere, even when the interpreter closes them."""
     with suppress(OSError, ValueError):  # a stream of a test has no descriptor
         descriptor = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -265,10 +255,6 @@ def _escape_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _fail(message: str) -> NoReturn:
-    _stop(message, _WRONG)
-
-
-def _stop(message: str, code: int) -> NoReturn:
+def _fail(message: str, code: int = _WRONG) -> NoReturn:
     click.echo(f"deniable: {' '.join(message.split())}", err=True)
     sys.exit(code)

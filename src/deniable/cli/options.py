@@ -1,17 +1,23 @@
-"""Options that several commands share."""
+"""Options that several commands share, alone or as a group that becomes one argument."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import click
 
 from deniable.cli.answers import KINDS
 from deniable.cli.group import InputPath, OutputPath
-from deniable.cli.outputs import STDIO
+from deniable.cli.labels import Form
+from deniable.cli.outputs import FORMATS, STDIO, Export, check_plot, choose_form
+from deniable.cli.sources import Source
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FILE = InputPath(path_type=Path, allow_dash=True)
 OUTPUT = OutputPath(path_type=Path, allow_dash=True)
@@ -29,10 +35,30 @@ def probability(text: str) -> float:
 
 
 question_argument = click.argument("question_file", metavar="QUESTION", type=FILE)
-answers_argument = click.argument("answers", metavar="INPUT", type=FILE)
+output_option = click.option(
+    "-o", "--output", type=OUTPUT, default=STDIO, help="Where to write. [default: standard output]"
+)
+summary_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o."
+)
+goal_option = click.option(
+    "--goal", type=click.Choice(["mean", "rare"]), default="mean", show_default=True,
+    help="Whose variance is to be least: the mean over all answers, or that of rare answers, which "
+    "makes more of them significant.",
+)  # fmt: skip
+plot_option = click.option(
+    "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
+)
+candidates_option = click.option(
+    "--candidates", type=FILE, metavar="FILE",
+    help="The answers to count, in a file of labels; for open questions.",
+)  # fmt: skip
+candidates_column_option = click.option(
+    "--candidates-column", metavar="NAME", help="The column of --candidates to take."
+)
 
 
-def token_option(help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def token_option(help: str) -> Decorator:
     """Return the option of a token, which may also stand in a file."""
     return click.option(
         "--token", envvar="DENIABLE_TOKEN", callback=_read_token,
@@ -52,42 +78,86 @@ def _read_token(
         raise click.BadParameter(f"DENIABLE_TOKEN_FILE: {error}", context, parameter) from error
 
 
-column_option = click.option(
-    "--column", metavar="NAME", help="The column, or key, that holds the answers."
-)
-input_format_option = click.option(
-    "--input-format",
-    type=click.Choice(KINDS),
-    help="What INPUT is. [default: by its name; else CSV when a column is named, else lines]",
-)
-delimiter_option = click.option(
-    "--delimiter", metavar="CHAR", help="What separates the columns of a CSV file. [default: ,]"
-)
-strip_option = click.option(
-    "--strip", is_flag=True, help="Ignore white space around answers and labels."
-)
-fold_case_option = click.option(
-    "--fold-case", is_flag=True, help="Take large and small letters for the same."
-)
-normalise_option = click.option(
-    "--normalise",
-    is_flag=True,
-    help="Take different codings of the same character for the same (Unicode's form NFC).",
-)
-output_option = click.option(
-    "-o", "--output", type=OUTPUT, default=STDIO, help="Where to write. [default: standard output]"
-)
-summary_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o."
-)
-goal_option = click.option(
-    "--goal",
-    type=click.Choice(["mean", "rare"]),
-    default="mean",
-    show_default=True,
-    help="Whose variance is to be least: the mean over all answers, or that of rare answers, which "
-    "makes more of them significant.",
-)
-plot_option = click.option(
-    "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
-)
+_PLACE = (
+    click.argument("answers", metavar="INPUT", type=FILE),
+    click.option("--column", metavar="NAME", help="The column, or key, that holds the answers."),
+    click.option(
+        "--input-format", "kind", type=click.Choice(KINDS),
+        help="What INPUT is. [default: by its name; else CSV when a column is named, else lines]",
+    ),
+)  # fmt: skip
+_FORM = (
+    click.option(
+        "--delimiter", metavar="CHAR", help="What separates the columns of a CSV file. [default: ,]"
+    ),
+    click.option("--strip", is_flag=True, help="Ignore white space around answers and labels."),
+    click.option("--fold-case", is_flag=True, help="Treat upper and lower case as equal."),
+    click.option(
+        "--normalise", is_flag=True,
+        help="Treat different encodings of a character as equal (Unicode's form NFC).",
+    ),
+)  # fmt: skip
+
+
+def answers_place(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand the answers in INPUT to a command, as ``source``."""
+
+    @_all_of(_PLACE)
+    @wraps(command)
+    def read(*, answers: Path, column: str | None, kind: str | None, **rest: Any) -> Any:
+        return command(source=Source(answers, column, kind), **rest)
+
+    return read
+
+
+def answers_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand the answers in INPUT to a command, as ``source``, and how to match them, as ``form``."""
+
+    @_all_of((*_PLACE, *_FORM))
+    @wraps(command)
+    def read(*, answers: Path, **rest: Any) -> Any:
+        place = {name: rest.pop(name) for name in ("column", "kind", "delimiter")}
+        form = Form(*(rest.pop(name) for name in ("strip", "fold_case", "normalise")))
+        return command(source=Source(answers, **place), form=form, **rest)
+
+    return read
+
+
+def export_options(*, top: str, significant: str, alpha: str) -> Decorator:
+    """Hand the options of a command that writes rows to it, as ``export``; the texts are help."""
+    options = (
+        click.option("--format", "form", type=click.Choice(FORMATS),
+                     help="What to write. [default: by the name of the output, else table]"),
+        click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+        output_option,
+        click.option("--top", type=click.IntRange(0), metavar="N", help=f"{top} HTML has at most "
+                     "1000]"),
+        click.option("--significant", is_flag=True, help=significant),
+        click.option("--level", type=probability, default=0.95, show_default=True,
+                     help="The level of the intervals."),
+        click.option("--alpha", type=probability, default=0.05, show_default=True, help=alpha),
+        plot_option,
+    )  # fmt: skip
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @_all_of(options)
+        @wraps(command)
+        def read(*, form: str | None, as_json: bool, output: Path, **rest: Any) -> Any:
+            given = {name: rest.pop(name) for name in ("top", "significant", "level", "alpha")}
+            plot = rest.pop("plot")
+            check_plot(plot)
+            form = choose_form(form, as_json, output)
+            return command(export=Export(form, output, **given, plot=plot), **rest)
+
+        return read
+
+    return decorate
+
+
+def _all_of(options: tuple[Decorator, ...]) -> Decorator:
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate

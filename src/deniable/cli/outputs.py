@@ -1,12 +1,14 @@
-"""Where results go: a file that appears whole or not at all, or standard output."""
+"""Where results go and in which format: a file that appears whole or not at all, or a terminal."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -14,31 +16,44 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
+from deniable.cli.display import open_console, print_view
+from deniable.cli.group import warn
+from deniable.optional import load
+from deniable.presentation.exports import MOST_ROWS, Presentable
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from deniable.comparison import Comparison
+    from deniable.estimates import Estimates
+
 STDIO = "-"
-PLOTS = (".png", ".svg", ".pdf")
+FORMATS = ("table", "csv", "tsv", "json", "parquet", "html")
+_SUFFIXES = {"": "table", ".txt": "table", ".csv": "csv", ".tsv": "tsv", ".json": "json",
+             ".parquet": "parquet", ".pq": "parquet", ".html": "html", ".htm": "html"}  # fmt: skip
+_PLOTS = (".png", ".svg", ".pdf")
+_TOP = 25
+"""How many rows a table has by default."""
 
 
 @contextmanager
 def open_output(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its name only when everything is on the disk.
+    """Open a file for writing that appears under its name only when all of it is on the disk.
 
     The bytes go to a temporary file in the same directory, which is synchronised and renamed at
-    the end; on any error it is removed, and what was there before stays. - is standard output.
+    the end. After any error it is removed, and what was there before stays. - is standard output.
     """
     if str(path) == STDIO:
         yield cast("BinaryIO", sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
-    # Through a link, the file it points to is replaced and not the link.
+    # The file that a link points to is replaced, not the link.
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         code = errno.ENOTDIR if target.parent.exists() else errno.ENOENT
         raise OSError(code, os.strerror(code), str(path.parent))
     if target.exists() and not target.is_file():
-        with _named(path), target.open("wb") as stream:  # a device or a pipe has no temporary twin
+        with _named(path), target.open("wb") as stream:  # a device or a pipe
             yield stream
         return
     with _named(path, "nothing was written under that name"):
@@ -59,7 +74,7 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _named(path: Path, *notes: str) -> Iterator[None]:
-    """Let errors name the file that the user named, and not the temporary one or none."""
+    """Let errors name the file that the user named, and not the temporary one."""
     try:
         yield
     except OSError as error:
@@ -73,7 +88,6 @@ def _named(path: Path, *notes: str) -> Iterator[None]:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file, or standard output for -."""
     with open_output(path) as stream:
         stream.write(data)
 
@@ -96,7 +110,7 @@ def check_replaceable(path: Path, *, force: bool) -> None:
         return
     if not force:
         raise click.UsageError(f"{path} exists already; name another file, or pass --force")
-    # Whoever may do everything is not asked by the system, but the file says what is meant.
+    # Root bypasses permission checks, but a file without write permission says what is meant.
     if not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -109,21 +123,21 @@ def check_summary(output: Path, as_json: bool) -> None:
 
 def check_plot(path: Path | None) -> None:
     """Refuse a plot in a format that cannot be drawn, before any work is done."""
-    if path is not None and path.suffix.lower() not in PLOTS:
+    if path is not None and path.suffix.lower() not in _PLOTS:
         raise click.UsageError(f"a plot is written as .png, .svg or .pdf, not as {path.name!r}")
 
 
-def write_plot(figure: Figure, path: Path, metadata: Mapping[str, str] | None = None) -> None:
+def write_plot(figure: Figure, path: Path, metadata: dict[str, str] | None = None) -> None:
     """Write a matplotlib figure in the format that the file's name says."""
     sink, kind = BytesIO(), path.suffix.lower().removeprefix(".")
-    figure.savefig(sink, format=kind, dpi=150, metadata=dict(metadata or {}))
+    figure.savefig(sink, format=kind, dpi=150, metadata=metadata)
     write_atomically(path, sink.getvalue())
 
 
 def _same(path: Path, other: Path) -> bool:
     """Tell whether two names are of one file: the same path, or links to it."""
     if path.exists() and not path.is_file():
-        return False  # a device or a pipe may well be both
+        return False  # a device or a pipe may be both
     try:
         return path.resolve() == other.resolve() or path.samefile(other)
     except OSError:
@@ -141,7 +155,7 @@ def _is_terminal() -> bool:
 
 
 def _mode(target: Path) -> int:
-    """Return the permissions a new file would have: a temporary file is its owner's alone."""
+    """Return the permissions of a new file: those of a temporary file are narrower."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -150,10 +164,89 @@ def _mode(target: Path) -> int:
 
 
 def _synchronise(directory: Path) -> None:
-    """Make a rename durable; systems that cannot open directories have no need to."""
+    """Make a rename durable; a system that cannot open directories has no need to."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@dataclass(frozen=True)
+class Export:
+    """How a command writes its rows: the options that ``export_options`` reads."""
+
+    form: str
+    output: Path
+    top: int | None
+    significant: bool
+    level: float
+    alpha: float
+    plot: Path | None
+
+    def write(self, found: Estimates | Comparison) -> None:
+        """Write the rows that were asked for, and draw them where a figure is wanted."""
+        most = _TOP if self.top is None else self.top or None
+        if self.plot is not None:
+            self._draw(self.plot, found, most)
+        if self.significant:
+            found = found.only_significant(self.alpha)
+        if self.form == "table" or self.top is not None:
+            found = found.top(most)
+        if self.form == "table" and str(self.output) == STDIO:
+            print_view(open_console(), found.view(level=self.level, alpha=self.alpha))
+        else:
+            write_atomically(self.output, self._encoded(found))
+
+    def _draw(self, path: Path, found: Presentable, most: int | None) -> None:
+        """Draw the largest rows, and say on stderr what could not be drawn."""
+        load("matplotlib.figure", "plot")
+        from deniable.presentation import figure  # noqa: PLC0415 - needs the extra
+
+        view = found.top(most).view(level=self.level, alpha=self.alpha)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            picture = figure.draw(view)
+        for text in dict.fromkeys(str(each.message) for each in caught):
+            warn(text)
+        kind = path.suffix.lower().removeprefix(".")
+        write_plot(picture, path, dict(figure.metadata(view, kind)))
+
+    def _encoded(self, shown: Presentable) -> bytes:
+        level, alpha = self.level, self.alpha
+        match self.form:
+            case "parquet":
+                return shown.to_parquet(level=level, alpha=alpha)
+            case "html":
+                most = MOST_ROWS if self.top is None else None
+                return shown.to_html(level=level, alpha=alpha, top=most).encode()
+            case "table":
+                return f"{shown.table(None, level=level, alpha=alpha)}\n".encode()
+            case "json":
+                return shown.to_json(level=level, alpha=alpha).encode()
+        delimiter = "\t" if self.form == "tsv" else ","
+        return shown.to_csv(level=level, alpha=alpha, delimiter=delimiter).encode()
+
+
+def choose_form(form: str | None, as_json: bool, output: Path) -> str:
+    """Return the format that the options or the name of the output say, or refuse it early."""
+    chosen = "json" if as_json else form or _form_of(output)
+    if chosen == "parquet":
+        refuse_terminal(output)
+    return chosen
+
+
+def _form_of(output: Path) -> str:
+    if str(output) == STDIO:
+        return "table"
+    suffix = output.suffix.lower()
+    if suffix in _PLOTS:
+        raise click.UsageError(f"{output} is the name of a figure; draw it with --plot {output}")
+    if suffix not in _SUFFIXES:
+        known = ", ".join(filter(None, _SUFFIXES))
+        raise click.UsageError(
+            f"expected an output whose name ends with {known}, got {str(output)!r}; rename it, or "
+            "choose with --format what to write"
+        )
+    return _SUFFIXES[suffix]

@@ -6,35 +6,24 @@ import json
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import numpy as np
 import numpy.typing as npt
 
-from deniable.answers import Choice
 from deniable.cli.answers import read_answers
-from deniable.cli.display import Advance, counted, show_progress
+from deniable.cli.display import shorten, show_progress
 from deniable.cli.group import Command
-from deniable.cli.inputs import check_stdin, read_question, shorten
-from deniable.cli.matching import Form, Matcher, encode, match
-from deniable.cli.options import (
-    answers_argument,
-    column_option,
-    delimiter_option,
-    fold_case_option,
-    input_format_option,
-    normalise_option,
-    output_option,
-    question_argument,
-    strip_option,
-    summary_option,
-)
+from deniable.cli.inputs import read_question
+from deniable.cli.labels import Form, encode, match
+from deniable.cli.options import answers_options, output_option, question_argument, summary_option
 from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
-from deniable.cli.source import Source
-from deniable.cli.spelling import Spellings
+from deniable.cli.sources import Source, check_stdin
 from deniable.files import write_reports
 from deniable.mechanism import Reports
+from deniable.presentation.view import counted
 from deniable.question import Question
 
 _CHUNK_WORDS = 1 << 21
@@ -51,25 +40,14 @@ _AHEAD = 1
     ],
 )
 @question_argument
-@answers_argument
-@column_option
-@input_format_option
-@delimiter_option
-@strip_option
-@fold_case_option
-@normalise_option
+@answers_options
 @output_option
 @summary_option
 def privatize(
     question_file: Path,
-    answers: Path,
     *,
-    column: str | None,
-    input_format: str | None,
-    delimiter: str | None,
-    strip: bool,
-    fold_case: bool,
-    normalise: bool,
+    source: Source,
+    form: Form,
     output: Path,
     as_json: bool,
 ) -> None:
@@ -80,21 +58,21 @@ def privatize(
     report file reveals no answer. Deniability is per report: a person who answers twice spends
     epsilon twice.
 
-    An answer is a label when all their characters are the same. --strip, --fold-case and
-    --normalise take more of them for the same; answers to an open question are changed to the form
-    that stands for all these.
+    An answer is a label when all characters are the same. --strip, --fold-case and --normalise
+    treat more of them as equal; an answer to an open question is changed to the one form that
+    stands for all its equals.
     """
-    check_stdin(question_file, answers)
+    check_stdin(question_file, source.path)
     check_summary(output, as_json)
     refuse_terminal(output)
     question = read_question(question_file)
-    textual = question.answers.textual
-    source = Source(answers, column, input_format, delimiter, textual=textual)
-    form = Form(strip=strip, fold_case=fold_case, normalise=normalise)
+    source = replace(source, textual=question.answers.textual)
     matcher = match(question, form)
-    size = answers.stat().st_size if str(answers) != STDIO and answers.is_file() else None
+    path = source.path
+    size = path.stat().st_size if str(path) != STDIO and path.is_file() else None
     with show_progress("Privatizing", size) as advance, open_output(output) as stream:
-        values = _values(question, source, matcher, advance)
+        batches = read_answers(source, advance)
+        values = (encode(question, matcher, batch, source) for batch in batches)
         count = write_reports(stream, question, _reports(question, values))
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
@@ -104,16 +82,6 @@ def privatize(
         click.echo(json.dumps(summary))
     elif str(output) != STDIO:
         click.echo(f"{output}: {counted(count, 'report')} on {shorten(question.name)}", err=True)
-
-
-def _values(
-    question: Question, source: Source, matcher: Matcher, advance: Advance
-) -> Iterator[npt.NDArray[np.uint64]]:
-    spellings = None
-    if isinstance(question.answers, Choice):
-        spellings = Spellings(question.answers.labels)
-    for batch in read_answers(source, advance, spellings):
-        yield encode(question, matcher, batch, source)
 
 
 def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> Iterator[Reports]:

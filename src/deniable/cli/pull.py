@@ -1,4 +1,4 @@
-"""``deniable pull``: a collector's tally as a file."""
+"""``deniable pull`` and ``deniable question publish``: what an analyst asks of a collector."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 import click
 
 from deniable import client
-from deniable.cli.display import counted
-from deniable.cli.group import Command
-from deniable.cli.options import output_option, token_option
+from deniable.cli.display import shorten
+from deniable.cli.group import Command, InputError
+from deniable.cli.inputs import read_question
+from deniable.cli.options import output_option, question_argument, token_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
+from deniable.presentation.view import counted
 
 
 @click.command(
@@ -49,3 +51,26 @@ def pull(
         again = tally.protocol.memoises
         hint = f"; people may answer again, so estimate with --rounds {days or 'N'}"
         click.echo(f"{output}: {counted(tally.n, 'report')}{on}{hint if again else ''}", err=True)
+
+
+@click.command(
+    cls=Command,
+    examples=["DENIABLE_TOKEN=dn_… deniable question publish http://127.0.0.1:8000 fruit.json"],
+)
+@click.argument("address", metavar="ADDRESS")
+@question_argument
+@token_option("A token of the role admin.")
+def publish(address: str, question_file: Path, *, token: str | None) -> None:
+    """Let the collector at ADDRESS ask the question in the file QUESTION, and print its digest.
+
+    A question that is asked there already stays as it is, and the command fails. In Python it is
+    deniable.client.publish.
+    """
+    question = read_question(question_file)
+    if not client.publish(address, question, token=token):
+        raise InputError(
+            f"{address}: {shorten(question.name)} ({question.digest}) is asked there already; "
+            "nothing was changed"
+        )
+    click.echo(f"{address}: asks {shorten(question.name)} from now on", err=True)
+    click.echo(question.digest)

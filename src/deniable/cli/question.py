@@ -12,14 +12,15 @@ from rich.text import Text
 
 from deniable.advice import reveals
 from deniable.answers import Choice
-from deniable.cli.choice import AUTO, check_privacy, choose_protocol, complete_protocols
-from deniable.cli.display import counted, fit, new_table, open_console
-from deniable.cli.group import Command, Lazy, LazyGroup
-from deniable.cli.inputs import check_stdin, read_labels, read_question, shorten, warn
-from deniable.cli.matching import Form, twins
+from deniable.cli.display import fit, new_table, open_console, shorten
+from deniable.cli.group import Command, Lazy, LazyGroup, warn
+from deniable.cli.inputs import read_labels, read_question
+from deniable.cli.labels import Form, twins
 from deniable.cli.options import FILE, goal_option, output_option, question_argument
 from deniable.cli.outputs import STDIO, write_atomically
+from deniable.cli.protocol_names import AUTO, check_privacy, choose_protocol, complete_protocols
 from deniable.presentation.text import one_line
+from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
 from deniable.question import Question
 
@@ -35,7 +36,7 @@ _SAID = {"name", "epsilon", "domain_size"}
     lazy={
         "create": Lazy("question", "Create a question."),
         "show": Lazy("question", "Show a question and what its reports cost."),
-        "publish": Lazy("publish", "Let a running collector ask a question."),
+        "publish": Lazy("pull", "Let a running collector ask a question."),
     },
     examples=["deniable question create --help", "deniable question show fruit.json"],
 )
@@ -127,7 +128,6 @@ def create(
 @click.option("--labels", "only_labels", is_flag=True, help="Print the labels, as JSON lines.")
 def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
     """Show the question in the file QUESTION and what its reports cost."""
-    check_stdin(question_file)
     shown = read_question(question_file)
     if as_json:
         click.echo(shown.to_json().encode(), nl=False)
@@ -145,7 +145,7 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
         first, second = found[0]
         more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
         warn(f"the labels {shorten(first)} and {shorten(second)}{more} differ only in white space, "
-             "case or coding, and count as different answers")  # fmt: skip
+             "case or encoding, and count as different answers")  # fmt: skip
 
 
 def _print(shown: Question) -> None:

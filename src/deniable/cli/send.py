@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import local
@@ -13,24 +13,18 @@ from threading import local
 import click
 
 from deniable.cli.answers import read_answers
-from deniable.cli.display import counted, show_progress
+from deniable.cli.display import show_progress
 from deniable.cli.group import Command, InputError
-from deniable.cli.matching import encode, match
-from deniable.cli.options import (
-    FILE,
-    answers_argument,
-    column_option,
-    input_format_option,
-    token_option,
-)
+from deniable.cli.labels import encode, match
+from deniable.cli.options import FILE, answers_place, token_option
 from deniable.cli.outputs import STDIO
-from deniable.cli.source import Source
-from deniable.cli.streams import Digest, name_of
-from deniable.client import Courier, Delivery, Outbox, Outcome, Parcel, Transport, fetch_question
-from deniable.client.courier import utc_today
-from deniable.client.delivery import begin
-from deniable.client.remote import find, listed
+from deniable.cli.sources import Digest, Source, name_of
+from deniable.client.client import fetch_question, find, listed
+from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, begin, utc_today
+from deniable.client.state import Outbox
+from deniable.client.transport import Transport
 from deniable.policy import CEILING
+from deniable.presentation.view import counted
 from deniable.question import Question
 
 _RELAYED = 1000
@@ -40,7 +34,7 @@ _BATCH = 256
 
 @dataclass
 class Couriers:
-    """Couriers that work side by side, each with a connection of its own."""
+    """Couriers that work in parallel, each with a connection of its own."""
 
     address: str
     token: str | None
@@ -52,7 +46,7 @@ class Couriers:
         self._mine = local()
 
     def deliver(self, box: Outbox, day: str, no: int, parcel: Parcel) -> Delivery:
-        """Deliver one parcel that is noted as sent on ``day``; only what differs is noted again."""
+        """Deliver a parcel that is noted as sent on ``day``; only a change is noted again."""
         if not hasattr(self._mine, "courier"):
             transport = Transport(self.address, token=self.token)
             self._mine.courier = Courier(transport, self.digest, self.attempts)
@@ -78,33 +72,25 @@ class Couriers:
     ],
 )
 @click.argument("address", metavar="ADDRESS")
-@answers_argument
-@column_option
-@input_format_option
-@click.option(
-    "--question",
-    metavar="QUESTION",
-    help="Its digest, the start of it, or its name. [default: the only one asked]",
-)
+@answers_place
+@click.option("--question", metavar="QUESTION",
+              help="Its digest, the start of it, or its name. "
+              "[default: the only one asked]")  # fmt: skip
 @token_option("A token of the role relay: sends in bulk.")
 @click.option("--ceiling", type=float, default=CEILING, show_default=True,
               help="The most epsilon that the question may ask each person for.")  # fmt: skip
 @click.option("--outbox", type=FILE, help="Where reports wait. [default: INPUT.outbox]")
-@click.option(
-    "--new-people",
-    is_flag=True,
-    help="Send a changed INPUT: all its lines are people who have not answered.",
-)
+@click.option("--new-people", is_flag=True,
+              help="Send a changed INPUT: all its lines are people who have not "
+              "answered.")  # fmt: skip
 @click.option("--attempts", type=click.IntRange(1), default=8, show_default=True,
               help="How often to try each submission.")  # fmt: skip
 @click.option("--parallel", type=click.IntRange(1, 64), default=8, show_default=True,
               help="How many submissions to send at once.")  # fmt: skip
 def send(
     address: str,
-    answers: Path,
     *,
-    column: str | None,
-    input_format: str | None,
+    source: Source,
     question: str | None,
     token: str | None,
     ceiling: float,
@@ -115,12 +101,13 @@ def send(
 ) -> None:
     """Turn the answers in INPUT into reports, and send them to the collector at ADDRESS.
 
-    All reports are drawn and written to an outbox before the first is sent; the same command goes
-    on from there after an interruption, and sends nothing twice. The outbox remembers which bytes
+    All reports are drawn and written to an outbox before the first is sent. After an interruption
+    the same command goes on from there, and sends nothing twice. The outbox remembers which bytes
     it was made from: when INPUT has changed it is refused, unless --new-people says that all of its
-    lines are new. An outbox can be INPUT itself: what waits in it is sent. Without a token each
+    lines are new. INPUT may be an outbox itself: what waits in it is sent. Without a token each
     report is a submission of its own.
     """
+    answers = source.path
     if str(answers) == STDIO and outbox is None:
         raise click.UsageError("answers from standard input need --outbox to be resumed from")
     transport = Transport(address, token=token)
@@ -136,25 +123,22 @@ def send(
             box = earlier
         else:
             asked = fetch_question(transport, digest or _only(transport), ceiling)
-            textual = asked.answers.textual
-            source = Source(answers, column, input_format, digest=made_from, textual=textual)
-            parcels = _parcels(asked, source, _RELAYED if token else 1)
+            watched = replace(source, digest=made_from, textual=asked.answers.textual)
             box = Outbox.create(
                 path,
                 address=transport.address,
                 question=asked.digest,
-                parcels=parcels,
+                parcels=_parcels(asked, watched, _RELAYED if token else 1),
                 input=partial(_new, made_from, earlier),
             )
     click.get_current_context().call_on_close(box.close)
     transport.close()
     couriers = Couriers(transport.address, token, box.question, attempts, parallel)
-    reasons = _deliver(box, couriers)
-    _conclude(box, reasons)
+    _conclude(box, _deliver(box, couriers))
 
 
 def _is_outbox(path: Path) -> bool:
-    """Tell whether a file of answers is none, but the outbox of one."""
+    """Tell whether a file is an outbox instead of a file of answers."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
@@ -162,7 +146,7 @@ def _is_outbox(path: Path) -> bool:
 
 
 def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
-    """Open an outbox until the command ends, and refuse that of another collector or question."""
+    """Open an outbox until the command ends, unless another collector or question has it."""
     box = Outbox(path)
     click.get_current_context().call_on_close(box.close)
     if box.address != transport.address or question not in (None, box.question):
@@ -174,7 +158,7 @@ def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
 
 
 def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
-    """Tell whether an outbox is to be taken up; false makes a new one of all lines of the input."""
+    """Tell whether to go on with an outbox; False makes a new one of all lines of the input."""
     waiting, name = box.count(Outcome.WAITING), name_of(made_from.path)
     if waiting or not new_people:
         made_from.read()
@@ -184,8 +168,9 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
             raise click.exceptions.Exit(0)
         return True
     if waiting and box.input is None and not new_people:
-        click.echo(f"{box.path} was written by version 0.2.0, which did not note what it was made "
-                   f"from. What waits in it is sent; {name} is not read.", err=True)  # fmt: skip
+        click.echo(f"{box.path} was written by version 0.2.0, which did not note which file it was "
+                   f"made from. What waits in it is sent; {name} is not "
+                   "read.", err=True)  # fmt: skip
         return True
     if waiting:
         raise InputError(
@@ -228,8 +213,7 @@ def _only(transport: Transport) -> str:
     if len(found) != 1:
         names = ", ".join(map(str, found[:10]))
         raise InputError(
-            f"{transport.address}: expected one open question, got {names or 'none'}; name one "
-            "with --question"
+            f"{transport.address} asks {names or 'no open question'}; name one with --question"
         )
     return found[0].digest
 
@@ -240,7 +224,7 @@ def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[in
     matcher = match(question)
     for batch in read_answers(source):
         values = encode(question, matcher, batch, source)
-        if size == 1:  # each report by the very path that a single client takes
+        if size == 1:  # each report is drawn as a single client draws it
             drawn = b"".join(question.protocol.privatize([value]).tobytes() for value in values)
         else:
             drawn = question.protocol.privatize(values).tobytes()
@@ -250,7 +234,7 @@ def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[in
 
 
 def _deliver(box: Outbox, couriers: Couriers) -> set[str]:
-    """Send what is pending, and return why some of it still is."""
+    """Send what waits, and return why some of it still does."""
     reasons: set[str] = set()
     total = box.count()
     done = total - box.count(Outcome.WAITING)
@@ -276,14 +260,14 @@ def _deliver(box: Outbox, couriers: Couriers) -> set[str]:
 
 
 def _standing(box: Outbox) -> str:
-    """Say how many reports ended in which way."""
+    """Say how many reports have which outcome."""
     ends = ((box.count(outcome), outcome.value) for outcome in Outcome)
     said = ", ".join(f"{n:,} {end}" for n, end in ends if n)
     return f"{counted(box.count(), 'report')}: {said or 'nothing to send'}"
 
 
 def _conclude(box: Outbox, reasons: set[str]) -> None:
-    """Say how it ended; what waits is an error, to be taken up by the same command."""
+    """Say how it ended; reports that still wait are an error."""
     click.echo(_standing(box), err=True)
     waiting = box.count(Outcome.WAITING)
     if waiting:

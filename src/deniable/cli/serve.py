@@ -52,14 +52,14 @@ def serve(
 ) -> None:
     """Collect reports on QUESTIONS over HTTP, and estimate from them.
 
-    Creates the store, prints the address and, on a terminal, a login link that works once. SIGTERM
-    lets requests that run finish, writes what waits, and ends; a store that is corrupt ends it with
-    status 1. With --demo simulated people send real reports
-    over HTTP, so that one sees estimates move within seconds.
+    Creates the store, prints the address and, on a terminal, a login link that works once. On
+    SIGTERM the collector finishes the requests that run, writes what waits, and ends. It ends with
+    exit code 1 when the store is corrupt. With --demo simulated people send real reports over HTTP,
+    and the estimates move within seconds.
     """
     settings = read_settings(options, os.environ, config)
     if demo and options["store"] is not None:
-        raise InputError("expected no --store with --demo, whose store is removed at the end")
+        raise InputError("--demo has a store of its own, which is removed; leave out --store")
     with ExitStack() as stack:
         if demo:
             store = stack.enter_context(demonstration.temporary_store())
@@ -80,7 +80,7 @@ def _announce(address: str, settings: Settings, login: str | None, *, demo: bool
         _log.info("collecting at %s into %s", address, _shown(settings.store))
         return
     click.echo(f"Collecting at {address} into {_shown(settings.store)}")
-    if login is None:  # a log is read by others, and later
+    if login is None:  # a log must not hold a secret
         place = f"--store {_shown(settings.store)} --url {address}"
         click.echo(f"Log in by the link that this prints: deniable token login {place}")
     else:
@@ -99,23 +99,23 @@ def _announce(address: str, settings: Settings, login: str | None, *, demo: bool
 
 
 def _run(settings: Settings, announce: Callable[[str], None]) -> None:
-    # uvicorn restores this handler and raises the signal again when it has ended in good order.
+    # uvicorn restores this handler and raises the signal again once it has shut down.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     app = create_app(settings)
     server = Server(app, settings, announce)
     try:
         server.run()
-    except SystemExit:  # which is how uvicorn says that it cannot listen
+    except SystemExit:  # how uvicorn says that it cannot listen
         raise InputError(
-            f"expected to listen on {settings.host}:{settings.port}, got a refusal; take another "
-            "--port, or end what listens there"
+            f"cannot listen on {settings.host}:{settings.port}; take another --port, or stop what "
+            "listens there"
         ) from None
     if app.services.health.broken is not None:
         raise click.ClickException(f"the collector has stopped: {app.services.health.broken}")
 
 
 def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) -> str | None:
-    """Create the store, ask the questions, and return the secret of a login link for a terminal."""
+    """Create the store, ask the questions, and return a login secret if there is a terminal."""
     store = _open(settings)
     try:
         for asked in further:

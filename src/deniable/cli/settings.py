@@ -25,7 +25,7 @@ _NAMED = ("store", "url", "host", "port", "window")
 
 
 def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return the options of some settings, or of all, and of the file with the rest."""
+    """Return the options of some settings, or of all, and of a file with the rest."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         for setting in reversed(fields(Settings)):
@@ -48,7 +48,6 @@ def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Read the settings, and hand them to the command."""
 
     @settings_options(*_NAMED)
     @wraps(command)
@@ -68,8 +67,8 @@ def with_store(command: Callable[..., None]) -> Callable[..., None]:
     def opened(settings: Settings, *args: str, **rest: str) -> None:
         if not is_postgres(settings.store) and not file_of(settings.store).exists():
             raise InputError(
-                f"{settings.store}: expected a store, got none; name it with --store, or create it "
-                "with deniable serve"
+                f"{settings.store}: there is no store; name it with --store, or create it with "
+                "deniable serve"
             )
         found = open_store(settings.store, window=settings.window)
         try:

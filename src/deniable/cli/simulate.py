@@ -4,43 +4,55 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
 from deniable.advice.ranking import find_protocols
 from deniable.cli.answers import read_answers
-from deniable.cli.choice import AUTO, choose_protocol, complete_protocols, find_protocol, takes
-from deniable.cli.display import show_progress
-from deniable.cli.group import Command, InputError
-from deniable.cli.inputs import check_stdin, read_labels, read_question
-from deniable.cli.matching import Form, Matcher
-from deniable.cli.options import (
-    FILE,
-    answers_argument,
-    column_option,
-    delimiter_option,
-    fold_case_option,
-    input_format_option,
-    normalise_option,
-    plot_option,
-    strip_option,
+from deniable.cli.display import (
+    fitting,
+    new_table,
+    open_console,
+    print_estimates,
+    print_table,
+    show_progress,
 )
+from deniable.cli.group import Command, InputError
+from deniable.cli.inputs import read_labels, read_question
+from deniable.cli.labels import Form, Matcher
+from deniable.cli.options import FILE, answers_options, plot_option
 from deniable.cli.outputs import check_plot, write_plot
-from deniable.cli.source import Source
-from deniable.cli.trials import as_document, draw, print_trials
+from deniable.cli.protocol_names import (
+    AUTO,
+    choose_protocol,
+    complete_protocols,
+    find_protocol,
+    takes,
+)
+from deniable.cli.sources import Source, check_stdin
+from deniable.optional import load
 from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
 from deniable.simulation import Population, Trial, try_protocol
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _MOST_WORDS = 1 << 31
 _SOON = 1 << 28
-"""As many random words are drawn in seconds: so much work is repeated without being asked."""
+"""Random words that are drawn within seconds: as many are spent on repetitions by default."""
 _RUNS = 5
 _MOST_PEOPLE = 10**12
+_DRAWN = 5
+_HEADS = ("protocol", "epsilon", "bytes", "MSE", "theory", "ratio", "error")
+_SPARED = ("theory", "bytes")
+"""Columns that a narrow terminal does without, in this order."""
 
 
 @click.command(
@@ -52,13 +64,7 @@ _MOST_PEOPLE = 10**12
         "deniable simulate answers.txt --epsilon 1 --protocol auto --plot simulation.png --json",
     ],
 )
-@answers_argument
-@column_option
-@input_format_option
-@delimiter_option
-@strip_option
-@fold_case_option
-@normalise_option
+@answers_options
 @click.option("--question", "question_file", type=FILE, metavar="FILE",
               help="Take labels, other and epsilon from a question, and try its protocol "
               "first.")  # fmt: skip
@@ -83,14 +89,9 @@ _MOST_PEOPLE = 10**12
 @plot_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def simulate(
-    answers: Path,
     *,
-    column: str | None,
-    input_format: str | None,
-    delimiter: str | None,
-    strip: bool,
-    fold_case: bool,
-    normalise: bool,
+    source: Source,
+    form: Form,
     question_file: Path | None,
     epsilons: tuple[float, ...],
     names: str | None,
@@ -111,7 +112,7 @@ def simulate(
     differs by chance: the spread tells how much, and the best is the best in theory.
     """
     check_plot(plot)
-    check_stdin(answers, *(path for path in (question_file, labels_file) if path))
+    check_stdin(source.path, question_file, labels_file)
     if labels_column is not None and not labels_file:
         raise click.UsageError("--labels-column is about the file of --labels; name one")
     if question_file and (labels_file or other is not None):
@@ -129,8 +130,8 @@ def simulate(
                 f"to this question are {question.answers.wanted}"
             )
         labels, other = question.labels, question.other
-    matcher = Matcher(labels, other, Form(strip, fold_case, normalise))
-    population = _read(Source(answers, column, input_format, delimiter), matcher)
+    matcher = Matcher(labels, other, form)
+    population = _read(source, matcher)
     rng = None if seed is None else np.random.default_rng(seed)
     if people is not None:
         population = population.sample(people, np.random.default_rng(seed or 0))
@@ -138,16 +139,16 @@ def simulate(
     runs = runs or _repetitions(protocols, population)
     trials, seconds = _try(protocols, population, (top, runs), rng)
     if plot is not None:
-        write_plot(draw(population, trials, top), plot)
+        write_plot(_draw(population, trials, top), plot)
     if said := matcher.describe_unknown():
-        click.echo(f"{answers}: {said}", err=True)
+        click.echo(f"{source.name}: {said}", err=True)
     if as_json:
-        found = [as_document(t, top, s) for t, s in zip(trials, seconds, strict=True)]
+        found = [_document(t, top, s) for t, s in zip(trials, seconds, strict=True)]
         document = {"people": population.size, "answers": len(population.labels), "runs": runs,
                     "other": matcher.unknown, "skipped": skipped, "trials": found}  # fmt: skip
         click.echo(json.dumps(document, indent=2))
     else:
-        print_trials(population, trials, top)
+        _print(population, trials, top)
         for name in skipped:
             click.echo(f"{name} skipped: it would take long; name it with --protocol", err=True)
 
@@ -157,10 +158,10 @@ def _read(source: Source, matcher: Matcher) -> Population:
     if len(matcher.labels) < 2:
         raise InputError(
             f"{source.name}: expected at least two different answers, got {len(matcher.labels)}; "
-            "pass all possible ones with --labels"
+            "list all possible ones with --labels"
         )
     if not held:
-        raise InputError(f"{source.name}: expected answers, got none; check the file")
+        raise InputError(f"{source.name}: there are no answers in the file; check it")
     return Population(matcher.labels, np.concatenate(held))
 
 
@@ -225,3 +226,118 @@ def _try(
             seconds.append((perf_counter() - start) / runs)
             advance(position + 1)
     return trials, seconds
+
+
+def _document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
+    """Return a trial as JSON; ``seconds`` is what one run took."""
+    return {
+        "protocol": trial.protocol.specification(),
+        "report_bytes": trial.protocol.report_dtype.itemsize,
+        "mse": trial.squared_error,
+        "mse_of_runs": trial.squared_errors,
+        "mse_std": trial.spread,
+        "theoretical_mse": trial.theory,
+        f"recall_at_{top}": trial.recall,
+        "significant": trial.found,
+        "significant_but_absent": trial.false,
+        "seconds": seconds,
+    }
+
+
+def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
+    """Print what the trials measured beside theory, and the estimates of the best in theory."""
+    console, n, top = open_console(), population.size, min(top, len(population.labels))
+    runs = len(trials[0].squared_errors)
+    times = "one run" if runs == 1 else f"{runs} runs"
+    console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
+    heads = (*_HEADS, f"top {top}", "found")
+    columns = list(zip(heads, *(_cells(trial, n) for trial in trials), strict=True))
+    columns, left_out = fitting(columns, _SPARED, console.width)
+    table = new_table(*(column[0] for column in columns))
+    for cells in list(zip(*columns, strict=True))[1:]:
+        table.add_row(*cells)
+    print_table(console, table)
+    if left_out:
+        console.print(f"Not shown at this width: {', '.join(left_out)}.")
+    after = "" if runs == 1 else " (± its standard deviation from run to run)"
+    console.print(
+        "MSE: mean squared error of the counts; theory: what the exact variance predicts; ratio: "
+        f"MSE to theory{after}; error: the root of the MSE as a share of all people; top {top}: "
+        f"how many of the {top} most frequent answers are estimated among the most frequent; "
+        "found: how many are significant.\n"
+    )
+    best = min(trials, key=lambda trial: trial.expected)
+    rows = np.argsort(-population.truth, kind="stable")[:top]
+    labelled = replace(best.estimates, labels=population.labels)
+    last = "" if runs == 1 else ", in the last run"
+    console.print(f"The best in theory, {best.protocol.name} at epsilon = "
+                  f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
+    print_estimates(console, labelled.take(rows), truth=population.truth[rows])
+
+
+def _cells(trial: Trial, n: int) -> tuple[str, ...]:
+    theory, ratio = "-", "-"
+    if trial.theory is not None:
+        spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
+        theory = f"{trial.theory:.3g}"
+        ratio = f"{trial.squared_error / trial.theory:.2f}{spread}"
+    return (
+        trial.protocol.name,
+        f"{trial.protocol.epsilon:.4g}",
+        f"{trial.protocol.report_dtype.itemsize:,}",
+        f"{trial.squared_error:.3g}",
+        theory,
+        ratio,
+        f"{100 * trial.squared_error**0.5 / n:.3g} %",
+        f"{100 * trial.recall:.0f} %",
+        "-" if trial.found is None else f"{trial.found:,}",
+    )
+
+
+def _draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
+    """Return a figure: the error of each protocol against theory, and the top answers."""
+    height = max(4.5, 1.5 + 0.3 * len(trials))
+    made = load("matplotlib.figure", "plot").Figure
+    figure: Figure = made(figsize=(11, height), layout="constrained")
+    errors, answers = figure.subplots(1, 2)
+    n, truth = population.size, population.truth
+    places = np.arange(len(trials))
+    expected = [100 * trial.expected**0.5 / n for trial in trials]
+    for place, trial in zip(places, trials, strict=True):
+        runs = [100 * error**0.5 / n for error in trial.squared_errors]
+        errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color="#2f6db3",
+                    label="measured, each run" if place == 0 else None)  # fmt: skip
+    errors.plot(
+        expected, places, "|", ms=16, mew=2, color="#cc6600", label="theory: exact variance"
+    )
+    errors.set_yticks(places, [_name(trial) for trial in trials])
+    errors.invert_yaxis()
+    if max(expected) > 20 * min(expected):
+        errors.set_xscale("log")
+    else:
+        errors.set_xlim(left=0)
+    errors.grid(axis="y", lw=0.4)
+    errors.set_xlabel("root mean squared error of a share (% of all people)")
+    errors.set_title(f"{n:,} people, {len(truth):,} answers", fontsize="medium")
+    rows = np.argsort(-truth, kind="stable")[: max(top, 2)]
+    answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color="#666666", lw=0.8,
+                 label="the truth")  # fmt: skip
+    best = sorted(trials, key=lambda trial: trial.expected)[:_DRAWN]
+    for trial, marker in zip(best, "os^Dv", strict=False):
+        answers.plot(truth[rows], trial.estimates.counts[rows], marker, ms=5, alpha=0.7,
+                     label=_name(trial))  # fmt: skip
+    answers.set_xlabel("true count (people)")
+    answers.set_ylabel("estimated count (people)")
+    of = f", the {len(best)} protocols best in theory" if len(best) < len(trials) else ""
+    answers.set_title(f"the {len(rows)} most frequent answers{of}", fontsize="medium")
+    for axes in (errors, answers):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small", ncols=2, loc="upper center",
+                    bbox_to_anchor=(0.5, -0.13))  # fmt: skip
+    return figure
+
+
+def _name(trial: Trial) -> str:
+    setting = getattr(trial.protocol, "g", None)
+    shown = f" (g = {setting})" if setting is not None else ""
+    return f"{trial.protocol.name}{shown}, ε = {trial.protocol.epsilon:g}"

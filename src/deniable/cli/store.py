@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.display import counted
 from deniable.cli.group import Command, InputError, Lazy, LazyGroup
 from deniable.cli.options import FILE, output_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
@@ -19,18 +18,19 @@ from deniable.collector.stores import restore as put_back
 from deniable.collector.stores import vacuum as write_anew
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Slice, Window
+from deniable.presentation.view import counted
 
 
 @click.group(
     cls=LazyGroup,
     lazy={
         "backup": Lazy("store", "Write a consistent copy."),
-        "restore": Lazy("store", "Put a copy in the place of the store."),
+        "restore": Lazy("store", "Replace the store with a copy."),
         "check": Lazy("store", "Read everything, and say what is wrong."),
         "fold": Lazy("store", "Seal old days and add up what waits."),
-        "reopen": Lazy("store", "Open the days that a wrong clock has sealed."),
-        "vacuum": Lazy("store", "Give back the room that is free in the file."),
-        "export": Lazy("store", "Write everything that a question has to a file."),
+        "reopen": Lazy("store", "Reopen the days that a wrong clock has sealed."),
+        "vacuum": Lazy("store", "Give back the free space in the file."),
+        "export": Lazy("store", "Write everything about a question to a file."),
     },
     examples=["deniable store backup copy.db", "deniable store check"],
 )
@@ -44,12 +44,11 @@ def store() -> None:
 @click.command(cls=Command, examples=["deniable store backup copy.db --store deniable.db"])
 @click.argument("target", type=FILE)
 @with_store
-def backup(store: Store, settings: Settings, target: Path) -> None:
-    """Write a consistent copy of a SQLite store to TARGET; of PostgreSQL use pg_dump.
+def backup(store: Store, _: Settings, target: Path) -> None:
+    """Write a consistent copy of a SQLite store to TARGET; for PostgreSQL use pg_dump.
 
-    TARGET is there when the whole copy is on the disk and was read back, and not before.
+    TARGET appears only when the whole copy is on the disk and was read back.
     """
-    del settings
     store.backup(target)
     click.echo(f"{target}: {target.stat().st_size:,} bytes", err=True)
 
@@ -58,21 +57,21 @@ def backup(store: Store, settings: Settings, target: Path) -> None:
 @click.argument("copy", type=FILE)
 @with_settings
 def restore(settings: Settings, copy: Path) -> None:
-    """Put COPY, which `store backup` wrote, in the place of the store.
+    """Replace the store with COPY, which `store backup` wrote.
 
-    Refuses while anybody has the store open. What the old store left, its log too, goes; the old
-    file is kept as STORE.replaced.
+    Refuses while anybody has the store open. The old file is kept as STORE.replaced, and the rest
+    of the old store, its log too, is removed.
     """
     kept = put_back(settings.store, copy)
     click.echo(f"{settings.store}: restored from {copy}", err=True)
     if kept is not None:
-        click.echo(f"{kept}: the store as it was; delete it when it is not needed", err=True)
+        click.echo(f"{kept}: the old store; delete it when you no longer need it", err=True)
 
 
 @click.command(cls=Command, examples=["deniable store check --store deniable.db"])
 @with_store
 def check(store: Store, settings: Settings) -> None:
-    """Read every question, tally and report, say what is wrong, and what is open."""
+    """Read every question, tally and report, and say what is wrong and what is open."""
     wrong = list(maintenance.check(store))
     for said in wrong:
         click.echo(said)
@@ -84,20 +83,20 @@ def check(store: Store, settings: Settings) -> None:
         n, _ = store.standing(Slice(asked.digest))
         click.echo(f"{asked.digest} {asked.state.value}: {counted(n, 'report')}")
     if wrong:
-        raise InputError(f"{settings.store}: {counted(len(wrong), 'thing')} wrong; see above")
+        raise InputError(f"{settings.store}: {counted(len(wrong), 'error')}; see above")
 
 
 def _shown(window: Window) -> str:
     if window.first > window.last:
-        return f"no day takes reports before {write_day(window.first)}"
-    return f"days from {write_day(window.first)} to {write_day(window.last)} take reports"
+        return f"no reports are accepted before {write_day(window.first)}"
+    return f"reports are accepted for {write_day(window.first)} to {write_day(window.last)}"
 
 
 @click.command(cls=Command, examples=["deniable store fold --store deniable.db"])
 @click.option("--trust-clock", is_flag=True, help="Seal days although the clock has jumped.")
 @with_store
 def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
-    """Seal old days, add all waiting reports to tallies, and remove what is not needed."""
+    """Seal old days, add all waiting reports to tallies, and remove what is no longer needed."""
     window = store.seal(trust_clock=trust_clock)
     folded = maintenance.fold_all(store)
     while store.sweep(2000, settings.retention or None):
@@ -113,17 +112,17 @@ def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
 @click.command(cls=Command, examples=["deniable store reopen --store deniable.db"])
 @with_store
 def reopen(store: Store, settings: Settings) -> None:
-    """Open the days again that were sealed because the clock was wrong; correct it first.
+    """Reopen the days that were sealed because the clock was wrong; correct the clock first.
 
-    A day stays sealed when ids of it, or of a later day, were removed already: a submission that
-    was counted could not be told from a new one. Nothing is ever counted twice.
+    A day stays sealed once ids of it, or of a later day, were removed: a submission that was
+    counted could no longer be told from a new one. Nothing is ever counted twice.
     """
     window = store.reopen()
     click.echo(_shown(window))
     if window.alarm:
         raise InputError(
-            f"{settings.store}: today stays sealed, since ids of days through "
-            f"{write_day(window.first - 1)} were removed; reports are taken from "
+            f"{settings.store}: today stays sealed, since ids of days until "
+            f"{write_day(window.first - 1)} were removed; reports are accepted from "
             f"{write_day(window.first)} on"
         )
 
@@ -131,9 +130,9 @@ def reopen(store: Store, settings: Settings) -> None:
 @click.command(cls=Command, examples=["deniable store vacuum --store deniable.db"])
 @with_settings
 def vacuum(settings: Settings) -> None:
-    """Write a SQLite store anew without the room that became free, and give that back.
+    """Rewrite a SQLite store without its free space, and give that back.
 
-    Refuses while anybody has the store open. Needs as much free room as the store has content.
+    Refuses while anybody has the store open. Needs as much free space as the store has content.
     """
     path = file_of(settings.store)
     before = 0 if is_postgres(settings.store) else path.stat().st_size
@@ -146,15 +145,15 @@ def vacuum(settings: Settings) -> None:
 @output_option
 @with_store
 def export(store: Store, settings: Settings, digest: str, *, output: Path) -> None:
-    """Write everything that the question DIGEST has to a ZIP file.
+    """Write everything about the question DIGEST to a ZIP file.
 
-    It has the question, its settings, excluded sources and a tally for each day and source, which
-    `deniable estimate` takes. Reports that wait are in the tallies.
+    The file has the question, its settings, excluded sources and a tally for each day and source,
+    which `deniable estimate` reads. Reports that wait are in the tallies.
     """
     refuse_terminal(output)
     asked = store.asked(digest)
     if asked is None:
-        raise InputError(f"{settings.store}: expected the digest of a question, got {digest!r}")
+        raise InputError(f"{settings.store} has no question with the digest {digest!r}")
     write_atomically(output, maintenance.pack(maintenance.gather(store, asked)))
     if str(output) != STDIO:
         click.echo(f"{output}: {output.stat().st_size:,} bytes", err=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.collection import collect
-from deniable.cli.display import counted
 from deniable.cli.group import Command
-from deniable.cli.inputs import check_stdin, read_question
+from deniable.cli.inputs import collect, read_question
 from deniable.cli.options import FILE, output_option, question_argument, summary_option
 from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
+from deniable.cli.sources import check_stdin
 from deniable.files import write_tally
+from deniable.presentation.view import counted
 
 
 @click.command(
@@ -36,8 +36,8 @@ def tally(
     """Sum up FILES, report files and tally files on QUESTION in any order, into one tally.
 
     The tally is the same, byte for byte, however the reports were split among files. Every file is
-    checked to its last byte before anything is written; gzip is decompressed. Files with the same
-    content are counted all the same, with a warning.
+    checked to its last byte before anything is written; gzip is decompressed. A file with the same
+    content as another is counted too, with a warning.
     """
     check_summary(output, as_json)
     refuse_terminal(output)

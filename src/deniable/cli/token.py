@@ -40,21 +40,19 @@ def token() -> None:
 @click.option("--days", type=click.IntRange(1, 36_500),
               help="After how many days it expires. [default: never]")  # fmt: skip
 @with_store
-def create(store: Store, settings: Settings, name: str, *, role: str, days: int | None) -> None:
-    """Create a token called NAME, and print it: it is shown this once."""
-    del settings
+def create(store: Store, _: Settings, name: str, *, role: str, days: int | None) -> None:
+    """Create a token called NAME, and print it: it is never shown again."""
     seconds = None if days is None else days * _DAY
     secret = access.create(store, TOKEN, Role(role), name=name, seconds=seconds)
     if secret is None:
-        raise InputError(f"expected a new name, got {name!r}, which a token has; revoke it first")
+        raise InputError(f"a token called {name!r} exists already; revoke it first")
     click.echo(secret)
 
 
 @click.command(cls=Command, examples=["deniable token list"])
 @with_store
-def list(store: Store, settings: Settings) -> None:
-    """List the tokens: role, end, day of the last use and name; they themselves are not known."""
-    del settings
+def list(store: Store, _: Settings) -> None:
+    """List the tokens by role, expiry, day of the last use and name; none itself is shown."""
     for key in store.keys(TOKEN):
         click.echo(f"{key.role:<7} {_end(key):<18} {_last_use(key):<15} {one_line(key.name)}")
 
@@ -73,11 +71,10 @@ def _last_use(key: Key) -> str:
 @click.command(cls=Command, examples=["deniable token revoke dashboard"])
 @click.argument("name")
 @with_store
-def revoke(store: Store, settings: Settings, name: str) -> None:
+def revoke(store: Store, _: Settings, name: str) -> None:
     """Revoke the token called NAME; collectors stop taking it within two seconds."""
-    del settings
     if access.revoke(store, TOKEN, name) is None:
-        raise InputError(f"expected the name of a token, got {name!r}; see deniable token list")
+        raise InputError(f"no token is called {name!r}; see deniable token list")
 
 
 @click.command(cls=Command, examples=["deniable token login --role viewer"])
@@ -93,9 +90,8 @@ def login(store: Store, settings: Settings, *, role: str) -> None:
 
 @click.command(cls=Command, examples=["deniable token sessions"])
 @with_store
-def sessions(store: Store, settings: Settings) -> None:
-    """List the sessions of people who are logged in: role, end, day of the last use, name."""
-    del settings
+def sessions(store: Store, _: Settings) -> None:
+    """List the sessions of people who are logged in: role, expiry, day of the last use, name."""
     for key in store.keys(SESSION):
         if not access.expired(key):
             click.echo(f"{key.role:<7} {_end(key):<18} {_last_use(key):<15} {key.name}")
@@ -104,10 +100,7 @@ def sessions(store: Store, settings: Settings) -> None:
 @click.command(cls=Command, examples=["deniable token end 3f09c2a7b1d45e68"])
 @click.argument("name")
 @with_store
-def end(store: Store, settings: Settings, name: str) -> None:
+def end(store: Store, _: Settings, name: str) -> None:
     """End the session called NAME; collectors stop taking it within two seconds."""
-    del settings
     if access.revoke(store, SESSION, name) is None:
-        raise InputError(
-            f"expected the name of a session, got {name!r}; see deniable token sessions"
-        )
+        raise InputError(f"no session is called {name!r}; see deniable token sessions")

@@ -15,10 +15,16 @@ has the whole story.
 
 from __future__ import annotations
 
-from deniable.client.client import Client, NoQuestion, fetch_question
-from deniable.client.courier import Courier, Delivery, Parcel
-from deniable.client.delivery import Outcome, State
-from deniable.client.remote import Refused, publish, pull, pull_days
+from deniable.client.client import (
+    Client,
+    NoQuestion,
+    Refused,
+    fetch_question,
+    publish,
+    pull,
+    pull_days,
+)
+from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, State
 from deniable.client.state import Ledger, NoLedger, Outbox
 from deniable.client.transport import Transport
 

@@ -1,28 +1,46 @@
-"""A person's client: answers each question once, within the policy of the device."""
+"""A person's client, and a collector from afar for the people who ask the questions.
+
+::
+
+    publish("https://counts.example.org", Question.open("fruit.json"), token=admin)
+    tally = pull("https://counts.example.org", "fruit", token=viewer)
+
+A device needs none of these two, and no token.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
 from itertools import count
 from pathlib import Path
 from time import monotonic
+from urllib.parse import urlencode
 
-from deniable.client.courier import Courier, Parcel
-from deniable.client.delivery import Outcome
+from deniable.client.delivery import Courier, Outcome, Parcel
 from deniable.client.state import Ledger, NoLedger
 from deniable.client.transport import Lost, Reply, Transport, Unsent
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
+from deniable.memory import RAISE_IT, memory_budget
 from deniable.policy import BUDGET, CEILING
+from deniable.presentation.text import one_line
 from deniable.question import Question
+from deniable.tally import Tally
 from deniable.validation import check_epsilon, check_number, check_whole
 
 _DIGEST = re.compile("[0-9a-f]{64}")
+_PREFIX = re.compile("[0-9a-f]{4,63}")
+_MOST_LISTED = 10
+_SAID_WIDTH = 500
+_DIGITS_SHOWN, _NAME_WIDTH = 16, 60
 
 
 class NoQuestion(DeniableError):
-    """The question could not be fetched, so that nothing was drawn."""
+    """The question could not be fetched, and nothing was drawn."""
 
 
 class Client:
@@ -56,9 +74,9 @@ class Client:
     def answer(self, question: Question | str, answer: object) -> Outcome:
         """Answer a question once; another answer later changes nothing.
 
-        With the question itself the report is drawn at once and only the report is kept, so that an
-        answer given without a network arrives later, by ``flush``. With its digest alone the
-        question is fetched first, and where that fails nothing is kept of the answer.
+        With the question itself the report is drawn at once and only the report is kept: an answer
+        given without a network arrives later, by ``flush``. With its digest alone the question is
+        fetched first, and where that fails nothing of the answer is kept.
         """
         digest = question if isinstance(question, str) else question.digest
         try:
@@ -100,7 +118,7 @@ class Client:
         self.ledger.opt_out(out)
 
     def _read(self, question: Question | str) -> Question:
-        """Read a question through the one door of a device, wherever it comes from."""
+        """Read a question through the one door of a device, from wherever it comes."""
         if isinstance(question, str):
             return self.load(question)
         return Question.load(question.to_json(), self.ceiling, digest=question.digest)
@@ -121,7 +139,7 @@ class Client:
         """Deliver what waits; tell how the answer stands, and whether the collector is there."""
         found = self.ledger.find(digest)
         if found is None:
-            return Outcome.NO_STORAGE, True  # somebody took the row away
+            return Outcome.NO_STORAGE, True  # somebody removed the row
         if isinstance(found, Outcome):
             return Outcome.ALREADY if found is Outcome.ANSWERED else found, True
         elsewhere = found.address not in (None, self.transport.address)
@@ -134,7 +152,7 @@ class Client:
         )
         if isinstance(delivery.event, Reply) and delivery.event.retry_after is not None:
             self._rest_until = monotonic() + delivery.event.retry_after
-        # What cannot be noted now stays in doubt: the same bytes go again, and count once.
+        # What cannot be noted now stays in doubt: the same bytes are sent again and count once.
         with suppress(NoLedger):
             if delivery.outcome is not Outcome.WAITING:
                 self.ledger.settle(digest, delivery.outcome, next(turns))
@@ -145,11 +163,11 @@ class Client:
 
 def fetch_question(transport: Transport, digest: str, ceiling: float) -> Question:
     """Fetch a question by its digest, and read it through the one door of a device."""
-    # What is no digest may be an answer in the wrong place: it must not leave, nor be shown.
+    # A text that is not a digest may be an answer in the wrong place: never send or show it.
     if not _DIGEST.fullmatch(digest):
         raise InvalidParameter(
-            "the question is not named by a digest, 64 hexadecimal digits in lower case; pass that "
-            "or the question itself, and the answer after it"
+            "the question is not named by a digest, 64 hexadecimal digits in lower case; pass its "
+            "digest or the question itself, and then the answer"
         )
     try:
         reply = transport.request("GET", f"/v1/questions/{digest}")
@@ -164,3 +182,155 @@ def fetch_question(transport: Transport, digest: str, ceiling: float) -> Questio
             value=digest,
         )
     return Question.load(reply.body, ceiling, digest=digest)
+
+
+class Refused(DeniableError):
+    """A collector did not do what it was asked to; ``value`` is the status of its reply."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A question as a collector lists it."""
+
+    digest: str
+    name: str
+    state: str
+
+    def __str__(self) -> str:
+        name, state = one_line(self.name, _NAME_WIDTH), one_line(self.state)
+        return f"{one_line(self.digest[:_DIGITS_SHOWN])} ({name}, {state})"
+
+
+def listed(transport: Transport) -> list[Listed]:
+    """Return the questions that a collector asks, the first asked first."""
+    reply = transport.request("GET", "/v1/questions")
+    _check(transport, reply)
+    try:
+        found = json.loads(reply.body)["questions"]
+        return [
+            Listed(*(str(entry[key]) for key in ("digest", "name", "state"))) for entry in found
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise _no_collector(transport, "a list of questions", reply) from None
+
+
+def find(transport: Transport, named: str) -> str:
+    """Return the digest of the question that is named by its digest, the start of it, or its name.
+
+    A whole digest is taken as it is. For anything else the collector is asked, and believed: name
+    the whole digest where it must not be trusted.
+    """
+    wanted = named.strip().rstrip("….")
+    if _DIGEST.fullmatch(wanted.lower()):
+        return wanted.lower()
+    known = listed(transport)
+    start = wanted.lower() if _PREFIX.fullmatch(wanted.lower()) else None
+    found = [
+        entry
+        for entry in known
+        if entry.name == named or (start is not None and entry.digest.startswith(start))
+    ]
+    if len(found) == 1:
+        return found[0].digest
+    if found:
+        said = f"{named[:80]!r} names {len(found)} questions; name one by more digits of its digest"
+    else:
+        said = (
+            f"{named[:80]!r} names no question; name one by its whole name, its digest, or at "
+            "least the first four digits of it"
+        )
+    raise Refused(f"{transport.address}: {said}: {_enumerate(found or known)}", value=named)
+
+
+def pull(
+    address: str,
+    question: str | Question,
+    *,
+    first: date | str | None = None,
+    last: date | str | None = None,
+    token: str | None = None,
+) -> Tally:
+    """Return the tally of a question from the collector at an address.
+
+    The question is itself, or named as ``find`` takes it. ``first`` and ``last`` are days, both
+    included; all days without. The token is of the role viewer.
+    """
+    return pull_days(address, question, first=first, last=last, token=token)[0]
+
+
+def pull_days(
+    address: str,
+    question: str | Question,
+    *,
+    first: date | str | None = None,
+    last: date | str | None = None,
+    token: str | None = None,
+) -> tuple[Tally, int | None]:
+    """Return what ``pull`` does, and on how many days the reports came, if the collector says so.
+
+    Of people who may answer again these are the rounds: ``question.estimate(tally, rounds=days)``.
+    """
+    transport = Transport(address, token=token)
+    digest = question.digest if isinstance(question, Question) else find(transport, question)
+    days = {name: str(day) for name, day in (("from", first), ("to", last)) if day is not None}
+    path, most = f"/v1/questions/{digest}/tally?{urlencode(days)}", memory_budget()
+    reply = transport.request("GET", path, most=most + 1)
+    _check(transport, reply, "viewer")
+    if len(reply.body) > most:
+        raise Refused(
+            f"{address}: the tally is larger than the memory budget of {most:,} bytes; {RAISE_IT}",
+            value=reply.status,
+        )
+    tally = Tally.from_bytes(reply.body)
+    if tally.question != digest:
+        raise Refused(
+            f"{address}: expected a tally of the question {digest}, got one of {tally.question}; "
+            "do not trust the server",
+            value=tally.question,
+        )
+    return tally, reply.days
+
+
+def publish(address: str, question: Question, *, token: str | None = None) -> bool:
+    """Let the collector at an address ask a question; false if it does so already.
+
+    One that is there already stays as it is, closed or open. The token is of the role admin.
+    """
+    transport = Transport(address, token=token)
+    reply = transport.request("POST", "/v1/questions", question.to_json().encode())
+    _check(transport, reply, "admin")
+    if question.digest.encode() not in reply.body:
+        raise _no_collector(transport, "the digest of the question", reply)
+    return reply.status == 201
+
+
+def _no_collector(transport: Transport, expected: str, reply: Reply) -> Refused:
+    return Refused(
+        f"{transport.address}: the reply is not {expected}; check that a collector is at this "
+        "address",
+        value=reply.status,
+    )
+
+
+def _check(transport: Transport, reply: Reply, role: str | None = None) -> None:
+    """Refuse a reply that is not a success, and say what to do about it where that is known."""
+    if 200 <= reply.status < 300:
+        return
+    said = one_line(str(reply.problem.get("detail") or f"status {reply.status}"), _SAID_WIDTH)
+    if role and reply.status == 401:
+        said = f"this needs a valid token of the role {role}"
+    if role and reply.status in (401, 403):
+        said += (
+            f"; make one where the collector runs, with `deniable token create NAME --role {role}`,"
+            " and pass it as --token or DENIABLE_TOKEN, in Python as token="
+        )
+    elif not reply.problem:
+        said += "; check that a collector is at this address"
+    raise Refused(f"{transport.address}: {said}", value=reply.status)
+
+
+def _enumerate(found: list[Listed]) -> str:
+    if not found:
+        return "no question is asked there"
+    more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
+    return ", ".join(map(str, found[:_MOST_LISTED])) + more

@@ -1,33 +1,36 @@
-"""The delivery machine: what is kept of a report on its way, and what each event makes of it.
+"""The delivery of a report: what is kept on its way, what each event makes of it, and the courier.
 
-No I/O and no clock: every client, in every language, moves between the same states, which
-``vectors/delivery.json`` pins row by row and docs/formats.md explains. The rule behind the table is
-that no reply ever makes a client draw again: id and bytes stay, and the day may change only as long
-as every earlier attempt was refused for certain. After an attempt of unknown outcome another day
-would be another key, and the report might count twice.
+The upper half is a machine without I/O or clock. Every client, in every language, moves between the
+same states, which ``vectors/delivery.json`` pins row by row and docs/formats.md explains. The rule
+behind the table: no reply ever makes a client draw again. Id and bytes stay, and the day may change
+only while every earlier attempt was refused for certain. After an attempt of unknown outcome
+another day would be another key, and the report might count twice.
 """
 
 from __future__ import annotations
 
+import random
 import re
-from dataclasses import dataclass, replace
-from datetime import date
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Literal
 
-from deniable.client.transport import Reply
+from deniable.client.transport import Lost, Reply, Transport, Unsent
 
 DOUBT_DAYS = 30
-"""After so many days no collector takes a report of a day: one in doubt is not sent any more."""
+"""After this many days no collector takes a report of that day: one in doubt is not sent again."""
 REFUSAL_DAYS = 7
-"""For so many days a report is sent again though something that may be mended refuses it."""
+"""For this many days a report is sent again although something refuses it that may be mended."""
 MOVES = 2
 """How often the day may change in one delivery."""
 
 _ENDED = (400, 409, 410)
-"""No retry can help: not a report of the question, the id is taken, the question is closed."""
+"""No retry can help: no report of the question, an id that is taken, a question that is closed."""
 _LATER = (408, 425, 429)
-"""Not stored, and asked for again by the very status."""
+"""Not stored: the status itself asks for another attempt."""
 _NOT_STORED = ("queue-full", "stopping")
 """Problems with status 503 that say that the submission never reached the store."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -58,7 +61,7 @@ class Outcome(Enum):
 
     @staticmethod
     def read(mark: str) -> Outcome:
-        """Return the outcome that a file holds; version 0.2.0 had another name for one."""
+        """Return the outcome that a file holds; version 0.2.0 named one differently."""
         return Outcome("maybe" if mark == "maybe counted" else mark)
 
 
@@ -68,7 +71,7 @@ class State:
 
     ``day`` is that of the report, None before the first attempt that left the device. ``doubt``
     says that an earlier attempt may have been counted, ``since`` on which day something that may be
-    mended refused the report first.
+    mended first refused the report.
     """
 
     day: str | None = None
@@ -145,3 +148,95 @@ def _is_day(text: str) -> bool:
 
 def _days(earlier: str, later: str) -> int:
     return (date.fromisoformat(later) - date.fromisoformat(earlier)).days
+
+
+def utc_today() -> date:
+    return datetime.now(UTC).date()
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """Reports under one id, how far their delivery has come, and how often that was noted.
+
+    ``address`` is the collector that they are for, None where no other is known.
+    """
+
+    id: bytes
+    reports: bytes
+    state: State = field(default_factory=State)
+    turn: int = 0
+    address: str | None = None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How a delivery ended, the parcel as it is now, and the last event, if anything was tried."""
+
+    outcome: Outcome
+    parcel: Parcel
+    event: Event | None = None
+
+    @property
+    def reason(self) -> str:
+        if isinstance(self.event, Reply):
+            return self.event.kind or f"status {self.event.status}"
+        return {"lost": "no answer", "offline": "not reached", None: ""}[self.event]
+
+
+@dataclass(frozen=True)
+class Courier:
+    """Delivers parcels to one question of one collector.
+
+    A delivery makes up to ``attempts`` attempts and waits between them: up to twice as long each
+    time, at random, and at least as long as the collector asks for. It ends earlier where that is
+    more than ``longest`` seconds, or where waiting will not mend what refuses the parcel.
+    """
+
+    transport: Transport
+    digest: str
+    attempts: int = 5
+    longest: float = 30.0
+    sleep: Callable[[float], None] = time.sleep
+
+    def deliver(
+        self, parcel: Parcel, save: Callable[[Parcel], bool] = lambda parcel: True
+    ) -> Delivery:
+        """Send a parcel until its fate is known or the attempts are used up.
+
+        ``save`` makes a parcel durable, before each attempt and at the end. Where it returns False
+        the parcel is gone, or another courier has it, and this one leaves it alone.
+        """
+        attempt = moves = 0
+        event: Event | None = None
+        while attempt < self.attempts:
+            today = utc_today().isoformat()
+            trying = begin(parcel.state, today)
+            if trying is None:
+                return Delivery(Outcome.MAYBE, parcel, event)
+            if not save(replace(parcel, state=trying)):
+                return Delivery(Outcome.WAITING, parcel, event)
+            event = self._post(parcel, trying.day or today)
+            step = conclude(parcel.state, event, today=today, moves=moves)
+            if step.state is None or step.wait is None:
+                return Delivery(step.outcome, parcel, event)
+            parcel = replace(parcel, state=step.state)
+            if step.wait == 0:
+                moves += 1
+                continue
+            attempt += 1
+            if mendable(event) or step.wait > self.longest:
+                break
+            if attempt < self.attempts:
+                spread = random.uniform(0, min(self.longest, 0.5 * 2**attempt))
+                self.sleep(min(self.longest, step.wait + spread))
+        save(parcel)
+        return Delivery(Outcome.WAITING, parcel, event)
+
+    def _post(self, parcel: Parcel, day: str) -> Event:
+        path = f"/v1/questions/{self.digest}/reports?day={day}"
+        try:
+            return self.transport.request("POST", path, parcel.id + parcel.reports)
+        except Unsent:
+            return "offline"
+        except Lost:
+            return "lost"

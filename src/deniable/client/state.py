@@ -1,22 +1,22 @@
 """What a client keeps on the disk: the ledger of a person, and the outbox of a bulk sender.
 
-Both are small SQLite files. A report is in one of them, with its id, before it is sent for the
-first time, and every change is on the disk when its method returns. Once a delivery has ended only
-the mark remains how it did, since bytes that are kept any longer would be a pseudonym. Files of
-version 0.2.0 are read on: columns that they lack are added.
+Both are small SQLite files. A report is in one of them, with its id, before it is first sent, and
+every change is on the disk when its method returns. Once a delivery has ended only its outcome
+remains, since bytes kept any longer would be a pseudonym. Files of version 0.2.0 can still be read:
+the columns that they lack are added.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
-from deniable.client.courier import Parcel
-from deniable.client.delivery import Outcome, State
+from deniable.client.delivery import Outcome, Parcel, State
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.policy import DUST
 
@@ -48,6 +48,7 @@ CREATE TABLE parcels (
     since TEXT
 );
 """
+_SPENT = "SELECT total(epsilon) FROM answers"
 _SYNCHRONISED = "PRAGMA synchronous = FULL"
 _FORGET = "id = NULL, day = NULL, doubt = 0, since = NULL"
 
@@ -70,7 +71,7 @@ class Ledger:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one change, which is synchronised to the disk and deletes for good."""
+        """Open the file for one change, which is on the disk afterwards and deletes for good."""
         try:
             with closing(sqlite3.connect(self.path, isolation_level=None, timeout=30)) as opened:
                 opened.execute(_SYNCHRONISED)
@@ -83,14 +84,18 @@ class Ledger:
                 value=str(self.path),
             ) from error
 
-    def find(self, question: str) -> Outcome | Parcel | None:
-        """Return how an answer ended, or what is still to be delivered; None without an answer."""
+    def _find(self, query: str, *values: str) -> tuple[Any, ...] | None:
         with self._open() as connection:
-            row = connection.execute(
-                "SELECT outcome, id, report, day, doubt, since, turn, address FROM answers"
-                " WHERE question = ?",
-                (question,),
-            ).fetchone()
+            row: tuple[Any, ...] | None = connection.execute(query, values).fetchone()
+        return row
+
+    def find(self, question: str) -> Outcome | Parcel | None:
+        """Return the outcome of an answer, or what is still to be delivered; None without one."""
+        row = self._find(
+            "SELECT outcome, id, report, day, doubt, since, turn, address FROM answers"
+            " WHERE question = ?",
+            question,
+        )
         if row is None:
             return None
         outcome, id, report, day, doubt, since, turn, address = row
@@ -99,24 +104,25 @@ class Ledger:
         return Parcel(id, report, State(day, bool(doubt), since), turn, address)
 
     def spent(self) -> float:
-        """Return the sum of epsilon over all questions answered."""
-        with self._open() as connection:
-            (found,) = connection.execute("SELECT total(epsilon) FROM answers").fetchone()
-        return float(found)
+        """Return the sum of epsilon over all questions that were answered."""
+        row = self._find(_SPENT)
+        return float(row[0]) if row else 0.0
+
+    def opted_out(self) -> bool:
+        return self._find("SELECT 1 FROM opted_out") is not None
 
     def begin(self, question: str, parcel: Parcel, *, epsilon: float, budget: float) -> Outcome:
-        """Enter a new answer, which then waits; or return why it is not entered.
+        """Enter a new answer, which then waits, or return why it was not entered.
 
-        One transaction, so that two processes with one ledger cannot both answer.
+        This is one transaction, so that two processes with one ledger cannot both answer.
         """
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
-            (spent,) = connection.execute("SELECT total(epsilon) FROM answers").fetchone()
+            (spent,) = connection.execute(_SPENT).fetchone()
             if connection.execute("SELECT 1 FROM opted_out").fetchone():
                 return Outcome.OPTED_OUT
-            if connection.execute(
-                "SELECT 1 FROM answers WHERE question = ?", (question,)
-            ).fetchone():
+            known = "SELECT 1 FROM answers WHERE question = ?"
+            if connection.execute(known, (question,)).fetchone():
                 return Outcome.ALREADY
             if not spent + epsilon <= budget + DUST:
                 return Outcome.OVER_BUDGET
@@ -129,27 +135,25 @@ class Ledger:
         return Outcome.WAITING
 
     def save(self, question: str, parcel: Parcel, turn: int) -> bool:
-        """Note how far a delivery has come, in its turn: as often as it was noted before.
+        """Note how far a delivery has come, if it was noted ``turn`` times before.
 
-        False where the parcel is gone, or where another program has taken it over: then what this
-        one learnt may be outdated, and must not undo a doubt.
+        False where the parcel is gone or another program has taken it over: then what this one
+        learnt may be outdated, and must not undo a doubt.
         """
         state = parcel.state
-        with self._open() as connection:
-            noted = connection.execute(
-                "UPDATE answers SET day = ?, doubt = ?, since = ?, turn = turn + 1"
-                " WHERE question = ? AND id IS NOT NULL AND turn = ?",
-                (state.day, state.doubt, state.since, question, turn),
-            )
-            return noted.rowcount == 1
+        return self._note("day = ?, doubt = ?, since = ?, turn = turn + 1", question, turn,
+                          state.day, state.doubt, state.since)  # fmt: skip
 
     def settle(self, question: str, outcome: Outcome, turn: int) -> bool:
-        """Forget id, day and report in their turn; what remains is how it ended."""
+        """Forget id, day and report, if they were noted ``turn`` times; only the outcome stays."""
+        change = f"outcome = ?, report = NULL, {_FORGET}"
+        return self._note(change, question, turn, outcome.value)
+
+    def _note(self, change: str, question: str, turn: int, *values: object) -> bool:
         with self._open() as connection:
             noted = connection.execute(
-                f"UPDATE answers SET outcome = ?, report = NULL, {_FORGET}"
-                " WHERE question = ? AND id IS NOT NULL AND turn = ?",
-                (outcome.value, question, turn),
+                f"UPDATE answers SET {change} WHERE question = ? AND id IS NOT NULL AND turn = ?",
+                (*values, question, turn),
             )
             return noted.rowcount == 1
 
@@ -161,11 +165,6 @@ class Ledger:
                 (address,),
             )
             return [row[0] for row in rows]
-
-    def opted_out(self) -> bool:
-        """Tell whether the person opted out."""
-        with self._open() as connection:
-            return connection.execute("SELECT 1 FROM opted_out").fetchone() is not None
 
     def opt_out(self, out: bool) -> None:
         """Note whether the person opted out; what waits is forgotten when they do."""
@@ -185,9 +184,9 @@ class Ledger:
 class Outbox:
     """A file of parcels for one question of one collector, for one sender at a time.
 
-    ``input`` is the SHA-256 of the bytes that the parcels were made from, or None: version 0.2.0
-    did not note it. A sender that is interrupted goes on with the same ids, days and bytes, and
-    never draws again.
+    ``input`` is the SHA-256 of the bytes that the parcels were made from, or None in an outbox of
+    version 0.2.0, which did not note it. A sender that was interrupted goes on with the same ids,
+    days and bytes, and never draws again.
     """
 
     def __init__(self, path: Path) -> None:
@@ -213,7 +212,7 @@ class Outbox:
                 ) from error
         if found is None or found[0] != _FORMAT:
             self.close()
-            raise InvalidDocument(f"{path} is no outbox; name another file", value=str(path))
+            raise InvalidDocument(f"{path} is not an outbox; name another file", value=str(path))
         _complete(self._connection, "outbox", input="TEXT")
         _complete(self._connection, "parcels", since="TEXT")
         self.address, self.question = str(found[1]), str(found[2])
@@ -228,9 +227,9 @@ class Outbox:
         input: Callable[[], str],
         parcels: Iterable[tuple[int, Parcel]],
     ) -> Outbox:
-        """Write a new outbox, which takes its name only when all of it is on the disk.
+        """Write a new outbox, which appears under its name only when all of it is on the disk.
 
-        ``input`` is asked for the digest when the last parcel is made: a pipe has it only then.
+        ``input`` gives the digest once the last parcel is made: that of a pipe is known only then.
         """
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         temporary.unlink(missing_ok=True)
@@ -239,20 +238,18 @@ class Outbox:
         try:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
                 connection.execute(_SYNCHRONISED)
-                connection.executescript(_OUTBOX)
-                connection.execute("BEGIN")
+                connection.executescript(f"{_OUTBOX} BEGIN")
                 connection.executemany(
                     "INSERT INTO parcels (count, id, reports) VALUES (?, ?, ?)",
                     ((count, parcel.id, parcel.reports) for count, parcel in parcels),
                 )
-                connection.execute(
-                    "INSERT INTO outbox VALUES (?, ?, ?, ?)", (_FORMAT, address, question, input())
-                )
+                row = (_FORMAT, address, question, input())
+                connection.execute("INSERT INTO outbox VALUES (?, ?, ?, ?)", row)
                 connection.execute("COMMIT")
-            if path.exists() and not replaced:  # two senders of one file would draw for all twice
+            if path.exists() and not replaced:  # two senders of a file would draw everything twice
                 raise InvalidDocument(
-                    f"another program has made {path} in the meantime; nothing was sent by this "
-                    "one: run the same command again",
+                    f"another program has made {path} in the meantime; nothing was sent: run the "
+                    "same command again",
                     value=str(path),
                 )
             os.replace(temporary, path)
@@ -266,20 +263,19 @@ class Outbox:
         return Outbox(path)
 
     def close(self) -> None:
-        """Let go of the file."""
         self._connection.close()
 
     def count(self, outcome: Outcome | None = None) -> int:
-        """Return the number of reports, of all parcels or of those that stand in one way."""
+        """Return the number of reports, in all parcels or in those with one outcome."""
         rows = self._connection.execute("SELECT outcome, sum(count) FROM parcels GROUP BY outcome")
         found = [(Outcome.read(row[0] or "waiting"), int(row[1])) for row in rows]
         return sum(count for end, count in found if outcome in (None, end))
 
     def hold(self, most: int, day: str) -> list[tuple[int, int, Parcel]]:
-        """Take some parcels that are not delivered, each with number and count, to send them now.
+        """Take some parcels that are not delivered, each with its number and count, to send now.
 
-        Before this returns they are noted as doubtful, with ``day`` where they had none: a sender
-        that ends here does not know what became of them.
+        Before this returns they are marked as doubtful, with ``day`` where they had none: a sender
+        that dies now will not know what became of them.
         """
         with self._lock:
             rows = self._connection.execute(
@@ -287,12 +283,7 @@ class Outbox:
                 " WHERE outcome IS NULL ORDER BY no LIMIT ?",
                 (most,),
             ).fetchall()
-            self._connection.execute("BEGIN")
-            self._connection.executemany(
-                "UPDATE parcels SET day = ?, doubt = 1 WHERE no = ?",
-                [(row[4] or day, row[0]) for row in rows],
-            )
-            self._connection.execute("COMMIT")
+            self._change("day = ?, doubt = 1", [(row[4] or day, row[0]) for row in rows])
         return [
             (no, count, Parcel(id, reports, State(day, bool(doubt), since)))
             for no, count, id, reports, day, doubt, since in rows
@@ -302,20 +293,20 @@ class Outbox:
         """Note how far the delivery of a parcel has come."""
         state = parcel.state
         with self._lock:
-            self._connection.execute(
-                "UPDATE parcels SET day = ?, doubt = ?, since = ? WHERE no = ?",
-                (state.day, state.doubt, state.since, no),
+            self._change(
+                "day = ?, doubt = ?, since = ?", [(state.day, state.doubt, state.since, no)]
             )
 
     def settle(self, ends: Iterable[tuple[int, Outcome]]) -> None:
-        """Forget everything about some parcels but how they ended."""
+        """Forget everything about some parcels but their outcome."""
         with self._lock:
-            self._connection.execute("BEGIN")
-            self._connection.executemany(
-                f"UPDATE parcels SET outcome = ?, reports = NULL, {_FORGET} WHERE no = ?",
-                [(outcome.value, no) for no, outcome in ends],
-            )
-            self._connection.execute("COMMIT")
+            rows = [(outcome.value, no) for no, outcome in ends]
+            self._change(f"outcome = ?, reports = NULL, {_FORGET}", rows)
+
+    def _change(self, change: str, rows: Sequence[tuple[object, ...]]) -> None:
+        self._connection.execute("BEGIN")
+        self._connection.executemany(f"UPDATE parcels SET {change} WHERE no = ?", rows)
+        self._connection.execute("COMMIT")
 
 
 def _complete(connection: sqlite3.Connection, table: str, **columns: str) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.message import Message
 from urllib.parse import SplitResult, urlsplit
 
 from deniable.errors import InvalidParameter
@@ -15,23 +18,34 @@ _LARGEST_ANSWER = 1 << 26
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server answered; ``problem`` is the problem document, if it sent one."""
+    """A server's answer; ``problem`` is the problem document, if it sent one.
+
+    ``days`` is on how many days the reports of a tally came, if the server says so.
+    """
 
     status: int
     body: bytes = b""
     retry_after: float | None = None
     problem: dict[str, object] = field(default_factory=dict)
     days: int | None = None
-    """On how many days the reports of a tally came, if the server said so."""
 
     @staticmethod
-    def read(status: int, body: bytes, media_type: str, retry_after: str | None) -> Reply:
-        """Return a reply as its headers and its body say."""
-        return Reply(status, body, _seconds(retry_after), _problem(media_type, body))
+    def read(status: int, body: bytes, headers: Message | Mapping[str, str]) -> Reply:
+        after, days = headers.get("Retry-After", ""), headers.get("Deniable-Days", "")
+        problem: object = {}
+        if headers.get("Content-Type", "").lower().startswith("application/problem+json"):
+            with suppress(ValueError):
+                problem = json.loads(body)
+        return Reply(
+            status,
+            body,
+            float(after) if _is_whole(after) else None,  # a date would need a clock that is right
+            problem if isinstance(problem, dict) else {},
+            int(days) if _is_whole(days) else None,
+        )
 
     @property
     def kind(self) -> str:
-        """The type of the problem, without its prefix."""
         return str(self.problem.get("type", "")).removeprefix("urn:deniable:")
 
 
@@ -44,7 +58,7 @@ class Lost(OSError):
 
 
 class Transport:
-    """Requests to one server over one connection, which is opened again when it was closed."""
+    """Requests to one server over one connection, which is reopened when needed."""
 
     _connection: http.client.HTTPConnection | None = None
 
@@ -52,12 +66,10 @@ class Transport:
         parts = _split(address)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InvalidParameter(
-                "expected a token as `deniable token create` prints it, got one with other "
-                "characters; copy it again",
+                "the token has characters that `deniable token create` never prints; copy it again",
                 value=None,
             )
-        self.address = address.rstrip("/")
-        self._parts, self._timeout = parts, timeout
+        self.address, self._parts, self._timeout = address.rstrip("/"), parts, timeout
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     def request(
@@ -70,22 +82,16 @@ class Transport:
         connection = self._open()
         try:
             # The path of the address stays in front, for a collector behind a proxy.
-            connection.request(
-                method, self._parts.path.rstrip("/") + path, body=body, headers=self._headers
-            )
+            target = self._parts.path.rstrip("/") + path
+            connection.request(method, target, body=body, headers=self._headers)
             answer = connection.getresponse()
             data = answer.read(most)
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise Lost(f"{self.address} did not answer: {error!r}; try again later") from error
         if answer.will_close or not answer.isclosed():
-            self.close()  # as the server asks, or because there is more than anybody wants
-        headers = answer.headers
-        reply = Reply.read(
-            answer.status, data, headers.get_content_type(), headers.get("Retry-After")
-        )
-        days = headers.get("Deniable-Days", "")
-        return replace(reply, days=int(days)) if days.isdecimal() else reply
+            self.close()  # the server asks for it, or there is more than may be read
+        return Reply.read(answer.status, data, answer.headers)
 
     def _open(self) -> http.client.HTTPConnection:
         if self._connection is None:
@@ -117,12 +123,12 @@ class Transport:
 
 
 def _split(address: str) -> SplitResult:
-    """Return the parts of the address of a collector, or say what one looks like."""
+    """Return the parts of a collector's address, or say what one looks like."""
     try:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
-    except ValueError:  # half of a bracket, or a port that is none
+    except ValueError:  # an open bracket, or a port that is not a number
         pass
     raise InvalidParameter(
         f"expected an address such as https://example.org or http://127.0.0.1:8000, got "
@@ -131,16 +137,5 @@ def _split(address: str) -> SplitResult:
     )
 
 
-def _seconds(text: str | None) -> float | None:
-    """Read the seconds of Retry-After; a date would take a clock that is right."""
-    return float(text) if text is not None and text.isascii() and text.isdecimal() else None
-
-
-def _problem(kind: str, data: bytes) -> dict[str, object]:
-    if kind != "application/problem+json":
-        return {}
-    try:
-        found = json.loads(data)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _is_whole(text: str) -> bool:
+    return text.isascii() and text.isdecimal()

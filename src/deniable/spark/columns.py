@@ -1,7 +1,7 @@
-"""Columns of bytes: which rows are reports, which are not and why, and which rows go together.
+"""Columns of bytes: which rows are reports, which are not and why, and which rows belong together.
 
 Rows come as Arrow arrays, and bytes become reports through ``Protocol.parse`` alone. Where it
-refuses a batch, halving the batch finds the rows that it refuses.
+refuses a batch, halving the batch finds the rows at fault.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_CODES = 1 << 16
 
 
 def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, Counter[str]]:
-    r"""Return the reports of a column, which rows they are, and how many rows are none, by reason.
+    r"""Return the reports of a column, which rows they are, and counts of the others by reason.
 
     >>> from deniable import DE
     >>> column = pa.array([b"\0", None, b"\3", b"", b"\1"], pa.binary())
@@ -64,11 +64,10 @@ class _Bytes:
             column = column.cast(pa.large_binary())
         large = pa.types.is_large_binary(column.type)
         if not large and not pa.types.is_binary(column.type):
-            raise InvalidReport.expected(
-                "a column of bytes",
-                str(column.type),
-                "decode text with unbase64 or unhex first",
-                came=f"one of {column.type}",
+            raise InvalidReport(
+                f"expected a column of bytes, got one of {column.type}; decode text with unbase64 "
+                "or unhex first",
+                value=str(column.type),
             )
         _, offsets, data = column.buffers()
         width = np.dtype(np.int64 if large else np.int32)
@@ -80,7 +79,7 @@ class _Bytes:
         self.lengths = np.diff(self._starts)
 
     def of(self, rows: Mask, size: int) -> bytes:
-        """Return the bytes of some rows, each of which has ``size`` of them, one after another."""
+        """Return the bytes of some rows, ``size`` each, one after another."""
         if rows.all():
             return bytes(self._data[self._starts[0] : self._starts[-1]])
         places = self._starts[:-1][rows][:, None] + np.arange(size)
@@ -96,7 +95,7 @@ def _present(column: pa.Array) -> Mask:
 
 
 def _sound(protocol: Mechanism, data: bytes) -> Mask:
-    """Tell of each report's bytes whether ``parse`` takes them, by halving what it refuses."""
+    """Tell which reports ``parse`` accepts, by halving what it refuses."""
     size = protocol.report_dtype.itemsize
     sound = np.ones(len(data) // size, dtype=np.bool_)
     pending = [(0, len(sound))]
@@ -116,7 +115,7 @@ def _sound(protocol: Mechanism, data: bytes) -> Mask:
 def group_rows(
     keys: Sequence[pa.Array], count: int
 ) -> tuple[npt.NDArray[np.intp], list[tuple[Key, slice]]]:
-    """Return ``count`` rows in an order that brings equal keys together, and where each key is.
+    """Return ``count`` rows in an order that brings equal keys together, and each key's place.
 
     >>> keys = [pa.array(["b", "a", "b"]), pa.array([1, 1, 1])]
     >>> order, groups = group_rows(keys, 3)
@@ -132,7 +131,7 @@ def group_rows(
         if distinct > _MOST_CODES:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.uint32)
             distinct = int(codes.max(initial=0)) + 1
-    # Of integers of 16 bits a stable sort is a radix sort, several times faster.
+    # A stable sort of 16-bit integers is a radix sort, several times faster.
     order = np.argsort(codes.astype(smallest_unsigned(distinct - 1)), kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=distinct))
     edges = [0, *np.unique(ends[ends > 0]).tolist()]
@@ -141,7 +140,7 @@ def group_rows(
 
 
 def _codes(key: pa.Array) -> tuple[npt.NDArray[np.uint32], int]:
-    """Return small integers that are equal where the keys are, and what they are below."""
+    """Return small integers that are equal where the keys are, and a bound above them."""
     dates = pa.types.is_date32(key.type)
     if (dates or pa.types.is_signed_integer(key.type)) and len(key) and not key.null_count:
         values = (key.view(pa.int32()) if dates else key).to_numpy()

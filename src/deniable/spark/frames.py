@@ -1,32 +1,32 @@
 """Reports in a data lake: tallied, estimated and made where they lie.
 
-A frame comes in, and a tally, estimates or another frame come out; the session is the caller's and
+A frame comes in, and a tally, estimates or another frame come out. The session is the caller's, and
 is neither made nor configured nor stopped here. Executors reduce each partition to a few rows
-(``deniable.spark.partitions``), and reports are never moved between them. The rows are added on the
+(``deniable.spark.partitions``), and reports never move between them. The rows are added on the
 driver while they are small, and by groups on the executors where they are not.
 
-Rows that are no reports are refused with an error that names their files, unless ``refused`` is a
-``Counter``: then they are left out, and it is given their number by reason.
+Rows that are not reports are refused with an error that names their files, unless ``refused`` is a
+``Counter``: then they are left out, and counted there by reason.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
-from deniable.candidates import Candidates, Chosen, choose_open
+from deniable.candidates import Candidates, choose_open
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.optional import load
 from deniable.protocol import Open, Pure
 from deniable.question import Question
-from deniable.spark import summation
-from deniable.spark.checks import check_answers, check_columns, check_frame
+from deniable.spark import executors
+from deniable.spark.executors import Work, send
 from deniable.spark.partitions import (
     COUNT,
     REASON,
@@ -35,11 +35,17 @@ from deniable.spark.partitions import (
     added_supports,
     merged_tallies,
 )
-from deniable.spark.workers import plain_errors, send
 from deniable.tally import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_ARROW = "spark.sql.execution.arrow."
+_LARGEST_BATCH = (1 << 31) - 1
+_GROUPABLE = (
+    "boolean", "byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz",
+    "decimal", "binary",
+)  # fmt: skip
 
 
 def tally(
@@ -56,7 +62,8 @@ def tally(
     ``Tally.from_bytes`` reads: those of ``question.tally`` on the same reports. Where the tallies
     are too large for the driver they are kept on the executors' disks until ``unpersist``.
     """
-    check_frame(frame, question, column, by)
+    _check_columns(frame, column, by)
+    _check_batches(frame, question)
     return _summed(frame, question, (column, *by), refused, tallies=False)
 
 
@@ -69,7 +76,7 @@ def merge(
     refused: Counter[str] | None = None,
 ) -> Tally | DataFrame:
     """Add up a column of stored tallies: all of them, or with ``by`` those of each group."""
-    check_columns(frame, column, by)
+    _check_columns(frame, column, by)
     return _summed(frame, question, (column, *by), refused, tallies=True)
 
 
@@ -87,9 +94,9 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
     Of an open question the executors count which reports support the ``candidates``, and only
     those counts come to the driver. Of any other the reports are tallied first.
 
-    Where people may answer again (BasicRAPPOR) ``rounds`` is asked for: how many there were, or
-    the column that tells them apart, such as the day. None may have two reports of one person.
-    Who knows the number of people calls ``question.estimate(tally(...), people=...)``.
+    Where people may answer again (BasicRAPPOR) ``rounds`` is needed: how many there were, or the
+    column that tells them apart, such as the day. None may have two reports of one person. Where
+    the number of people is known, call ``question.estimate(tally(...), people=...)``.
     """
     protocol = question.protocol
     if not (isinstance(protocol, Open) and isinstance(protocol, Pure)):
@@ -105,12 +112,19 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
             rounds,
             "let a person answer once",
         )
-    check_frame(frame, question, column)
+    _check_columns(frame, column, ())
+    _check_batches(frame, question)
     chosen = choose_open(candidates)
-    support, n = _supports(frame, question, column, chosen, refused)
+    size, strict = len(chosen.keys), refused is None
+    work = send("partial_supports", question, column, keys=chosen.keys, strict=strict)
+    again = send("added_supports", question, size=size)
+    fetched, _ = _sums(frame.select(column), question, column, (work, again), refused=refused)
+    (added,) = added_supports(fetched, question, size=size)
+    support, n = np.frombuffer(added.column(SUM)[0].as_py(), "<i8"), added.column(COUNT)[0].as_py()
     if not n:
-        raise InvalidReport.expected("at least one report", 0, "check the frame")
-    return replace(chosen.of(protocol.unbiased(support, n)), provenance=question.provenance)
+        raise InvalidReport("the frame has no reports; check it", value=0)
+    found = protocol.unbiased(support.astype(np.int64), n)
+    return replace(chosen.of(found), provenance=question.provenance)
 
 
 def privatize(
@@ -123,21 +137,21 @@ def privatize(
 ) -> DataFrame:
     """Turn a column of answers into reports, written to ``path`` as Parquet, and read them back.
 
-    The column ``report`` takes the place of the answers; the other columns stay, so select before
+    The column ``report`` takes the place of the answers; the other columns stay, so select first
     what may be kept. The result is never computed again: each evaluation, retry or speculative
-    attempt would draw a second report of the same person. What is written has the one attempt of
-    each task that was committed. Answers are for migrations and simulations; devices privatize
-    their own.
+    attempt would draw a second report of the same person. What is written comes from the one
+    attempt of each task that was committed. Answers in a frame are for migrations and simulations;
+    devices privatize their own.
     """
     types = load("pyspark.sql.types", "spark")
     keep = [name for name in frame.columns if name != column]
-    check_answers(frame, question, column)
+    _check_answers(frame, question, column)
     _refuse_answers(frame, question, column, refused)
     fields = [types.StructField(REPORT, types.BinaryType())]
     fields += [frame.schema[name] for name in keep]
     work = send("private_reports", question, column, keep=keep, strict=refused is None)
-    drawn = summation.run(frame, work, fields)
-    with plain_errors():
+    drawn = executors.run(frame, work, fields)
+    with executors.plain_errors():
         # With version 2 the files of an attempt that failed while committing could be read.
         drawn.write.option("mapreduce.fileoutputcommitter.algorithm.version", "1").parquet(path)
     return frame.sparkSession.read.schema(types.StructType(fields)).parquet(path)
@@ -152,80 +166,82 @@ def _summed(
     tallies: bool,
 ) -> Tally | DataFrame:
     """Sum up reports or stored tallies, by the columns that follow the first of the names."""
-    (column, *by), strict = names, refused is None
+    column, *by = names
     function = "merged_tallies" if tallies else "partial_tallies"
-    work = send(function, question, column, by=by, strict=strict)
-    with summation.kept(summation.sums_of(frame.select(*names), work, by)) as partials:
-        rows, size, found = summation.measure(partials)
-        if found and refused is None:
-            files = summation.count_by_file(frame, question, column, tallies=tallies)
-            raise summation.refusal(found, files)
-        sums = partials
-        if size > summation.DRIVER_BYTES:
-            again = send("merged_tallies", question, SUM, by=by, strict=True)
-            sums = summation.second_stage(partials, again, by, rows=rows, size=size)
-        large = by and size > summation.DRIVER_BYTES
-        result = summation.materialised(sums.drop(REASON)) if large else None
-        fetched = [] if large else summation.fetch(sums)
-    if refused is not None:
-        refused += found
+    work = send(function, question, column, by=by, strict=refused is None)
+    again = send("merged_tallies", question, SUM, by=by, strict=True)
+    fetched, result = _sums(
+        frame.select(*names), question, column, (work, again), by=by, refused=refused,
+        tallies=tallies,
+    )  # fmt: skip
     if result is not None:
         return result
     totals = list(merged_tallies(fetched, question, SUM, by=by, strict=True))
     if by:
-        return summation.returned(frame, totals, by)
+        return _frame_of(frame, totals, by)
     return Tally.from_bytes(totals[0].column(SUM)[0].as_py()) if totals else question.tally([])
+
+
+def _sums(  # noqa: PLR0913 - one job: what is summed, how, and what becomes of bad rows
+    frame: DataFrame,
+    question: Question,
+    column: str,
+    stages: tuple[Work, Work],
+    *,
+    by: Sequence[str] = (),
+    refused: Counter[str] | None,
+    tallies: bool = False,
+) -> tuple[Iterable[pa.RecordBatch], DataFrame | None]:
+    """Run one stage or two, and return the sums; groups too large for the driver stay a frame."""
+    with executors.kept(executors.sums_of(frame, stages[0], by)) as partials:
+        rows, size, found = executors.measure(partials)
+        if found and refused is None:
+            by_file = executors.count_by_file(frame, question, column, tallies=tallies)
+            raise executors.refusal(found, by_file)
+        sums, result = partials, None
+        large = size > executors.DRIVER_BYTES
+        if large:
+            sums = executors.second_stage(partials, stages[1], by, rows=rows, size=size)
+        if large and by:
+            result = executors.on_disk(sums.drop(REASON))
+            result.count()
+        fetched = [] if result is not None else executors.fetch(sums)
+    if refused is not None:
+        refused += found
+    return fetched, result
+
+
+def _frame_of(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str]) -> DataFrame:
+    """Make a frame of sums that were added on the driver."""
+    types = load("pyspark.sql.types", "spark")
+    kinds = ((COUNT, types.LongType()), (SUM, types.BinaryType()))
+    fields = [frame.schema[name] for name in by]
+    fields += [types.StructField(name, kind) for name, kind in kinds]
+    rows = pa.Table.from_batches(sums).select([*by, COUNT, SUM]) if sums else []
+    return frame.sparkSession.createDataFrame(rows, types.StructType(fields))
 
 
 def _count_rounds(frame: DataFrame, column: str, rounds: str) -> int:
     """Return how many different values the column of rounds has."""
-    check_columns(frame, column, (rounds,))
+    _check_columns(frame, column, (rounds,))
     return max(1, int(frame.select(rounds).distinct().count()))
-
-
-def _supports(
-    frame: DataFrame,
-    question: Question,
-    column: str,
-    chosen: Chosen,
-    refused: Counter[str] | None,
-) -> tuple[npt.NDArray[np.int64], int]:
-    """Return how many reports support each of the chosen keys, and how many reports there are."""
-    keys = chosen.keys
-    work = send("partial_supports", question, column, keys=keys, strict=refused is None)
-    with summation.kept(summation.sums_of(frame.select(column), work)) as partials:
-        rows, size, found = summation.measure(partials)
-        if found and refused is None:
-            files = summation.count_by_file(frame, question, column, tallies=False)
-            raise summation.refusal(found, files)
-        sums = partials
-        if size > summation.DRIVER_BYTES:
-            again = send("added_supports", question, size=len(keys))
-            sums = summation.second_stage(partials, again, (), rows=rows, size=size)
-        fetched = summation.fetch(sums)
-    if refused is not None:
-        refused += found
-    (total,) = added_supports(fetched, question, size=len(keys))
-    support = np.frombuffer(total.column(SUM)[0].as_py(), dtype="<i8").astype(np.int64)
-    return support, total.column(COUNT)[0].as_py()
 
 
 def _refuse_answers(
     frame: DataFrame, question: Question, column: str, refused: Counter[str] | None
 ) -> None:
     """Count the rows without an answer before anything is drawn; an error names no answer."""
-    with plain_errors():
+    with executors.plain_errors():
         work = send("refused_answers", question, column)
-        found = summation.refusals(summation.sums_of(frame.select(column), work))
+        found = executors.measure(executors.sums_of(frame.select(column), work))[2]
     if refused is not None:
         refused += found
     elif found:
         why = ", ".join(f"{count} x {reason}" for reason, count in sorted(found.items()))
-        raise OutOfDomain.expected(
-            f"answers to {question.name!r} in every row",
-            dict(found),
-            "correct them, or pass refused=Counter() to leave them out and count them",
-            came=f"{found.total()} rows without ({why})",
+        raise OutOfDomain(
+            f"{found.total()} rows have no answer to {question.name!r} ({why}); correct them, or "
+            "pass refused=Counter() to leave them out and count them",
+            value=dict(found),
         )
 
 
@@ -234,3 +250,65 @@ def _one(found: Tally | DataFrame) -> Tally:
     if not isinstance(found, Tally):
         raise TypeError(f"expected a tally, got {type(found).__name__}")
     return found
+
+
+def _check_answers(frame: DataFrame, question: Question, column: str) -> None:
+    """Refuse a column of answers that is not there or not text, and a name that is taken."""
+    if question.answers.textual:
+        _check_type(frame, column, "string", "cast it")
+    elif column not in frame.columns:
+        raise InvalidParameter.expected(f"a column among {', '.join(frame.columns)}", column)
+    _check_batches(frame, question)
+    if REPORT in frame.columns and column != REPORT:
+        raise InvalidParameter(
+            f"the column {REPORT!r} is to take the place of the answers, and the frame has one of "
+            "that name; drop or rename it",
+            value=frame.columns,
+        )
+
+
+def _check_type(frame: DataFrame, column: str, wanted: str, remedy: str) -> dict[str, str]:
+    types = {field.name: field.dataType.typeName() for field in frame.schema.fields}
+    if column not in types:
+        raise InvalidParameter.expected(f"a column among {', '.join(types)}", column)
+    if types[column] != wanted:
+        raise InvalidParameter.expected(
+            f"the column {column!r} to be {wanted}", types[column], remedy
+        )
+    return types
+
+
+def _check_columns(frame: DataFrame, column: str, by: Sequence[str]) -> None:
+    """Refuse columns that are not there, of another type, or named like those of the result."""
+    if isinstance(by, str):
+        raise InvalidParameter.expected("a list of columns to group by", by, "pass a list of one")
+    types = _check_type(frame, column, "binary", "decode text with unbase64 or unhex")
+    for name in by:
+        if name not in types:
+            raise InvalidParameter.expected(f"a column among {', '.join(types)}", name)
+        if types[name].partition("(")[0] not in _GROUPABLE:
+            raise InvalidParameter.expected(
+                f"the column {name!r} to be of a type to group by: {', '.join(_GROUPABLE)}",
+                types[name],
+                "cast it",
+            )
+    if {COUNT, SUM, REASON} & set(by) or len(set(by)) != len(by):
+        raise InvalidParameter.expected(
+            f"different columns to group by, none of them named {COUNT}, {SUM} or {REASON}",
+            list(by),
+            "rename them",
+        )
+
+
+def _check_batches(frame: DataFrame, question: Question) -> None:
+    """Refuse a session whose Arrow batches could not hold as many reports as they have rows."""
+    settings = frame.sparkSession.conf
+    rows = int(settings.get(f"{_ARROW}maxRecordsPerBatch", "10000") or 0)
+    size = question.protocol.report_dtype.itemsize
+    large = settings.get(f"{_ARROW}useLargeVarTypes", "false") == "true"
+    if rows * size > _LARGEST_BATCH and not large:
+        raise InvalidParameter(
+            f"{_ARROW}maxRecordsPerBatch = {rows} would make Arrow batches of more than 2 GiB from "
+            f"reports of {size} bytes; set it to at most {_LARGEST_BATCH // size}",
+            value=rows,
+        )

@@ -1,14 +1,15 @@
 """What a worker makes of one partition: generators from Arrow batches to Arrow batches.
 
-Nothing here knows of Spark. What comes out are rows of the same four kinds of column: the columns
-to group by, ``n`` reports, what they add up to, and for rows that were refused the ``reason``, with
-nothing added up and ``n`` rows. Sums may come in several pieces, which add.
+Nothing here knows of Spark. What comes out are rows with the columns to group by, ``n`` reports and
+their sum; or, for ``n`` rows that were refused, the ``reason`` and no sum. Sums may come in several
+pieces, which add up.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -32,19 +33,19 @@ NO_ANSWER = "not an answer"
 _CHUNK_ROWS = 1 << 20
 _CHUNK_BYTES = 1 << 22
 _MOST_GROUPS = 1 << 10
-"""So many sums are kept at a time, each with up to half a MiB of reports that wait."""
+"""The most sums kept at a time, each with up to half a MiB of reports that wait."""
 _OUTPUT_BYTES = 1 << 26
 
 Batches = Iterable[pa.RecordBatch]
-Rows = list[tuple[Key, int, bytes | None, str | None]]
+Rows = Iterable[tuple[Key, int, bytes | None, str | None]]
 
 
 def partial_tallies(
     batches: Batches, question: Question, column: str, *, by: Sequence[str] = (), strict: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the tallies of a partition's reports by group, and the counts of rows that are none.
+    """Yield the tallies of a partition's reports by group, and the counts of other rows.
 
-    With ``strict`` the first row that is no report ends the work: all is going to be refused.
+    With ``strict`` the first row that is not a report ends the work: all will be refused.
     """
     sums, refused = _Sums(question, by), Counter[str]()
     for reports, keys in _chunks(batches, question, [column, *by], refused):
@@ -65,19 +66,12 @@ def partial_tallies(
 def merged_tallies(
     batches: Batches, question: Question, column: str, *, by: Sequence[str] = (), strict: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the sums of stored tallies by group, whole where equal groups stand together.
-
-    Rows of earlier results that say what was refused are passed on.
-    """
+    """Yield the sums of stored tallies by group, whole where equal groups stand together."""
     sums, refused = _Sums(question, by), Counter[str]()
     for batch in batches:
         keys = [batch.column(name) for name in by]
         sums.group_by(keys)
-        reasons = batch.column(REASON) if REASON in batch.schema.names else None
         for i, data in enumerate(batch.column(column)):
-            if reasons is not None and reasons[i].is_valid:
-                refused[reasons[i].as_py()] += batch.column(COUNT)[i].as_py()
-                continue
             tally = _stored(data.as_py(), question)
             if isinstance(tally, str):
                 refused[tally] += 1
@@ -91,12 +85,7 @@ def merged_tallies(
 
 
 def partial_supports(
-    batches: Batches,
-    question: Question,
-    column: str,
-    *,
-    keys: npt.NDArray[np.uint64],
-    strict: bool,
+    batches: Batches, question: Question, column: str, *, keys: npt.NDArray[np.uint64], strict: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield how many of a partition's reports support each of the ``keys``: 64-bit integers."""
     protocol, refused, n = question.protocol, Counter[str](), 0
@@ -113,36 +102,28 @@ def partial_supports(
 
 
 def added_supports(batches: Batches, question: Question, *, size: int) -> Iterator[pa.RecordBatch]:
-    """Yield the sum of support counts of ``size`` keys, and what was refused."""
+    """Yield the sum of support counts of ``size`` keys."""
     del question  # the counts are of whatever was asked
-    support, refused, n = np.zeros(size, dtype=np.int64), Counter[str](), 0
+    support, n = np.zeros(size, dtype=np.int64), 0
     for batch in batches:
-        columns = (batch.column(name).to_pylist() for name in (COUNT, SUM, REASON))
-        for count, data, reason in zip(*columns, strict=True):
-            if reason is not None:
-                refused[reason] += count
-                continue
-            support += np.frombuffer(data, dtype="<i8")
-            n += count
-    counted: Rows = [((), n, support.astype("<i8").tobytes(), None)]
-    yield from _batches([*counted, *_refusals(refused, 0)], [])
+        for count, data in zip(batch.column(COUNT), batch.column(SUM), strict=True):
+            support += np.frombuffer(data.as_py(), dtype="<i8")
+            n += count.as_py()
+    yield from _batches([((), n, support.astype("<i8").tobytes(), None)], [])
 
 
 def refused_rows(
     batches: Batches, question: Question, column: str, *, file: str, tallies: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield how many rows of each file are no reports, or no tallies, by reason."""
+    """Yield how many rows of each file are not reports, or not tallies, by reason."""
     refused = Counter[tuple[str, str]]()
     for batch in batches:
         order, groups = group_rows([batch.column(file)], len(batch))
         for (name,), part in groups:
             values = batch.column(column).take(pa.array(order[part]))
             if tallies:
-                found = Counter(
-                    state
-                    for state in (_stored(value.as_py(), question) for value in values)
-                    if isinstance(state, str)
-                )
+                stored = [_stored(value.as_py(), question) for value in values]
+                found = Counter(state for state in stored if isinstance(state, str))
             else:
                 found = read_reports(values, question.protocol)[2]
             for reason, count in found.items():
@@ -152,7 +133,7 @@ def refused_rows(
 
 
 def refused_answers(batches: Batches, question: Question, column: str) -> Iterator[pa.RecordBatch]:
-    """Yield how many rows hold no answer, by reason and without naming any."""
+    """Yield how many rows hold no answer, by reason, without quoting any."""
     refused = Counter[str]()
     for batch in batches:
         refused += _answers(batch.column(column), question)[2]
@@ -162,16 +143,17 @@ def refused_answers(batches: Batches, question: Question, column: str) -> Iterat
 def private_reports(
     batches: Batches, question: Question, column: str, *, keep: Sequence[str], strict: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Yield one report for each answer, beside the columns to keep; rows without one are left out.
+    """Yield one report for each answer, with the columns to keep; other rows are left out.
 
-    Every call draws anew, so that what comes out must be written down and not computed again.
+    Every call draws anew, so what comes out must be written down and not computed again.
     """
     size = question.protocol.report_dtype.itemsize
     for batch in batches:
         answers, rows, refused = _answers(batch.column(column), question)
-        if strict and refused:  # they were counted before, so that the data has changed since
-            raise OutOfDomain.expected(
-                "answers only", dict(refused), "read from data that does not change"
+        if strict and refused:  # they were counted before
+            raise OutOfDomain(
+                "the data changed while it was read; read from data that does not change",
+                value=dict(refused),
             )
         data = question.privatize(answers).tobytes()
         ends = np.arange(len(answers) + 1, dtype=np.int32) * np.int32(size)
@@ -218,37 +200,31 @@ class _Sums:
         self._fields: list[pa.Field] = []
 
     def of(self, key: Key) -> Accumulator:
-        """Return the accumulator of a group."""
         if key not in self._sums:
             self._sums[key] = self._question.accumulator()
         return self._sums[key]
 
     def group_by(self, keys: Sequence[pa.Array]) -> None:
-        """Note of which types the keys are."""
+        """Note the types of the keys."""
         self._fields = [pa.field(n, k.type) for n, k in zip(self._by, keys, strict=True)]
 
     def overflow(self) -> Iterator[pa.RecordBatch]:
-        """Yield all sums but the newest, which may be going on, if there are too many."""
+        """Yield all sums but the newest, which may still grow, if there are too many."""
         if len(self._sums) > _MOST_GROUPS:
             yield from self._give(len(self._sums) - 1)
 
     def rest(self, refused: Counter[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the sums that are left, and the counts of what was refused."""
         yield from self._give(len(self._sums))
         yield from _batches(_refusals(refused, len(self._fields)), self._fields)
 
     def _give(self, count: int) -> Iterator[pa.RecordBatch]:
-        def rows() -> Iterator[tuple[Key, int, bytes | None, str | None]]:
-            for key in list(self._sums)[:count]:
-                tally = self._sums.pop(key).tally()
-                if tally.n:
-                    yield key, tally.n, tally.to_bytes(), None
-
-        yield from _batches(rows(), self._fields)
+        made = ((key, self._sums.pop(key).tally()) for key in list(self._sums)[:count])
+        rows = ((key, tally.n, tally.to_bytes(), None) for key, tally in made if tally.n)
+        yield from _batches(rows, self._fields)
 
 
 def _stored(data: object, question: Question) -> Tally | str:
-    """Return a stored tally of the question, or the reason why it is none."""
+    """Return a stored tally of the question, or the reason why the data is not one."""
     if data is None:
         return NULL
     try:
@@ -262,24 +238,19 @@ def _stored(data: object, question: Question) -> Tally | str:
 def _answers(
     column: pa.Array, question: Question
 ) -> tuple[list[str], npt.NDArray[np.bool_], Counter[str]]:
-    """Return the answers in a column, which rows they are, and how many are none, by reason."""
+    """Return the answers in a column, which rows they are, and counts of the others by reason."""
     values = column.to_pylist()
-    rows = np.array([question.takes(value) for value in values], dtype=np.bool_)
-    refused = Counter(
-        NULL if value is None else NO_ANSWER
-        for value, kept in zip(values, rows, strict=True)
-        if not kept
-    )
-    return [value for value, kept in zip(values, rows, strict=True) if kept], rows, refused
+    rows = [question.takes(value) for value in values]
+    refused = Counter(NULL if value is None else NO_ANSWER
+                      for value, kept in zip(values, rows, strict=True) if not kept)  # fmt: skip
+    return list(compress(values, rows)), np.array(rows, dtype=np.bool_), refused
 
 
 def _refusals(refused: Counter[str], keys: int) -> Rows:
     return [((None,) * keys, n, None, reason) for reason, n in sorted((+refused).items())]
 
 
-def _batches(
-    rows: Iterable[tuple[Key, int, bytes | None, str | None]], fields: list[pa.Field]
-) -> Iterator[pa.RecordBatch]:
+def _batches(rows: Rows, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
     """Yield rows as batches of bounded size."""
     schema = pa.schema([*fields, (COUNT, pa.int64()), (SUM, pa.binary()), (REASON, pa.string())])
     held: list[dict[str, object]] = []

@@ -1,9 +1,9 @@
 """A table of tallies that a stream of reports is added to, each batch exactly once.
 
 Spark repeats a batch after a failure, with the same number and the same rows. The table remembers
-the last batch of each query in the transaction that adds the batch's tallies, so that a repeated
-one finds itself there already. It is one SQLite file; where the driver's disk does not outlive the
-driver, it belongs on one that does, beside the checkpoint.
+the last batch of each query in the transaction that adds the batch's tallies, and so recognises a
+repetition. It is one SQLite file; where the driver's disk does not outlive the driver, put it on
+one that does, beside the checkpoint.
 """
 
 from __future__ import annotations
@@ -36,13 +36,7 @@ CREATE TABLE IF NOT EXISTS tallies (grouping TEXT PRIMARY KEY, tally BLOB NOT NU
 CREATE TABLE IF NOT EXISTS refused (reason TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 """
 _LAST = "SELECT last FROM batches WHERE query = ?"
-_REMEMBER = (
-    "INSERT INTO batches VALUES (?, ?) ON CONFLICT (query) DO UPDATE SET last = excluded.last"
-)
 _HELD = "SELECT tally FROM tallies WHERE grouping = ?"
-_HOLD = (
-    "INSERT INTO tallies VALUES (?, ?) ON CONFLICT (grouping) DO UPDATE SET tally = excluded.tally"
-)
 _REFUSE = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET n = n + excluded.n"
 
 
@@ -51,40 +45,36 @@ class TallyTable:
 
     def __init__(self, path: str | Path, question: Question, by: Sequence[str] = ()) -> None:
         if isinstance(question.protocol, Open) and isinstance(question.protocol, Pure):
-            raise InvalidParameter.expected(
-                "a question whose tallies do not grow with the reports",
-                question.protocol,
-                "write the reports to Parquet, and estimate from there",
-                came=f"one of {question.protocol.name}, whose tallies are the reports",
+            raise InvalidParameter(
+                f"the tallies of {question.protocol.name} are the reports themselves, and would "
+                "grow with the stream; write the reports to Parquet, and estimate from there",
+                value=question.protocol,
             )
         self.path, self.question, self.by = Path(path), question, tuple(by)
-        with self._connection() as connection:
-            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT")
-            self._identify(connection)
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one piece of work; acknowledged means on disk."""
-        with closing(
-            sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
-        ) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            yield connection
-
-    def _identify(self, connection: sqlite3.Connection) -> None:
-        """Mark a new file as the question's, and refuse that of another."""
-        mine = (self.question.digest, json.dumps(self.by))
-        with _transaction(connection):
+        mine = (question.digest, json.dumps(self.by))
+        with self._transaction() as connection:
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
             found = connection.execute("SELECT digest, grouped FROM question").fetchone()
             if found is None:
                 connection.execute("INSERT INTO question VALUES (?, ?)", mine)
             elif found != mine:
-                raise InvalidDocument.expected(
-                    f"a table of the question {mine[0]} by {mine[1]}",
-                    found,
-                    "use another file",
-                    came=f"one of {found[0]} by {found[1]}",
+                raise InvalidDocument(
+                    f"{self.path} is the table of the question {found[0]} by {found[1]}, not of "
+                    f"{mine[0]} by {mine[1]}; use another file",
+                    value=found,
                 )
+
+    @contextmanager
+    def _transaction(self, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+        """Do all of it or nothing, and have it on the disk; the lock is taken first."""
+        with closing(
+            sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        ) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(begin)
+            yield connection
+            connection.execute("COMMIT")
 
     def add(
         self,
@@ -93,8 +83,8 @@ class TallyTable:
         tallies: Iterable[tuple[Group, Tally]],
         refused: Mapping[str, int] | None = None,
     ) -> bool:
-        """Add a batch's tallies, and tell whether they were new: all of it happens, or nothing."""
-        with self._connection() as connection, _transaction(connection):
+        """Add a batch's tallies, and tell whether they were new."""
+        with self._transaction() as connection:
             last = connection.execute(_LAST, (query,)).fetchone()
             if last is not None and batch <= last[0]:
                 return False
@@ -105,39 +95,28 @@ class TallyTable:
                 held = connection.execute(_HELD, (name,)).fetchone()
                 if held is not None:
                     accumulator.merge(Tally.from_bytes(held[0]))
-                connection.execute(_HOLD, (name, accumulator.tally().to_bytes()))
+                row = (name, accumulator.tally().to_bytes())
+                connection.execute("INSERT OR REPLACE INTO tallies VALUES (?, ?)", row)
             connection.executemany(_REFUSE, list((refused or {}).items()))
-            connection.execute(_REMEMBER, (query, batch))
+            connection.execute("INSERT OR REPLACE INTO batches VALUES (?, ?)", (query, batch))
         return True
 
     def holds(self, query: str, batch: int) -> bool:
         """Tell whether a batch of a query has been added."""
-        with self._connection() as connection:
+        with self._transaction("BEGIN") as connection:
             last = connection.execute(_LAST, (query,)).fetchone()
         return last is not None and batch <= last[0]
 
     def tallies(self) -> dict[Group, Tally]:
         """Return the tally of each group; without groups it is that of ``()``."""
-        with self._connection() as connection:
+        with self._transaction("BEGIN") as connection:
             rows = connection.execute("SELECT grouping, tally FROM tallies").fetchall()
         return {tuple(json.loads(name)): Tally.from_bytes(data) for name, data in rows}
 
     def refused(self) -> Counter[str]:
         """Return how many rows were left out, by reason."""
-        with self._connection() as connection:
+        with self._transaction("BEGIN") as connection:
             return Counter(dict(connection.execute("SELECT reason, n FROM refused").fetchall()))
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all of it or nothing; the lock is taken first, so that what is read stays true."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def count_batches(
@@ -145,9 +124,9 @@ def count_batches(
 ) -> Callable[[DataFrame, int], None]:
     """Return a function for ``foreachBatch`` that counts each batch of reports once.
 
-    Rows that are no reports are left out and counted by reason in the table: a stream that stops
-    at one would stop at it for ever. ``query`` names the stream, by default Spark's own id of it,
-    which lives in the checkpoint; a name must be given up together with its checkpoint.
+    Rows that are not reports are left out and counted by reason in the table: a stream that stopped
+    at one would stop there for ever. ``query`` names the stream, by default with Spark's own id,
+    which lives in the checkpoint; give a name up together with its checkpoint.
     """
 
     def count(frame: DataFrame, batch: int) -> None:
@@ -171,10 +150,9 @@ def _grouped(found: Tally | DataFrame, by: Sequence[str]) -> Iterator[tuple[Grou
 
 
 def _query_id(frame: DataFrame) -> str:
-    """Return the id of the query that a batch belongs to, as its checkpoint has it."""
+    """Return the id of the query that a batch belongs to, as in its checkpoint."""
     found = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     if not found:
-        raise InvalidParameter.expected(
-            "a batch of a stream that says which it is", None, "pass query= to count_batches"
-        )
+        raise InvalidParameter("this batch does not say of which stream it is; pass query= to "
+                               "count_batches")  # fmt: skip
     return str(found)

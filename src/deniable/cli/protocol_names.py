@@ -6,8 +6,7 @@ import math
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING
 
-from deniable.cli.group import InputError
-from deniable.cli.streams import warn
+from deniable.cli.group import InputError, warn
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import OpenLH
@@ -18,10 +17,11 @@ if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
 
 AUTO = "auto"
-OPEN = OpenLH.__name__
 LARGE_EPSILON = 5.0
-"""Above this a report hides little, and nothing is written without a warning."""
+"""Above this a report hides little, and the user is warned."""
 _SMALL_EPSILON = 1e-6
+_TARGET = {"epsilon", "domain_size"}
+"""The arguments that are not settings: options and labels give them."""
 
 
 def choose_protocol(
@@ -40,11 +40,9 @@ def choose_protocol(
     for setting in settings:
         key, equals, value = setting.partition("=")
         if key in given:
-            raise InputError(
-                f"expected each setting once, got {key!r} more than once in {text!r}; drop one"
-            )
-        if not equals or key not in known or key in {"epsilon", "domain_size"}:
-            own = [k for k in known if k not in {"epsilon", "domain_size"}]
+            raise InputError(f"{text!r} has the setting {key!r} more than once; drop one")
+        if not equals or key not in known or key in _TARGET:
+            own = [k for k in known if k not in _TARGET]
             raise InputError(
                 f"expected {kind.__name__} with {' and '.join(own) or 'no settings'}, got "
                 f"{setting!r}; write for example {_example(kind)}"
@@ -55,26 +53,24 @@ def choose_protocol(
             given["epsilon"] = _needed(epsilon)
     elif epsilon is not None:
         raise InputError(
-            f"expected no epsilon for {kind.__name__}, whose settings give it, got {epsilon:g}; "
-            "leave out --epsilon"
+            f"the epsilon of {kind.__name__} follows from its settings; leave out --epsilon"
         )
     if "domain_size" in known:
         if domain_size is None:
             raise InputError(
-                f"expected a protocol for an open domain, got {kind.__name__}; use {OPEN}"
+                f"{kind.__name__} needs a list of answers; for an open question use "
+                f"{OpenLH.__name__}"
             )
         given["domain_size"] = domain_size
     missing = [k for k, f in known.items() if f.default is MISSING and k not in given]
     if missing:
-        raise InputError(
-            f"expected {kind.__name__} with {' and '.join(missing)}, got none; write for example "
-            f"{_example(kind)}"
-        )
+        raise InputError(f"{kind.__name__} needs {' and '.join(missing)}; write for example "
+                         f"{_example(kind)}")  # fmt: skip
     return kind(**given)
 
 
 def find_protocol(name: str) -> type[Protocol]:
-    """Return the protocol of that name, in capital letters or not; GRR is DE."""
+    """Return the protocol of that name, in upper or lower case; GRR is DE."""
     known = {each.lower(): kind for each, kind in discover().items()}
     known["grr"] = known["de"]
     if name.lower() not in known:
@@ -85,9 +81,9 @@ def find_protocol(name: str) -> type[Protocol]:
 
 
 def check_privacy(epsilon: float | None, domain_size: int | None = None) -> None:
-    """Warn of an epsilon that hides little, and refuse one that no protocol can have.
+    """Warn of an epsilon that hides little, and refuse one too small for every protocol.
 
-    What is no epsilon at all is for the library to refuse.
+    What is not an epsilon at all is for the library to refuse.
     """
     if epsilon is None or not 0 < epsilon < math.inf:
         return
@@ -102,14 +98,13 @@ def check_privacy(epsilon: float | None, domain_size: int | None = None) -> None
 
         if not find_protocols(epsilon, domain_size) and find_protocols(1.0, domain_size):
             raise InputError(
-                f"expected an epsilon that some protocol can have with {domain_size:,} answers, "
-                f"got {epsilon:g}, which is too small for probabilities of 64 bits; take a larger "
-                "one, such as 0.1"
+                f"no protocol can have epsilon = {epsilon:g} with {domain_size:,} answers: it is "
+                "too small for probabilities of 64 bits; take a larger one, such as 0.1"
             )
 
 
 def complete_protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the last of the names of protocols that a comma separates, in any case."""
+    """Complete the last of several protocols separated by commas, in upper or lower case."""
     del ctx, param
     before, comma, last = incomplete.rpartition(",")
     names = [AUTO, *discover()]
@@ -131,7 +126,7 @@ def _recommended(epsilon: float, domain_size: int | None, goal: Goal) -> Protoco
 
 def _needed(epsilon: float | None) -> float:
     if epsilon is None:
-        raise InputError("expected an epsilon, got none; pass for example --epsilon 1")
+        raise InputError("an epsilon is missing; pass for example --epsilon 1")
     return epsilon
 
 
@@ -143,10 +138,10 @@ def _number(setting: str, value: str) -> float | int:
 
 
 def _example(kind: type[Protocol]) -> str:
-    """Return how to write a protocol with its settings, so that it is taken."""
+    """Return how to write a protocol with its settings, so that it is accepted."""
     known = {f.name: f.default for f in fields(kind)} | kind.usual_settings
     # Where f is free epsilon may be given in its place, but not both.
-    own = [key for key, value in known.items() if key not in {"epsilon", "domain_size"}
+    own = [key for key, value in known.items() if key not in _TARGET
            and value is not None and not (key == "f" and "epsilon" in known)]  # fmt: skip
     written = ":".join([kind.__name__, *(f"{key}={known[key]}" for key in own)])
     return written + (", with at least as many rows as people" if "rows" in known else "")

@@ -1,7 +1,7 @@
-"""From answers to values: which label each answer is, and which are no label at all.
+"""Which label each answer is, which spellings are treated as equal, and which answers are no label.
 
-What is said about an answer names its line and never the answer itself: what commands print ends
-up in logs, where answers of people must not be.
+Messages name the line of an answer and never the answer itself: what commands print ends up in
+logs, where the answers of people must not be.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.answers import Choice
+from deniable.cli.display import shorten
 from deniable.cli.group import InputError
-from deniable.cli.source import Batch, Source
-from deniable.cli.streams import shorten
+from deniable.cli.sources import Batch, Source
 from deniable.errors import OutOfDomain
 from deniable.question import Question
 
@@ -27,7 +27,7 @@ _REMEMBERED = 1 << 16
 
 @dataclass(frozen=True)
 class Form:
-    """What is taken for the same: text with and without outer white space, of any case or coding.
+    """Which texts are treated as equal: with outer white space, in another case or encoding.
 
     >>> Form(strip=True, fold_case=True)(" Kiwi ")
     'kiwi'
@@ -38,37 +38,34 @@ class Form:
     normalise: bool = False
 
     def __call__(self, text: str) -> str:
-        """Return the one form of all texts that are taken for the same."""
+        """Return the one form of all texts that are treated as equal."""
         if self.normalise:
             text = normalize("NFC", text)
         if self.fold_case:
-            # Folding can undo the composition: the form is a fixed point only after another turn.
+            # Folding can undo the composition; normalising again makes the form a fixed point.
             text = normalize("NFC", text.casefold()) if self.normalise else text.casefold()
         return text.strip() if self.strip else text
 
     @property
     def options(self) -> str:
-        """The options that ask for it."""
+        """The options that ask for this form."""
         flags = (("--strip", self.strip), ("--fold-case", self.fold_case),
                  ("--normalise", self.normalise))  # fmt: skip
         return " ".join(name for name, given in flags if given)
 
 
-EXACT = Form()
-
-
 class Matcher:
-    """Finds the value of each answer, counting those that become ``other``.
+    """Finds the value of each answer, and counts those that become ``other``.
 
-    Without ``labels`` every new answer is one, in the order in which they come.
+    Without ``labels`` every new answer becomes one, in the order in which they come.
     """
 
     def __init__(
-        self, labels: Sequence[str] | None, other: str | None = None, form: Form = EXACT
+        self, labels: Sequence[str] | None, other: str | None = None, form: Form | None = None
     ) -> None:
-        self.grows, self.other, self.form = labels is None, other, form
+        self.grows, self.other, self.form = labels is None, other, form or Form()
         self.read, self.unknown = 0, 0
-        self._values = {form(label): i for i, label in enumerate(labels or ())}
+        self._values = {self.form(label): i for i, label in enumerate(labels or ())}
         self._labels = tuple(labels or ())
         self._known = {label: i for i, label in enumerate(self._labels)}
         self._first_unknown = 0
@@ -82,9 +79,6 @@ class Matcher:
 
     def values(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
         """Return the values of a batch of answers, or name the line of the first unknown one."""
-        if batch.values is not None:
-            self.read += len(batch.values)
-            return batch.values
         known = map(self._known.get, batch.answers, repeat(-1))
         found = np.fromiter(known, dtype=np.int64, count=len(batch.answers))
         self.read += len(found)
@@ -96,12 +90,12 @@ class Matcher:
             return None
         share = 100 * self.unknown / self.read
         return (
-            f"{self.unknown:,} of {self.read:,} answers ({share:.3g} %) are no labels and count as "
-            f"{shorten(self.other or '')}, the first on line {self._first_unknown:,}"
+            f"{self.unknown:,} of {self.read:,} answers ({share:.3g} %) are not labels and count "
+            f"as {shorten(self.other or '')}, the first on line {self._first_unknown:,}"
         )
 
     def _look_up(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
-        """Return the values of answers of which some have not been seen in this spelling."""
+        """Return the values of answers, some of them in spellings that are new."""
         missing = Counter(answer for answer in batch.answers if answer not in self._known)
         elsewhere = None if self.other is None else self._known[self.other]
         now: dict[str, int] = {}
@@ -126,25 +120,25 @@ class Matcher:
         return np.array(values, dtype=np.int64)
 
     def _unknown_answer(self, answer: str, batch: Batch, source: Source) -> InputError:
-        remedy = "correct it, or have a label for all others with --other"
+        remedy = "make a question with --other, a label for all other answers"
         for form in _forms():
             if form(answer) in {form(label) for label in self._labels}:
-                remedy = f"correct it, or pass {form.options}, which takes it for one of them"
+                remedy = f"pass {form.options}, which makes it equal to one"
                 break
         return source.wrong(
             _line_of(answer, batch),
-            f"expected one of the {len(self._labels):,} labels, got another answer; {remedy}",
+            f"the answer is none of the {len(self._labels):,} labels; correct it, or {remedy}",
         )
 
     def _refuse_twins(self) -> None:
         first, second = next(twins(self._labels, self.form))
         raise InputError(
-            f"expected labels that differ with {self.form.options}, got {shorten(first)} and "
-            f"{shorten(second)}; leave the option out, or merge them"
+            f"the labels {shorten(first)} and {shorten(second)} are equal with "
+            f"{self.form.options}; leave the option out, or merge them"
         )
 
 
-def match(question: Question, form: Form = EXACT) -> Matcher:
+def match(question: Question, form: Form | None = None) -> Matcher:
     """Return what finds the values of answers to a question."""
     chosen = isinstance(question.answers, Choice)
     return Matcher(question.labels or () if chosen else (), question.other, form)
@@ -153,10 +147,10 @@ def match(question: Question, form: Form = EXACT) -> Matcher:
 def encode(
     question: Question, matcher: Matcher, batch: Batch, source: Source
 ) -> npt.NDArray[np.uint64]:
-    """Return the values of a batch of answers of any kind, each different one read once."""
+    """Return the values of a batch of answers of any kind, reading equal answers once."""
     if isinstance(question.answers, Choice):
         return matcher.values(batch, source).astype(np.uint64)
-    form = matcher.form if question.answers.textual else EXACT
+    form = matcher.form if question.answers.textual else Form()
     places = {answer: i for i, answer in enumerate(dict.fromkeys(batch.answers))}
     try:
         values = question.values([form(answer) for answer in places])
@@ -164,6 +158,7 @@ def encode(
         place = error.value if isinstance(error.value, int) else 0
     else:
         return values[list(map(places.__getitem__, batch.answers))]
+    # Outside of the handler, so that no answer stands in the chain of errors.
     line = _line_of(list(places)[place], batch)
     raise source.wrong(line, f"expected an answer that is {question.answers.wanted}; correct it")
 
@@ -174,7 +169,7 @@ def _line_of(answer: str, batch: Batch) -> int:
 
 
 def twins(labels: Sequence[str], form: Form) -> Iterator[tuple[str, str]]:
-    """Yield labels that are taken for the same as an earlier one, after that one."""
+    """Yield each label that equals an earlier one in this form, after that one."""
     seen: dict[str, str] = {}
     for label in labels:
         key = form(label)
@@ -184,8 +179,7 @@ def twins(labels: Sequence[str], form: Form) -> Iterator[tuple[str, str]]:
 
 
 def _forms() -> Iterator[Form]:
-    """Yield all forms, those with fewest options first."""
-    names = ("strip", "normalise", "fold_case")
+    """Yield all forms, those with the fewest options first."""
     for count in (1, 2, 3):
-        for chosen in combinations(names, count):
+        for chosen in combinations(("strip", "normalise", "fold_case"), count):
             yield Form(**dict.fromkeys(chosen, True))

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from deniable.cli.matching import Form, Matcher
-from deniable.cli.source import Batch, Source
+from deniable.cli.labels import Form, Matcher
+from deniable.cli.sources import Batch, Source
 
 CITIES = ["Zürich", "Genf", "rest"]
 DECOMPOSED = "Zu\u0308rich"
@@ -33,7 +33,7 @@ def test_answers_that_become_other_are_counted_and_placed(cities):
     """How many, which share, and the line of the first, but not what anybody answered."""
     count, said = privatize(cities)
     assert count == 25
-    assert "a.txt: 25 of 75 answers (33.3 %) are no labels and count as 'rest'" in said
+    assert "a.txt: 25 of 75 answers (33.3 %) are not labels and count as 'rest'" in said
     assert ", the first on line 51" in said
     assert "N/A" not in said
     assert said.count("\n") == 1
@@ -73,8 +73,8 @@ def test_an_unknown_answer_names_the_option_that_takes_it(cities):
     """The line and the fewest options that would do are named, and the answer is not."""
     args = ["privatize", "strict.json", "a.txt", "-o", "r.bin"]
     message = cities.fails(*args)
-    assert "a.txt:51: expected one of the 3 labels, got another answer" in message
-    assert "pass --strip, which takes it for one of them" in message
+    assert "a.txt:51: the answer is none of the 3 labels" in message
+    assert "pass --strip, which makes it equal to one" in message
     assert "Zürich" not in message
     assert "pass --fold-case, which" in cities.fails(*args, "--strip")
     assert "with --other" in cities.fails(*args, "--strip", "--fold-case", "--normalise")
@@ -85,7 +85,7 @@ def test_labels_that_an_option_makes_the_same_are_refused(shell):
     shell.write("a.txt", "a\n")
     shell("question", "create", "q", "--label", "a", "--label", "A", "--epsilon", 1, "-o", "q.json")
     message = shell.fails("privatize", "q.json", "a.txt", "--fold-case", "-o", "r.bin")
-    assert "differ with --fold-case, got 'a' and 'A'" in message
+    assert "the labels 'a' and 'A' are equal with --fold-case" in message
 
 
 @pytest.mark.parametrize(("one", "two"), [("a", "a "), ("Fig", "fig"), ("Zürich", DECOMPOSED)])
@@ -118,7 +118,7 @@ def test_forms_are_fixed_points():
 
 def test_endless_spellings_do_not_fill_the_memory(tmp_path, monkeypatch):
     """Only so many spellings and unknown answers are remembered, and the counts stay right."""
-    monkeypatch.setattr("deniable.cli.matching._REMEMBERED", 10)
+    monkeypatch.setattr("deniable.cli.labels._REMEMBERED", 10)
     matcher, source = Matcher(("a", "b"), "b", Form(strip=True)), Source(tmp_path / "x")
     for turn in range(50):
         answers = [" " * turn + "a", f"unknown {turn}", "N/A", "b"]
