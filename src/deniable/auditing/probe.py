@@ -1,22 +1,23 @@
 """What an audit needs of a protocol, in one place: calls in, bytes of reports out.
 
 A protocol that announces its random words and takes its randomness from ``rng`` can be *replayed*:
-given words in, the report is a function of the value and the words. One that does not is drawn from
-and nothing more. Everything else in this package speaks to a ``Probe`` and never to the protocol.
+then a report is a function of the value and the words. From any other one reports are only drawn.
+Everything else in this package speaks to a ``Probe`` and never to the protocol.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
+from deniable.progress import tell
 from deniable.randomness import WORD, Replayed
 
 Bytes = npt.NDArray[np.uint8]
@@ -30,23 +31,23 @@ FINGERPRINTS = 1 << 64
 
 @runtime_checkable
 class Privatizer(Protocol):
-    """Anything that turns values into reports and claims an epsilon for it.
+    """Anything that turns values into reports and claims an epsilon for them.
 
-    Where it also says which random words a report takes, it can be replayed; ``domain_size`` is
-    missing where any 64-bit fingerprint is a value.
+    If it also says which random words a report takes, it can be replayed. Without a ``domain_size``
+    any 64-bit fingerprint is a value.
     """
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss of one report that is claimed."""
+        """The claimed privacy loss of one report."""
 
     @property
     def privatize(self) -> Callable[..., npt.NDArray[np.generic]]:
-        """Turn each value into a report, from ``rng`` where it takes one."""
+        """Turns each value into a report, from ``rng`` if it takes one."""
 
 
 class Broken(Exception):
-    """The protocol does not do what its specification says; the message says what it does."""
+    """The protocol does not do what it should; the message says what it does."""
 
 
 class NotEnumerable(Exception):
@@ -56,7 +57,7 @@ class NotEnumerable(Exception):
 class Probe:
     """A protocol as a function to the bytes of reports: replayed, drawn, or of a fresh copy.
 
-    ``calls`` is how many single calls of each value an audit makes, where it can.
+    ``calls`` is the number of single calls of each value that an audit makes if it can.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Probe:
         self.protocol = protocol
         self.generator = generator
         self.calls = calls
+        self._done = 0.0
         size = getattr(protocol, "value_count", getattr(protocol, "domain_size", None))
         self.domain_size: int = FINGERPRINTS if size is None else int(size)
         rows = getattr(getattr(protocol, "value_dtype", None), "shape", ())
@@ -80,12 +82,20 @@ class Probe:
         self.public = tuple(self.shown)
         self.hidden = [j for j in range(self.count) if j not in self.public]
 
-    def random_words(self, rows: int) -> Words:
-        """Return rows of words, each uniform below its limit."""
+    def advance(self, share: float) -> None:
+        """Tell whoever listens that another share of the whole audit, 1, is done."""
+        self._done = min(1.0, self._done + share)
+        tell(round(100 * self._done), 100)
+
+    def random_words(self, rows: int, like: Words | None = None) -> Words:
+        """Return rows of words, each uniform below its limit; the public ones may be given."""
         words = self.generator.integers(0, WORD, (rows, self.count), dtype=np.uint64)
         for j, limit in enumerate(self.limits):
             if limit < WORD:
                 words[:, j] = self.generator.integers(0, limit, rows, dtype=np.uint64)
+        if like is not None:
+            shown = list(self.public)
+            words[:, shown] = like[shown]
         return words
 
     def run(self, values: Values, words: Words) -> Bytes:
@@ -94,8 +104,8 @@ class Probe:
         rows = _rows(self.protocol.privatize(self._values(values), rng=source), len(values))
         if source.position != 8 * words.size:
             raise Broken(
-                f"it announces {self.count} random words for each report, and of the "
-                f"{words.size} for a batch of {len(values)} it took {source.position / 8:g}"
+                f"it announces {self.count} random words for each report, and took "
+                f"{source.position / 8:g} of the {words.size} for a batch of {len(values)}"
             )
         return rows
 
@@ -132,16 +142,12 @@ class Probe:
     ) -> Bytes:
         """Return the bytes of reports with the protocol's own randomness, or from ``rng``."""
         privatize = (protocol or self.protocol).privatize
-        # What clients do is to leave rng out.
-        made = (
-            privatize(self._values(values))
-            if rng is None or not self._takes_source
-            else privatize(self._values(values), rng=rng)
-        )
-        return _rows(made, len(values))
+        # Clients leave rng out.
+        given = {} if rng is None or not self._takes_source else {"rng": rng}
+        return _rows(privatize(self._values(values), **given), len(values))
 
     def _values(self, numbers: Values | list[int]) -> Values | list[int]:
-        """Return the values with these numbers, which are their own numbers unless rows are."""
+        """Return the values with these numbers: the numbers themselves, or rows of integers."""
         if self._numbered is None:
             return numbers
         found: Values = self._numbered(np.asarray(numbers, dtype=np.uint64))
@@ -157,7 +163,7 @@ class Probe:
 
     @property
     def floating(self) -> np.dtype[np.floating] | None:
-        """The type of the numbers in a report, where they are floating-point ones."""
+        """The type of the numbers in a report, if they are floating-point numbers."""
         dtype = getattr(self.protocol, "report_dtype", None)
         if dtype is None:
             dtype = np.asarray(self.protocol.privatize([0])).dtype
@@ -165,7 +171,7 @@ class Probe:
         return base if base.kind == "f" else None
 
     def _find_shown(self, public: tuple[int, ...]) -> dict[int, int]:
-        """Return where reports show the words that they are announced to show."""
+        """Return where reports show the words that are announced as public."""
         try:
             self.run_one(0, self.random_words(2))
             places = {j: self._shown_at(j) for j in public}
@@ -175,7 +181,7 @@ class Probe:
         return {j: place for j, place in places.items() if place is not None}
 
     def _shown_at(self, position: int) -> int | None:
-        """Return from which byte on every report holds the word at ``position`` verbatim."""
+        """Return the byte at which every report holds the word at ``position`` verbatim."""
         words = self.random_words(64)
         reports = self.run_one(0, words)
         shown = words[:, position].astype("<u8").view(np.uint8).reshape(len(words), 8)
@@ -186,7 +192,7 @@ class Probe:
 
 
 def _announced(protocol: object) -> tuple[int, dict[int, int], tuple[int, ...]] | None:
-    """Return how many words a report takes, their limits and those it shows; None without."""
+    """Return how many words a report takes, their limits and the public ones, if announced."""
     words = getattr(protocol, "words", None)
     count = getattr(words, "count", None)
     if not isinstance(count, int) or count < 1:
@@ -218,40 +224,20 @@ def _rows(reports: object, count: int) -> Bytes:
 def _copier(protocol: Privatizer) -> Callable[[], Privatizer] | None:
     """Return how to make copies in the state that the protocol is in now, or None."""
 
+    def copied() -> Privatizer:
+        return copy.deepcopy(kept)
+
     def by_fields() -> Privatizer:
         made: Privatizer = object.__new__(type(protocol))
         vars(made).update(copy.deepcopy(state))
         return made
 
-    for way in _ways(protocol):
-        try:
-            copied = way()
-        except Exception:  # a foreign class may refuse in any way
-            continue
-        if type(copied) is type(protocol):
-            return way
-    try:
+    with suppress(Exception):  # a foreign class may refuse in any way
+        kept = copy.deepcopy(protocol)
+        if type(copied()) is type(protocol):
+            return copied
+    with suppress(Exception):
         state = copy.deepcopy(vars(protocol))
         by_fields()
-    except Exception:  # likewise
-        return None
-    return by_fields
-
-
-def _ways(protocol: Privatizer) -> Iterator[Callable[[], Privatizer]]:
-    try:
-        pickled = pickle.dumps(protocol)
-    except Exception:  # a class of a script or a closure cannot be pickled
-        pickled = b""
-    if pickled:
-        yield lambda: _unpickled(pickled)
-    try:
-        kept = copy.deepcopy(protocol)
-    except Exception:  # likewise
-        return
-    yield lambda: copy.deepcopy(kept)
-
-
-def _unpickled(data: bytes) -> Privatizer:
-    made: Privatizer = pickle.loads(data)  # what this process pickled itself
-    return made
+        return by_fields
+    return None

@@ -4,7 +4,7 @@ import numpy as np
 
 from deniable import DE, OUE
 from deniable.auditing import output_law
-from deniable.auditing.comparison import departure, detectable, difference
+from deniable.auditing.report_law import departure, detectable, difference
 
 
 def rows_of(protocol, value, count, seed=0):
