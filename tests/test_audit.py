@@ -25,7 +25,7 @@ from deniable import (
     audit,
 )
 from deniable.auditing import output_law
-from deniable.binomial import clopper_pearson
+from deniable.law.binomial_sum import clopper_pearson
 from deniable.mechanism import Mechanism
 from deniable.randomness import WORD, Direct, Words
 from deniable.validation import check_values

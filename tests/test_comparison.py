@@ -36,7 +36,7 @@ from deniable import (
     compare,
 )
 from deniable.consistency import norm_sub
-from deniable.law.contrast import upper_tail
+from deniable.law.difference import fisher_tail
 from deniable.statistics import Counts
 from tests.marks import shortened
 
@@ -194,7 +194,7 @@ def test_the_tail_is_the_hypergeometric_one() -> None:
         exact = hypergeom.sf(x - 1, n + m, total, n)
         if x * m <= y * n or exact > 0.2:
             continue
-        found = upper_tail(np.array([float(x)]), n, np.array([float(y)]), m)[0]
+        found = fisher_tail(np.array([float(x)]), n, np.array([float(y)]), m)[0]
         assert found == pytest.approx(exact, rel=0.005)
         checked += 1
     assert checked > 1500
@@ -205,10 +205,10 @@ def test_the_tail_of_huge_and_of_empty_tables() -> None:
     n = 10**18 - 1
     # The difference is 6 standard errors, each of them 5 * 10^8.
     x, y = np.array([5e17 + 3 * 2**0.5 * 5e8]), np.array([5e17 - 3 * 2**0.5 * 5e8])
-    assert upper_tail(x, n, y, n)[0] == pytest.approx(9.866e-10, rel=0.01)
+    assert fisher_tail(x, n, y, n)[0] == pytest.approx(9.866e-10, rel=0.01)
     for cells in ((0.0, 5, 0.0, 5), (5.0, 5, 5.0, 5), (1.0, 5, 2.0, 5)):
-        assert upper_tail(np.array(cells[:1]), int(cells[1]), np.array(cells[2:3]), 5)[0] == 1.0
-    assert upper_tail(np.array([5.0]), 5, np.array([0.0]), 5)[0] == pytest.approx(1 / 252)
+        assert fisher_tail(np.array(cells[:1]), int(cells[1]), np.array(cells[2:3]), 5)[0] == 1.0
+    assert fisher_tail(np.array([5.0]), 5, np.array([0.0]), 5)[0] == pytest.approx(1 / 252)
 
 
 def _days() -> tuple[Estimates, Estimates]:

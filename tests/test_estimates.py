@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain
 from deniable.consistency import norm_sub
-from deniable.law import NormalLaw, Variance, upper_normal
+from deniable.law import Variance, upper_normal
 from deniable.presentation import unguarded
 from deniable.presentation.view import Answer, Provenance
+from tests.naive.law import NormalLaw
 
 NASTY = (
     "plain",

@@ -18,7 +18,7 @@ from deniable import (
     Tally,
 )
 from deniable.law import upper_normal
-from deniable.law.sums import Chance, upper_quantile
+from deniable.law.binomial_sum import Chance, upper_quantile
 from deniable.protocols import discover
 from deniable.statistics import Counts, Table
 

@@ -27,18 +27,17 @@ from deniable import (
 from deniable.advice.ranking import find_protocols
 from deniable.law import (
     LaplaceLaw,
-    NormalLaw,
     RepeatedLaw,
     SupportLaw,
     Variance,
     WidenedLaw,
     upper_normal,
 )
-from deniable.law.sums import Chance, at_least, saddle_point, tail_of, upper_quantile
+from deniable.law.binomial_sum import Chance, at_least, saddle_point, tail_of, upper_quantile
 from deniable.protocols.histogram import laplace_weights
 from tests.marks import shortened
-from tests.naive.law import estimates_of
-from tests.test_binomial import naive_tail
+from tests.naive.law import NormalLaw, estimates_of
+from tests.test_binomial_sum import naive_tail
 
 CROWDS = (1, 2, 5, 10, 100, 10**4, 10**6)
 

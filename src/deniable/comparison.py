@@ -15,7 +15,7 @@ Significance   of pure protocols by Fisher's exact test of the supports of each 
 Correction     each answer is tested at alpha / d, both directions together: with d answers that
                have not changed, one is called changed with probability of at most alpha
 Intervals      of pure protocols by melding the exact limits of both supports, which agrees with
-               Fisher's test (``deniable.law.melding``); of others each estimate's own limits,
+               Fisher's test (``deniable.law.difference``); of others each estimate's own limits,
                squared and added (Newcombe 1998, Zou and Donner 2008), and where fewer than 50
                people sent several reports each, added as they are (Bonferroni)
 """
@@ -34,8 +34,7 @@ import numpy.typing as npt
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
-from deniable.law.contrast import upper_tail, with_drawn
-from deniable.law.melding import upper_limits
+from deniable.law.difference import fisher_tail, upper_limits, with_drawn
 from deniable.presentation.exports import Columns, Presentable
 from deniable.presentation.view import (
     Change,
@@ -178,7 +177,7 @@ class Comparison(Presentable):
         different = np.ones(len(self), dtype=np.bool_)
         if self._supports is not None:
             (first, second), n, m = self._supports, self.first.n, self.second.n
-            rose, fell = upper_tail(second, m, first, n), upper_tail(first, n, second, m)
+            rose, fell = fisher_tail(second, m, first, n), fisher_tail(first, n, second, m)
             different = np.minimum(rose, fell) <= tail
             if isinstance(self.first.law, SupportLaw) and isinstance(self.second.law, SupportLaw):
                 return different

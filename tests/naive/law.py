@@ -1,11 +1,29 @@
-"""The exact law of the supports of an answer, slow and obvious: two binomials, folded."""
+"""The exact law of the supports of an answer, slow and obvious, and the normal law beside it."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
 from deniable import Estimates, Protocol
+from deniable.law import Variance, upper_normal
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """Decisions by the normal law: the score interval and the paper's threshold T_s."""
+
+    variance: Variance
+
+    def interval(self, counts: np.ndarray, tail: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the score interval of each count."""
+        z = upper_normal(tail)
+        return self.variance.score_end(counts, -z), self.variance.score_end(counts, z)
+
+    def threshold(self, tail: float) -> float:
+        """Return what a count that nobody gave exceeds with probability ``tail``. [sec:eval]."""
+        return upper_normal(tail) * math.sqrt(self.variance.none)
 
 
 def support_law(protocol: Protocol, n: int, held: int) -> tuple[np.ndarray, np.ndarray]:

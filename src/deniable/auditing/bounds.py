@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from deniable.auditing.probe import Bytes, Probe, Values
 from deniable.auditing.report_law import Model
-from deniable.binomial import clopper_pearson
+from deniable.law.binomial_sum import clopper_pearson
 
 _FAILURE = 1e-7
 _PAIRS = 4

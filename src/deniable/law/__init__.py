@@ -1,19 +1,18 @@
-"""The law of each estimated count: one object that every decision about it asks.
+"""The law of each estimated count: one object that answers every question about it.
 
-What is significant, what an interval holds, what a plan promises: all by the same law, exact or
-on the safe side, for 1 to 10^18 reports.
+What is significant, what an interval holds and what a plan promises all follow from the same law,
+exact or on the safe side, for 1 to 10^18 reports.
 
 - ``SupportLaw``: pure protocols; the supports of an answer are a sum of two binomials
-- ``LaplaceLaw``: summation of noisy histograms
+- ``LaplaceLaw``: sums of noisy histograms
 - ``RepeatedLaw``: people who sent several reports with the same permanent noise
 - ``WidenedLaw``: one of these with an independent error on top
-- ``NormalLaw``: counts that sum up so much that only their variance is known
 """
 
 from __future__ import annotations
 
 from deniable.law.noise import LaplaceLaw
-from deniable.law.normal import KnownLaw, Law, NormalLaw, Variance, WidenedLaw, upper_normal
+from deniable.law.normal import KnownLaw, Law, Variance, WidenedLaw, upper_normal
 from deniable.law.repeated import RepeatedLaw
 from deniable.law.support import SupportLaw
 
@@ -21,7 +20,6 @@ __all__ = [
     "KnownLaw",
     "LaplaceLaw",
     "Law",
-    "NormalLaw",
     "RepeatedLaw",
     "SupportLaw",
     "Variance",

@@ -1,12 +1,12 @@
-"""The law of summed Laplace noise, on the grid that histograms are perturbed on.
+"""The law of summed Laplace noise, on the grid on which histograms are perturbed.
 
 Each of n people adds an independent noise y, in steps of 1/16, with probability proportional to
-rho^|y|, rho = e^(-epsilon / 32): the difference of two geometric variables. The weights that are
-drawn from differ from this by less than 2^-40 in all, and have no heavier tail. The noise of who
-holds an answer is mirrored, which changes nothing, so the law is the same for every true count.
+rho^|y|, rho = e^(-epsilon / 32): the difference of two geometric variables. The weights actually
+drawn from differ from this by less than 2^-40 in all, and have no heavier tail. The noise of people
+who hold the answer is mirrored, which changes nothing: the law is the same for every true count.
 
-The sum is X - Y, two negative binomials. For few people it is summed term by term, exactly; from
-9 on the saddle point (Lugannani and Rice) is within 1 % of it, on the safe side below 0.1.
+The sum is X - Y, two negative binomials. For up to 8 people it is summed term by term, exactly. For
+more the saddle point (Lugannani and Rice) is within 1 % of it, and on the safe side below 0.1.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from deniable.law.normal import Ends, Floats
-from deniable.law.search import last_true
+from deniable.law.binomial_sum import last_true
+from deniable.law.normal import Ends, Floats, lugannani_rice, upper_normal
 
 UNIT = 16
 """Grid steps per person."""
@@ -39,30 +39,26 @@ class LaplaceLaw:
     epsilon: float
 
     def interval(self, counts: Floats, tail: float) -> Ends:
-        """Return the ends of the counts that each count is not in a tail of."""
-        half = self._quantile(tail) / UNIT
+        half = self.limit(tail) / UNIT
         return counts - half, counts + half
 
     def limit(self, tail: float) -> int:
-        """Return the steps that an answer nobody gave exceeds with at most ``tail``."""
-        return self._quantile(tail)
+        """Return the least number of steps that the noise exceeds with at most ``tail``."""
+        guess = math.ceil(upper_normal(tail) * math.sqrt(self.n * self._size))
+        return last_true(lambda steps: self._tail(steps) > tail, guess)
 
     def exceeds(self, held: int, limit: int) -> float:
-        """Return the probability that an answer of so many people comes out above a limit."""
         return self._tail(limit + 1 - UNIT * held)
 
     def threshold(self, tail: float) -> float:
-        """Return the count that an answer nobody gave exceeds with probability at most ``tail``.
-
-        It stands half a step above a count that can be, so that rounding decides nothing.
-        """
-        return (self._quantile(tail) + 0.5) / UNIT
+        """Return the threshold half a step above a possible count, so that rounding is harmless."""
+        return (self.limit(tail) + 0.5) / UNIT
 
     def people(self, share: float, tail: float, power: float) -> int:
-        """Return the number of people from which on an answer of that share is significant.
+        """Return the number of people that makes an answer of that share significant.
 
-        While as many hold it, each person more only adds noise: it is worst just before one more
-        holds it, among floor(held / share) people.
+        While the same number holds it, each further person only adds noise. So it is worst just
+        before one more holds it, among floor(held / share) people.
         """
 
         def fails(held: int) -> bool:
@@ -99,7 +95,7 @@ class LaplaceLaw:
         return self._saddle_point(self._tilt(s / self.n))
 
     def _tilt(self, mean: float) -> float:
-        """Return the t at which the tilted noise has the mean: a quadratic equation in e^t."""
+        """Return the t that gives the tilted noise this mean: a quadratic equation in e^t."""
         size = self._size
         root = math.sqrt(mean**2 * (1 + 2 * size) + size**2)
         # e^t - 1 is (mean + root - size) / (size (1 + mean)), here without the cancellation.
@@ -108,10 +104,11 @@ class LaplaceLaw:
 
     @cached_property
     def _size(self) -> float:
+        """The variance of one noise, in steps."""
         return 2 * self._rho / math.expm1(-self.epsilon / (2 * UNIT)) ** 2
 
     def _saddle_point(self, t: float) -> float:
-        """Return the tail from the sum whose tilt is t.
+        """Return the tail that begins at the sum with tilt t.
 
         The cumulants of one noise are those of -ln(1 - c) with c = size (cosh t - 1).
         """
@@ -119,19 +116,4 @@ class LaplaceLaw:
         first = self._size * math.sinh(t) / (1 - c)
         second = self._size * math.cosh(t) / (1 - c) + first**2
         exponent = self.n * (t * first + math.log1p(-c))
-        w = math.sqrt(2 * max(exponent, 0.0))
-        if w < 1e-4:
-            return 0.5
-        spread = -math.expm1(-t) * math.sqrt(self.n * second)
-        density = math.exp(-exponent) / math.sqrt(2 * math.pi)
-        return math.erfc(w / math.sqrt(2)) / 2 + density * (1 / spread - 1 / w)
-
-    def _quantile(self, tail: float) -> int:
-        """Return the least number of steps that the sum exceeds with at most ``tail``."""
-        low, high = -1, 1
-        while self._tail(high + 1) > tail:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._tail(middle + 1) <= tail else (middle, high)
-        return high
+        return lugannani_rice(exponent, -math.expm1(-t) * math.sqrt(self.n * second))

@@ -1,4 +1,4 @@
-"""What a law is asked, and the normal law of counts of which only the variance is known."""
+"""What a law has to tell, the normal quantile, and the variance of a count with score intervals."""
 
 from __future__ import annotations
 
@@ -24,29 +24,38 @@ def upper_normal(tail: float) -> float:
     return -NormalDist().inv_cdf(max(tail, math.ulp(0.0)))
 
 
+def lugannani_rice(exponent: float, tilt: float) -> float:
+    """Return the upper tail at a saddle point, given its exponent and its scaled tilt."""
+    w = math.sqrt(2 * max(exponent, 0.0))
+    if w < 1e-4:
+        return 0.5
+    density = math.exp(-exponent) / math.sqrt(2 * math.pi)
+    return math.erfc(w / math.sqrt(2)) / 2 + density * (1 / tilt - 1 / w)
+
+
 class Law(Protocol):
     """What ``Estimates`` asks of the law of its counts."""
 
     def interval(self, counts: Floats, tail: float) -> Ends:
-        """Return the ends of the counts that each count is not in a tail of."""
+        """Return the smallest and largest true counts for which each count is in neither tail."""
 
     def threshold(self, tail: float) -> float:
         """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
 
 
 class KnownLaw(Law, Protocol):
-    """What a plan asks as well, before there are any counts."""
+    """What a plan asks in addition, before there are any counts."""
 
     def limit(self, tail: float) -> int:
         """Return ``threshold`` in whole units of what is counted."""
 
     def exceeds(self, held: int, limit: int) -> float:
-        """Return the probability that an answer of so many people exceeds a limit."""
+        """Return the probability that an answer that ``held`` people gave exceeds a limit."""
 
     def people(self, share: float, tail: float, power: float) -> int:
-        """Return the number of people from which on an answer of that share is significant.
+        """Return the number of people that makes an answer of that share significant.
 
-        With that many and any more, its count exceeds the threshold with probability ``power``.
+        With that many, or any more, its count exceeds the threshold with probability ``power``.
         """
 
 
@@ -66,7 +75,6 @@ class Variance:
         return max(self.none + self.slope * self.n, 0.0)
 
     def at(self, counts: Floats) -> Floats:
-        """Return the variance of each count."""
         return np.maximum(self.none + self.slope * np.clip(counts, 0, self.n), 0.0)
 
     def score_end(self, estimates: Floats, z: float) -> Floats:
@@ -85,29 +93,10 @@ class Variance:
 
 
 @dataclass(frozen=True)
-class NormalLaw:
-    """Decisions by the normal law: the score interval and the paper's threshold T_s.
-
-    For counts that sum up so much that nothing exact is known of them.
-    """
-
-    variance: Variance
-
-    def interval(self, counts: Floats, tail: float) -> Ends:
-        """Return the ends of the counts that each count is not in a tail of."""
-        z = upper_normal(tail)
-        return self.variance.score_end(counts, -z), self.variance.score_end(counts, z)
-
-    def threshold(self, tail: float) -> float:
-        """Return what a count that nobody gave exceeds with probability ``tail``. [sec:eval]."""
-        return upper_normal(tail) * math.sqrt(self.variance.none)
-
-
-@dataclass(frozen=True)
 class WidenedLaw:
     """A known law with an independent error of known variance on top.
 
-    Distances from the count grow as the standard error does, which is exact where there is none.
+    Distances from the count grow as the standard error does. Without an error they stay the same.
     """
 
     law: Law
@@ -115,11 +104,9 @@ class WidenedLaw:
     extra: float
 
     def interval(self, counts: Floats, tail: float) -> Ends:
-        """Return the ends of the counts that each count is not in a tail of."""
         lower, upper = self.law.interval(counts, tail)
         factor = np.sqrt(1 + self.extra / np.maximum(self.variance.at(counts), 1e-300))
         return counts + factor * (lower - counts), counts + factor * (upper - counts)
 
     def threshold(self, tail: float) -> float:
-        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
         return self.law.threshold(tail) * math.sqrt(1 + self.extra / self.variance.none)

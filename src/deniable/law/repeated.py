@@ -1,18 +1,19 @@
-"""The law of supports where each of N people sent several reports with one permanent response.
+"""The law of supports if each of N people sent several reports with one permanent response.
 
-A person's permanent bit is 1 with probability a = 1 - f/2 for who holds the answer and b = f/2 for
-who does not; each of r reports then supports the answer with probability p or q, as the bit is 1 or
-0. With h = a or b a person's supports therefore have the variance
+A person's permanent bit is 1 with probability a = 1 - f/2 if the person holds the answer, and
+b = f/2 if not. Each of r reports then supports the answer with probability p if the bit is 1, and q
+if it is 0. With h = a or b a person's supports therefore have the variance
 
     r [h p (1 - p) + (1 - h) q (1 - q)] + r^2 (p - q)^2 h (1 - h)
 
-(given the bit they are binomial, which is the first part; the second is how their mean varies with
-the bit). It grows with r^2: reports do not average out what is drawn once.
+(given the bit they are binomial, which is the first part; the second part is how their mean varies
+with the bit). It grows with r^2: further reports do not average out what is drawn once.
 
-How many bits are 1 is itself a sum of two binomials, B = Bin(k, a) + Bin(N - k, b), and given B
-the supports are Bin(r B, p) + Bin(r (N - B), q). Up to 1000 people both are summed over, the second
-by terms up to a variance of 100 and else by the normal law with its skewness. Beyond, intervals are
-the score interval's and the threshold is the saddle point's, each half a bit on the safe side.
+The number of bits that are 1 is itself a sum of two binomials, B = Bin(k, a) + Bin(N - k, b), and
+given B the supports are Bin(r B, p) + Bin(r (N - B), q). For up to 1000 people both are summed
+over, the second by terms up to a variance of 100, and beyond by the normal law with its skewness.
+For more people intervals are score intervals and the threshold is that of the saddle point, each
+half a bit on the safe side.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from deniable.law.normal import Ends, Floats, Variance, upper_normal
-from deniable.law.sums import FEW, Chance, at_least
+from deniable.law.binomial_sum import FEW, Chance, at_least, last_true
+from deniable.law.normal import Ends, Floats, Variance, lugannani_rice, upper_normal
 
 _FEW_PEOPLE = 1000
 _ROWS = 1 << 14
@@ -36,8 +37,8 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 class RepeatedLaw:
     """The law of the supports of one answer in ``reports`` reports of ``people`` people.
 
-    ``flip`` is f/2, with which a permanent bit is not the true one; ``p`` and ``q`` are the chances
-    that a report has a one where the permanent bit is one or zero. Counts are of people.
+    ``flip`` is f/2, the chance that a permanent bit is not the true one; ``p`` and ``q`` are the
+    chances that a report supports the answer if the permanent bit is 1 or 0. Counts are of people.
 
     >>> once, often = (RepeatedLaw(200, 200 * r, Fraction(1, 4), Fraction(3, 4), Fraction(1, 4))
     ...                for r in (1, 50))
@@ -57,7 +58,7 @@ class RepeatedLaw:
 
     @cached_property
     def _gap(self) -> float:
-        """How many supports one more person who holds the answer adds."""
+        """How many supports each further person with the answer adds."""
         return float((1 - 2 * self.flip) * (self.p - self.q)) * self._each
 
     @cached_property
@@ -69,12 +70,12 @@ class RepeatedLaw:
         return Chance(float(self.p), float(1 - self.p)), Chance(float(self.q), float(1 - self.q))
 
     def counts(self, supports: Floats) -> Floats:
-        """Return the unbiased numbers of people that the supports stand for."""
+        """Return the unbiased numbers of people behind the supports."""
         return np.asarray((supports - self._mean) / self._gap)
 
     @cached_property
     def variance(self) -> Variance:
-        """The variance of a count of people, as the module derives it."""
+        """The variance of a count of people, as derived above."""
         p, q = self._chances
         flip = float(self.flip)
 
@@ -86,13 +87,11 @@ class RepeatedLaw:
         return Variance(self.people, self.people * one(flip), one(1 - flip) - one(flip))
 
     def threshold(self, tail: float) -> float:
-        """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
         few = self.people <= _FEW_PEOPLE
         limit = self._last(0, tail) if few else self._saddle_limit(tail)
         return (limit + 0.5 - self._mean) / self._gap
 
     def interval(self, counts: Floats, tail: float) -> Ends:
-        """Return the ends of the counts that each count is not in a tail of."""
         if self.people > _FEW_PEOPLE:
             p, q = self._chances
             z, step = upper_normal(tail), max(1.0, self._each * (p.yes - q.yes)) / 2 / self._gap
@@ -106,17 +105,16 @@ class RepeatedLaw:
         return np.minimum(lower, counts), np.maximum(upper, counts)
 
     def population(self, counts: Floats, tail: float) -> Ends:
-        """Return how far below and above each share that of a population may be.
+        """Return how far below and above each share the share in the population may be.
 
-        Who was drawn from it varies too: each person's bit is 1 with one chance h, the same for
-        all, and the limits are those of h. They are Wilson's, half a bit on the safe side.
+        Which people were drawn varies too: each person's bit is 1 with the same chance h, and the
+        limits are Wilson's limits of h, half a bit on the safe side.
         """
         shares = counts / self.people
         above = self._population(shares, tail)
         return self._mirrored._population(1 - shares, tail), above
 
     def _population(self, shares: Floats, tail: float) -> Floats:
-        """Return how far above each share that of a population may be."""
         p, q = self._chances
         flip, gap = float(self.flip), p.yes - q.yes
         bits = (flip + shares * (1 - 2 * flip)).clip(0, 1)
@@ -130,7 +128,7 @@ class RepeatedLaw:
         return np.asarray((limit - bits) / (1 - 2 * flip))
 
     def _lower(self, supports: Floats, tail: float) -> Floats:
-        """Return the smallest count that each support is not too large for."""
+        """Return the smallest count for which each support is not in the upper tail."""
         ends = np.empty(len(supports))
         size = max(1, _ROWS // (self.people + 1))
         for start in range(0, len(supports), size):
@@ -143,33 +141,26 @@ class RepeatedLaw:
 
     @cached_property
     def _mirrored(self) -> RepeatedLaw:
-        """The law of the reports that do not support the answer, of who does not hold it."""
+        """The law of reports that do not support the answer, for people without it."""
         return RepeatedLaw(self.people, self.reports, self.flip, 1 - self.q, 1 - self.p)
 
-    @cached_property
-    def _lasts(self) -> dict[tuple[int, float], int]:
-        return {}
-
     def _last(self, held: int, tail: float) -> int:
-        """Return the largest support that is not in the upper tail where so many hold it."""
-        if (held, tail) not in self._lasts:
-            self._lasts[held, tail] = self._find_last(held, tail)
-        return self._lasts[held, tail]
+        """Return the largest support not in the upper tail if ``held`` people hold the answer."""
 
-    def _find_last(self, held: int, tail: float) -> int:
-        low, high = 0, self.reports + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            found = float((self._bits[held] @ self._given_bits(np.array([float(middle)])))[0])
-            low, high = (middle, high) if found > tail else (low, middle)
-        return low
+        def common(support: int) -> bool:
+            tails = self._given_bits(np.array([float(support)]))
+            return support <= self.reports and (self._bits[held] @ tails)[0] > tail
+
+        spread = math.sqrt(float(self.variance.at(np.array([float(held)]))[0]))
+        guess = self._mean + self._gap * (held + upper_normal(tail) * spread)
+        return last_true(common, math.ceil(guess))
 
     @property
     def _bits(self) -> Floats:
         return _bits(self.people, self.flip)
 
     def _given_bits(self, supports: Floats) -> Floats:
-        """Return the upper tails of the supports, by columns, for each number of ones, by rows."""
+        """Return the upper tails of the supports (columns) for each number of ones (rows)."""
         p, q = self._chances
         bits = np.repeat(np.arange(self.people + 1.0), len(supports))
         ones, wanted = np.rint(bits * self._each), np.tile(supports, self.people + 1)
@@ -189,7 +180,7 @@ class RepeatedLaw:
         return np.clip(tails, 0.0, 1.0).reshape(self.people + 1, len(supports))
 
     def _saddle_limit(self, tail: float) -> float:
-        """Return the support of which the tail is ``tail`` where nobody holds the answer."""
+        """Return the support whose tail is ``tail`` if nobody holds the answer."""
         p, q = self._chances
         low, high = 0.0, 1.0
         while self._saddle_point(high)[1] > tail:
@@ -200,7 +191,7 @@ class RepeatedLaw:
         return self._saddle_point(high)[0] + max(1.0, self._each * (p.yes - q.yes)) / 2
 
     def _saddle_point(self, t: float) -> tuple[float, float]:
-        """Return the support that a tilt of t leads to and its tail (Lugannani and Rice)."""
+        """Return the support at a tilt of t, and its tail (Lugannani and Rice)."""
         n, flip, x = self.people, float(self.flip), math.expm1(t)
         logs, means, spreads = [], [], []
         for chance in self._chances:
@@ -208,27 +199,22 @@ class RepeatedLaw:
             logs.append(self._each * math.log1p(chance.yes * x))
             means.append(self._each * tilted)
             spreads.append(self._each * tilted * (1 - tilted))
-        # The bit is one with probability ``weight`` in the tilted law.
+        # In the tilted law the bit is 1 with probability ``weight``.
         lead = logs[0] - logs[1]
         weight = flip / (flip + (1 - flip) * math.exp(-lead))
         cumulant = logs[1] + math.log1p(flip * math.expm1(lead)) if lead < 700 else math.inf
         mean = weight * means[0] + (1 - weight) * means[1]
         spread = weight * spreads[0] + (1 - weight) * spreads[1]
         spread += weight * (1 - weight) * (means[0] - means[1]) ** 2
-        exponent = max(n * (t * mean - cumulant), 0.0)
-        w = math.sqrt(2 * exponent)
-        if w < 1e-4:
-            return n * mean, 0.5
-        density = math.exp(-exponent) / math.sqrt(2 * math.pi)
-        tail = math.erfc(w / math.sqrt(2)) / 2
-        return n * mean, tail + density * (1 / (t * math.sqrt(n * spread)) - 1 / w)
+        exponent = n * (t * mean - cumulant)
+        return n * mean, lugannani_rice(exponent, t * math.sqrt(n * spread))
 
 
 @lru_cache(maxsize=4)
 def _bits(people: int, flip: Fraction) -> Floats:
-    """Return the probability of each number of ones, by columns, for each count, by rows.
+    """Return the probability of each number of ones (columns) for each count (rows).
 
-    The last few tables are kept: those of 1000 people take half a second and 8 MB.
+    The last few tables are kept: one for 1000 people takes half a second and 8 MB.
     """
     holders, others = (_binomials(people, float(chance)) for chance in (1 - flip, flip))
     rows = (

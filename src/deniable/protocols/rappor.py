@@ -38,7 +38,7 @@ from deniable.estimates import Estimates
 from deniable.kernels.bits import count_bits
 from deniable.kernels.patterns import perturb_bits
 from deniable.kernels.splitmix import scale, words_of
-from deniable.law.sums import Chance
+from deniable.law.binomial_sum import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters
 from deniable.protocols.basic_rappor import (

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
-from deniable.law.sums import Chance, tail_of
+from deniable.law.binomial_sum import Chance, tail_of
 from deniable.optional import load
 from deniable.progress import tell
 

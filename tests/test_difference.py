@@ -25,8 +25,7 @@ from benchmarks.coverage import (
     sample,
 )
 from deniable import DE, OUE, SHE, Comparison, Estimates, compare
-from deniable.law.contrast import upper_tail
-from deniable.law.melding import upper_limits
+from deniable.law.difference import fisher_tail, upper_limits
 
 
 def _tail(limit: float, x: int, n: int, y: int, m: int) -> float:
@@ -72,7 +71,7 @@ def test_an_interval_holds_zero_unless_the_test_finds_a_change() -> None:
     """Melded limits and Fisher's exact test decide alike, for all tables of some sizes."""
     for n, m in ((1, 1), (2, 7), (12, 12), (9, 40), (60, 60)):
         x, y = (grid.ravel().astype(float) for grid in np.indices((n + 1, m + 1)))
-        fisher = upper_tail(x, n, y, m)
+        fisher = fisher_tail(x, n, y, m)
         clear = np.abs(fisher - 0.025) > 1e-6
         found = upper_limits(x, n, y, m, 0.025) < 0
         assert np.array_equal(found[clear], (fisher <= 0.025)[clear])
