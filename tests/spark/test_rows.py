@@ -49,7 +49,7 @@ def test_a_column_of_rows_is_privatized_and_estimated(spark, stars, form, tmp_pa
     refused = Counter()
     reports = lakes.privatize(frame, question, "stars", str(tmp_path / "reports"), refused=refused)
     assert refused == {"null" if form == "lists" else "not an answer": 1}
-    tally = lakes.tally(reports, question)
+    tally = lakes.tally(reports, question, "report")
     assert tally.n == len(ROWS)
     estimates = lakes.estimate(reports, question)
     assert np.array_equal(estimates.counts, question.estimate(tally).counts)
