@@ -18,14 +18,12 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidReport
 from deniable.kernels.parallel import run_chunks
-from deniable.randomness import Replayed, Source, Words, log_above, open_source
+from deniable.randomness import Source, Words, log_above, randomise
 from deniable.validation import check_reports, check_whole
 
 Reports = npt.NDArray[Any]  # of the mechanism's report_dtype, which only it knows
 Values = npt.ArrayLike
 
-BULK_WORDS = 1 << 16
-"""From this many words on, ``privatize`` works in chunks on all cores."""
 _CHUNK_WORDS = 1 << 18
 _STEP_WORDS = 1 << 14
 """How many words become reports at once: all arrays in between stay in a core's cache."""
@@ -144,16 +142,7 @@ class Mechanism(ABC):
         ``rng`` is for simulation and test vectors only; leave it out and the randomness is the
         operating system's.
         """
-        return self._randomise(self._check_values(values), rng)
-
-    def _randomise(
-        self, values: npt.NDArray[np.uint64], rng: np.random.Generator | Source | None
-    ) -> Reports:
-        """Turn values that are known to be such into reports."""
-        source, n, words = open_source(rng), len(values), self.words
-        if n * words.count <= BULK_WORDS or n == 1 or isinstance(source, Replayed):
-            return self._perturb(values, words.draw(source, n))
-        return self._privatize_bulk(values, source)
+        return randomise(self, self._check_values(values), rng)
 
     def parse(self, data: bytes, count: int | None = 1) -> Reports:
         """Turn untrusted bytes into exactly ``count`` reports, or raise InvalidReport.

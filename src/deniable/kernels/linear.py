@@ -105,8 +105,8 @@ def fold_table(table: Counts, field: Field, t: int) -> Counts:
     """
     g, products = field.order, field.products.astype(np.int64)
     # Half the bytes where all counts fit: most of the time goes to fetching rows from memory.
-    narrow = np.int32 if table.max() < 2**31 else np.int64
-    rows: Cells = table.astype(narrow, copy=False).reshape(-1, g)
+    counts: Cells = table.astype(np.int32) if table.max() < 2**31 else table
+    rows = counts.reshape(-1, g)
     folded = np.zeros(folded_size(g, t), np.int64)
     step = max(1, _PART // g)
     for c in range(1, g):

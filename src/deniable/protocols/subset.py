@@ -100,7 +100,7 @@ class SubsetSelection(CountedPure):
         """A uniform draw among the sets of k values."""
         return Uniform(math.comb(self.domain_size, self._k))
 
-    @property
+    @cached_property
     def _table(self) -> npt.NDArray[np.uint64]:
         return subsets.binomials(self.domain_size, self._k)
 
