@@ -293,7 +293,7 @@ def made(name: str, epsilon: float, size: int) -> deniable.Protocol:
 
 def test_variances_in_protocols_are_those_of_the_library() -> None:
     """The table of Var* / n is the library's, to two decimals."""
-    for epsilon, *found in cells("docs/protocols.md", "## How exact"):
+    for epsilon, *found in cells("docs/protocols.md", "## Variance"):
         names = ["SubsetSelection", "AffineSelection", "DE", "OLH", "OUE", "SUE", "SHE", "BLH"]
         protocols = [made(name, float(epsilon), 32) for name in names]
         assert found == [f"{protocol.variance(1):.2f}" for protocol in protocols]
@@ -306,7 +306,7 @@ def best(epsilon: float, size: int) -> str:
 
 def test_protocols_that_are_chosen_are_those_of_the_library() -> None:
     """The table of protocols by epsilon and number of answers is what ``recommend`` puts first."""
-    for epsilon, *found in cells("docs/protocols.md", "## What is chosen"):
+    for epsilon, *found in cells("docs/protocols.md", "## Which protocol is chosen"):
         sizes = (2, 5, 12, 64, 1000, 41_270)
         assert found == [f"`{best(float(epsilon), size)}`" for size in sizes]
     for epsilon, size in ((1.0, 5), (2.0, 12)):
@@ -315,7 +315,7 @@ def test_protocols_that_are_chosen_are_those_of_the_library() -> None:
 
 def test_sizes_in_protocols_are_those_of_the_library() -> None:
     """The table of bytes is the library's, at epsilon 1."""
-    for name, *found in cells("docs/protocols.md", "## How large"):
+    for name, *found in cells("docs/protocols.md", "## Size of a report"):
         expected = []
         for size in (12, 1000, 41_270):
             try:
