@@ -245,7 +245,7 @@ def test_an_unknown_question_is_said_to_be_one(pasted):
     html = pasted.snippet(CHOICE).replace(CHOICE.digest, "0" * 64)
     page = pasted.visit(html)
     until(page, "outcomes.length > 0")
-    assert page.evaluate("outcomes") == ["DeniableError: the collector does not know this question"]
+    assert page.evaluate("outcomes") == ["DeniableError: no such question"]
     assert page.is_disabled("form button")
     assert "it cannot be asked now" in page.inner_text("[role=status]")
 

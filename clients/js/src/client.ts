@@ -157,7 +157,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
   return {
     async load(digest, url = base + digest) {
       const reply = await fetch(url, QUIET);
-      expect(reply.status !== 404, "the collector does not know this question");
+      expect(reply.status !== 404, "no such question");
       return parse(await reply.text(), digest, settings);
     },
     async answer({ digest, loss, privatize }, answer, explicit) {

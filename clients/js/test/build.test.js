@@ -13,9 +13,9 @@ test("the built files are what the source builds", async () => {
   assert.equal(readFileSync(TRY, "utf8"), await bundleTry(), "run: npm run build");
 });
 
-test("the built file has at most 6,144 bytes gzipped, and no more than the record and 32 bytes", () => {
+test("the built file has at most 4,608 bytes gzipped, and no more than the record and 32 bytes", () => {
   const size = gzipped(built);
-  assert.ok(size <= 6144 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
+  assert.ok(size <= 4608 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
   assert.ok(size >= record - 32, `${size} bytes: write the new record ${size} into size.json`);
 });
 
