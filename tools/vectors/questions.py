@@ -1,10 +1,9 @@
-"""Questions that every client must accept or refuse: ``questions.json`` and ``policy.json``.
+"""Questions that every client must accept or refuse: ``questions.json``.
 
 A page names a digest and a ceiling; the document comes from a server that nobody has to trust. It
 is refused unless it is the document that was named, sound in itself, and made of weights that spend
 no more than the epsilon it states and no more than the ceiling. The smallest excess there is, a
-weight that is off by one, is among the cases. A question that is accepted is answered where the
-budget allows it.
+weight that is off by one, is among the cases.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 from deniable.documents import canonical_json
-from deniable.policy import BROWSERS, BUDGET, CEILING, DOCUMENT_BYTES, DUST
+from deniable.policy import BROWSERS, CEILING
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.affine import AffineSelection
-from deniable.protocols.basic_rappor import BasicRAPPOR
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
 from deniable.protocols.histogram import THE
@@ -44,21 +42,7 @@ def make_refusals() -> dict[str, object]:
     return {"format": "deniable-vectors", "version": 1, "vectors": cases}
 
 
-def make_policy() -> dict[str, object]:
-    """Return what a device reveals at most, and which questions it answers because of that."""
-    return {
-        "format": "deniable-vectors",
-        "version": 1,
-        "ceiling": CEILING,
-        "budget": BUDGET,
-        "dust": DUST,
-        "document_bytes": DOCUMENT_BYTES,
-        "browsers": list(BROWSERS),
-        "vectors": [*_ceilings(), *_budgets()],
-    }
-
-
-def _ask(
+def ask(
     protocol: Protocol, labels: tuple[str, ...] | None = _FRUIT, other: str | None = None
 ) -> Document:
     """Return a sound question as a document without its digest."""
@@ -95,26 +79,26 @@ def _labels(protocol: Protocol) -> tuple[str, ...] | None:
 
 def _accepted() -> Iterator[Case]:
     for protocol in _examples():
-        yield _case(f"a sound {protocol}", _ask(protocol, _labels(protocol)), accepted=True)
-    unusual = _ask(DE(2.0, len(_UNUSUAL)), _UNUSUAL, other="🥝")
+        yield _case(f"a sound {protocol}", ask(protocol, _labels(protocol)), accepted=True)
+    unusual = ask(DE(2.0, len(_UNUSUAL)), _UNUSUAL, other="🥝")
     yield _case("labels beyond ASCII", unusual, accepted=True)
     digest = sha256(canonical_json(unusual)).hexdigest()
     raw = json.dumps({"digest": digest, **unusual}, indent=3, sort_keys=True, ensure_ascii=False)
     yield _plain("the same, as they are and in another order", raw, digest, accepted=True)
     for epsilon in (0.1, 1e-7, 1 / 3, 4.999999999999999, 5.0):
-        yield _case(f"epsilon {epsilon!r}", _ask(DE(epsilon, 5)), accepted=True)
-    document = _ask(DE(3.0, 5))
+        yield _case(f"epsilon {epsilon!r}", ask(DE(epsilon, 5)), accepted=True)
+    document = ask(DE(3.0, 5))
     digest = sha256(canonical_json(document)).hexdigest()
     text = json.dumps({**document, "digest": digest})
     for number in ("3", "3.00", "30e-1", "0.3e+1"):
         same = text.replace('"epsilon": 3.0', f'"epsilon": {number}')
         yield _plain(f"epsilon 3 written as {number}", same, digest, accepted=True)
-    yield _case("epsilon 6 under a ceiling of 6", _ask(DE(6.0, 5)), accepted=True, ceiling=6.0)
+    yield _case("epsilon 6 under a ceiling of 6", ask(DE(6.0, 5)), accepted=True, ceiling=6.0)
 
 
 def _foreign() -> Iterator[Case]:
     """Yield texts that are no question, or not the one that was named."""
-    document, other = _ask(DE(1.0, 5)), _ask(DE(2.0, 5))
+    document, other = ask(DE(1.0, 5)), ask(DE(2.0, 5))
     digest, another = (sha256(canonical_json(d)).hexdigest() for d in (document, other))
     text = json.dumps({**document, "digest": digest})
     for why, found in {
@@ -139,7 +123,7 @@ def _foreign() -> Iterator[Case]:
 
 def _malformed() -> Iterator[Case]:
     """Yield documents with a digest that holds and fields that do not."""
-    closed, opened = _ask(DE(1.0, 5)), _ask(OpenLH(1.0), None)
+    closed, opened = ask(DE(1.0, 5)), ask(OpenLH(1.0), None)
     changes: list[tuple[str, Document]] = [
         ("another format", {"format": "deniable-tally"}),
         ("version 2", {"version": 2}),
@@ -176,7 +160,7 @@ def _malformed() -> Iterator[Case]:
 
 def _second_form(**changes: object) -> Document:
     """Return a question in version 2 of the document."""
-    first = _ask(DE(1.0, 5))
+    first = ask(DE(1.0, 5))
     head = {"format": first["format"], "version": 2, "name": first["name"]}
     answers = {"kind": "choice", "labels": list(_FRUIT), "other": None}
     rest = {"protocol": first["protocol"], "repeat": None, "segments": []}
@@ -200,7 +184,7 @@ def _newer() -> Iterator[Case]:
 
 def _second() -> Iterator[Case]:
     """Yield documents of version 2 that no client accepts, now or later."""
-    first, text = _ask(DE(1.0, 5)), _ask(OpenLH(1.0), None)["protocol"]
+    first, text = ask(DE(1.0, 5)), ask(OpenLH(1.0), None)["protocol"]
     for why, change in (
         ("a choice that version 1 can say", {}),
         ("a text that version 1 can say", {"answers": {"kind": "text"}, "protocol": text}),
@@ -230,13 +214,13 @@ def _overspent() -> Iterator[Case]:
     """Yield weights that can be executed and spend more than is stated or allowed."""
     for protocol in _examples():
         if protocol.name != "UE":  # which states p and q, and no epsilon
-            document = _reweigh(_ask(protocol, _labels(protocol)), _excess(protocol))
+            document = _reweigh(ask(protocol, _labels(protocol)), _excess(protocol))
             yield _case(f"more than its epsilon by {protocol}", document)
-    yield _case("epsilon above the ceiling", _ask(DE(6.0, 5)))
-    yield _case("epsilon a little above the ceiling", _ask(DE(5.000000000000001, 5)))
-    yield _case("epsilon above a lower ceiling", _ask(OLH(1.0, 5)), ceiling=0.999999)
-    yield _case("p and q far above the ceiling", _ask(UE(0.9999, 0.0001, 5)))
-    stated = _ask(DE(4.0, 5))
+    yield _case("epsilon above the ceiling", ask(DE(6.0, 5)))
+    yield _case("epsilon a little above the ceiling", ask(DE(5.000000000000001, 5)))
+    yield _case("epsilon above a lower ceiling", ask(OLH(1.0, 5)), ceiling=0.999999)
+    yield _case("p and q far above the ceiling", ask(UE(0.9999, 0.0001, 5)))
+    stated = ask(DE(4.0, 5))
     changed = {**_part(stated, "protocol"), "epsilon": 1.0}
     yield _case("weights of epsilon 4 that state 1", _with(stated, changed))
 
@@ -255,7 +239,7 @@ def _excess(protocol: Protocol) -> Move:
 
 def _numbers() -> Iterator[Case]:
     """Yield numbers that no protocol has, or that two readers could read in two ways."""
-    direct, hashed = _ask(DE(1.0, 5)), _ask(LH(1.0, 5, 4))
+    direct, hashed = ask(DE(1.0, 5)), ask(LH(1.0, 5, 4))
     moves: dict[str, Move] = {
         "weights that do not add up": lambda p, q: (p - 1, q),
         "weights that add up to more": lambda p, q: (p + 1, q),
@@ -323,9 +307,9 @@ def _hostile() -> Iterator[Case]:
     ]  # fmt: skip
     for protocol in unusual:
         labels = None if protocol.name == "OpenLH" else _FRUIT
-        yield _case(f"a sound {protocol}", _ask(protocol, labels), accepted=True)
-    hashed, selected = _ask(LH(1.0, 5, 8)), _ask(AffineSelection(1.0, 5, 8, 1, 3))
-    subset, thresholded = _ask(SubsetSelection(1.0, 5, 2)), _ask(THE(1.0, 5))
+        yield _case(f"a sound {protocol}", ask(protocol, labels), accepted=True)
+    hashed, selected = ask(LH(1.0, 5, 8)), ask(AffineSelection(1.0, 5, 8, 1, 3))
+    subset, thresholded = ask(SubsetSelection(1.0, 5, 2)), ask(THE(1.0, 5))
     field = _part(_part(hashed, "protocol"), "field")
     changes: list[tuple[str, Document, Document]] = [
         ("another modulus that would do", hashed, {"field": {**field, "modulus": [1, 0, 1, 1]}}),
@@ -346,14 +330,14 @@ def _hostile() -> Iterator[Case]:
         ("a threshold beyond all noise", thresholded, {"theta": 1e300}),
         ("an epsilon beyond all numbers", thresholded, {"epsilon": 1e300}),
         ("another field of the protocol", thresholded, {"extra": 1}),
-        ("p and q beside an epsilon", _ask(OUE(1.0, 5)), {"p": 0.5, "q": 0.1}),
-        ("an epsilon beside p and q", _ask(UE(0.75, 0.25, 5)), {"epsilon": 0.1}),
-        ("a binary hash into four", _ask(BLH(1.0, 5)), {"g": 4}),
+        ("p and q beside an epsilon", ask(OUE(1.0, 5)), {"p": 0.5, "q": 0.1}),
+        ("an epsilon beside p and q", ask(UE(0.75, 0.25, 5)), {"epsilon": 0.1}),
+        ("a binary hash into four", ask(BLH(1.0, 5)), {"g": 4}),
     ]  # fmt: skip
     for why, document, change in changes:
         yield _case(why, _with(document, {**_part(document, "protocol"), **change}))
     for protocol in (DE(1.0, 5), OLH(1.0, 5), THE(1.0, 5), SubsetSelection(1.0, 5)):
-        less = _reweigh(_ask(protocol), lambda high, low: (high - 4, low + 1))
+        less = _reweigh(ask(protocol), lambda high, low: (high - 4, low + 1))
         yield _case(f"weights that spend less than {protocol} does", less)
 
 
@@ -385,62 +369,3 @@ def _reweigh(document: Document, move: Move) -> Document:
     first, second = _weights(document)
     moved = dict(zip(weights, map(str, move(first, second)), strict=True))
     return _with(document, {**protocol, "weights": moved})
-
-
-def _judge(why: str, protocol: Protocol, outcome: str, **limits: object) -> Case:
-    """Return a question, what was spent before, and what a device makes of it."""
-    document = _ask(protocol)
-    digest = sha256(canonical_json(document)).hexdigest()
-    case = {"why": why, "outcome": outcome, "epsilon": protocol.total_epsilon, "spent": []}
-    limits = {"ceiling": CEILING, "budget": BUDGET} | limits
-    text = json.dumps({**document, "digest": digest})
-    return {**case, **limits, "named": digest, "text": text}
-
-
-def _ceilings() -> Iterator[Case]:
-    """Yield questions at both sides of the ceiling, which is one of what a question states."""
-    quiet, loud = BasicRAPPOR(5, f=0.5, p=0.75, q=0.25), BasicRAPPOR(5, f=0.02, p=0.55, q=0.45)
-    for why, protocol, outcome in (
-        ("at the ceiling", DE(5.0, 5), "answered"),
-        ("a little above the ceiling", DE(5.000000000000001, 5), "over-ceiling"),
-        ("between the ceilings of earlier clients", DE(4.5, 5), "answered"),
-        ("above the ceiling", OLH(6.0, 5), "over-ceiling"),
-        ("states less than the ceiling, and spends less still", THE(4.9, 5), "answered"),
-        ("states more than the ceiling, and spends less", THE(5.5, 5), "over-ceiling"),
-        ("states p and q, within the ceiling", UE(0.5, 0.01, 5), "answered"),
-        ("states p and q, above the ceiling", UE(0.9, 0.01, 5), "over-ceiling"),
-        ("memoises, and reveals little for ever", quiet, "answered"),
-        ("memoises: one report is quiet, all of them are not", loud, "over-ceiling"),
-    ):
-        yield _judge(why, protocol, outcome)
-    yield _judge("above a lower ceiling", DE(1.0, 5), "over-ceiling", ceiling=0.999)
-    yield _judge("below a higher ceiling", DE(6.0, 5), "answered", ceiling=6.0)
-    for epsilon, outcome in ((10.0, "answered"), (10.5, "over-budget")):
-        yield _judge(f"epsilon {epsilon} below a ceiling of 12", DE(epsilon, 5), outcome,
-                     ceiling=12.0)  # fmt: skip
-
-
-def _budgets() -> Iterator[Case]:
-    """Yield questions on a device that answered others before."""
-    one = DE(1.0, 5)
-    for why, protocol, spent, outcome in (
-        ("the first question", one, [], "answered"),
-        ("the tenth of ten", one, [1.0] * 9, "answered"),
-        ("the eleventh", one, [1.0] * 10, "over-budget"),
-        ("the second of two at the ceiling", DE(5.0, 5), [5.0], "answered"),
-        ("a small one after the budget is used up", DE(0.01, 5), [5.0, 5.0], "over-budget"),
-        ("more than dust of floats", DE(0.1000001, 5), [1.1] * 9, "over-budget"),
-        ("sums in tenths", DE(0.1, 5), [0.1] * 99, "answered"),
-        ("counts with what it states", THE(1.5, 5), [9.0], "over-budget"),
-        ("counts with what p and q spend", UE(0.5, 0.01, 5), [5.5], "over-budget"),
-        ("counts with what it reveals for ever", BasicRAPPOR(5, f=0.5, p=0.75, q=0.25), [8.0],
-         "over-budget"),
-        ("fits with what it reveals for ever", BasicRAPPOR(5, f=0.5, p=0.75, q=0.25), [7.5],
-         "answered"),
-    ):  # fmt: skip
-        yield _judge(why, protocol, outcome, spent=spent)
-    yield _judge("beyond a lower budget", one, "over-budget", spent=[1.0, 1.0], budget=2.5)
-    yield _judge("within a higher budget", one, "answered", spent=[10.0], budget=11.0)
-    yield _judge("dust of floats", DE(0.2, 5), "answered", spent=[0.1], budget=0.3)
-    yield _judge("a budget of nothing", DE(0.01, 5), "over-budget", budget=0.0)
-    yield _judge("above ceiling and budget", OUE(7.0, 5), "over-ceiling", spent=[9.0])

@@ -23,7 +23,8 @@ from deniable.protocols import discover
 from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
 from tools.vectors.deliveries import make_deliveries
-from tools.vectors.questions import make_policy, make_refusals
+from tools.vectors.policy import make_policy
+from tools.vectors.questions import make_refusals
 
 FORMAT = "deniable-vectors"
 VERSION = 1
