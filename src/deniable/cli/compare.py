@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.group import Command, InputError, warn
+from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import check_repeats, read_candidates, read_question, read_tally
 from deniable.cli.options import (
     FILE,
@@ -15,7 +15,7 @@ from deniable.cli.options import (
     export_options,
     question_argument,
 )
-from deniable.cli.outputs import Export
+from deniable.cli.outputs import Export, warn
 from deniable.cli.sources import check_stdin, name_of
 from deniable.comparison import compare as compare_estimates
 

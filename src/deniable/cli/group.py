@@ -49,11 +49,6 @@ class InputError(click.ClickException):
     exit_code = _WRONG
 
 
-def warn(message: str) -> None:
-    """Say on stderr, in one line, what is not an error but probably a mistake."""
-    click.echo(f"deniable: warning: {' '.join(message.split())}", err=True)
-
-
 class Command(click.Command):
     """A command whose help ends with examples, which the tests run.
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from deniable.cli.answers import SUFFIXES, as_text, read_answers
 from deniable.cli.display import shorten, show_progress
-from deniable.cli.group import InputError, warn
+from deniable.cli.group import InputError
+from deniable.cli.outputs import warn
 from deniable.cli.sources import Batch, Source, Watched, name_of, open_input, open_raw, suffix_of
 from deniable.documents import fault
 from deniable.errors import DeniableError

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import click
 
 from deniable.cli.display import open_console, print_view
-from deniable.cli.group import warn
 from deniable.optional import load
 from deniable.presentation.exports import MOST_ROWS, Presentable
 
@@ -90,6 +89,11 @@ def _named(path: Path, *notes: str) -> Iterator[None]:
 def write_atomically(path: Path, data: bytes) -> None:
     with open_output(path) as stream:
         stream.write(data)
+
+
+def warn(message: str) -> None:
+    """Say on stderr, in one line, what is not an error but probably a mistake."""
+    click.echo(f"deniable: warning: {' '.join(message.split())}", err=True)
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], *, force: bool) -> None:

@@ -6,7 +6,8 @@ import math
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING
 
-from deniable.cli.group import InputError, warn
+from deniable.cli.group import InputError
+from deniable.cli.outputs import warn
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.hashing import OpenLH

@@ -13,11 +13,11 @@ from rich.text import Text
 from deniable.advice import reveals
 from deniable.answers import Choice
 from deniable.cli.display import fit, new_table, open_console, shorten
-from deniable.cli.group import Command, Lazy, LazyGroup, warn
+from deniable.cli.group import Command, Lazy, LazyGroup
 from deniable.cli.inputs import read_labels, read_question
 from deniable.cli.labels import Form, twins
 from deniable.cli.options import FILE, goal_option, output_option, question_argument
-from deniable.cli.outputs import STDIO, write_atomically
+from deniable.cli.outputs import STDIO, warn, write_atomically
 from deniable.cli.protocol_names import AUTO, check_privacy, choose_protocol, complete_protocols
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
