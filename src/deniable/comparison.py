@@ -35,7 +35,8 @@ from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, br
 from deniable.estimates import Estimates
 from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
-from deniable.presentation.exports import Columns, Presentable
+from deniable.presentation.exports import Presentable
+from deniable.presentation.tables import Columns
 from deniable.presentation.view import (
     Change,
     Provenance,

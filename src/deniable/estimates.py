@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Law, upper_normal
-from deniable.presentation.exports import Column, Columns, Presentable
+from deniable.presentation.exports import Presentable
+from deniable.presentation.tables import Column, Columns
 from deniable.presentation.view import (
     Answer,
     Provenance,

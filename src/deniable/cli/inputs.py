@@ -20,7 +20,7 @@ from deniable.documents import fault
 from deniable.errors import DeniableError
 from deniable.files import Readable, describe, read_any, read_fully, read_raw_reports
 from deniable.mechanism import Reports
-from deniable.presentation.exports import unguarded
+from deniable.presentation.tables import unguarded
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.tally import Accumulator, Tally

@@ -19,8 +19,9 @@ from deniable.advice import meaning
 from deniable.advice import plan as solve
 from deniable.errors import DeniableError, InvalidDocument, InvalidParameter
 from deniable.estimates import Estimates
-from deniable.presentation.exports import MOST_ROWS, Presentable, csv_text, json_text
+from deniable.presentation.exports import MOST_ROWS, Presentable
 from deniable.presentation.html import html_page
+from deniable.presentation.tables import csv_text, json_text
 from deniable.presentation.trend import Point, Series, Trend
 from deniable.presentation.view import View
 from deniable.protocol import Protocol

@@ -1,5 +1,5 @@
 """How results are shown: a ``View`` as text, HTML or a figure, and columns as files."""
 
-from deniable.presentation.exports import unguarded
+from deniable.presentation.tables import unguarded
 
 __all__ = ["unguarded"]

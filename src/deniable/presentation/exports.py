@@ -1,23 +1,14 @@
-"""The ways out of a result: ``Presentable`` with its exports, and the formats that they write.
+"""The ways out of a result: ``Presentable``, with its exports and figures.
 
 ``to_csv``, ``to_json``, ``to_html``, ``to_parquet`` and ``plot`` return what they make. Given the
 name of a file as their first argument they write it there instead, replacing what was there.
-
-All formats have the same columns. Metadata goes where a format has a place for it: JSON's outer
-object, the schema of an Arrow or Parquet file, the ``attrs`` of pandas. CSV has no place that every
-reader skips (comment lines break pandas, R and spreadsheets alike), so there the provenance is
-repeated in constant columns at the end. Files that are joined can still be told apart that way.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Sized
-from io import BytesIO
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, overload
+from collections.abc import Sequence, Sized
+from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +16,10 @@ import numpy.typing as npt
 from deniable.documents import PathName, returned
 from deniable.errors import InvalidParameter
 from deniable.optional import load
+from deniable.presentation import tables
 from deniable.presentation.html import html_notebook, html_page
 from deniable.presentation.text import text_table
-from deniable.presentation.view import View, plain
+from deniable.presentation.view import View
 
 if TYPE_CHECKING:
     import pandas
@@ -35,11 +27,8 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.figure import Figure
 
-Column = Sequence[str] | npt.NDArray[np.generic]
-Columns = dict[str, Column | None]
 MOST_ROWS = 1000
 """The number of rows on a web page, unless another is asked for."""
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 class Limits(TypedDict, total=False):
@@ -73,7 +62,7 @@ class Presentable(Sized, ABC):
         """Tell which rows are significant, or None where that is not known."""
 
     @abstractmethod
-    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
+    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> tables.Columns:
         """Return the columns of the exports by name; one that is not known is None."""
 
     @abstractmethod
@@ -150,7 +139,7 @@ class Presentable(Sized, ABC):
         removes.
         """
         columns = self.columns(level=level, alpha=alpha)
-        return returned(csv_text(columns, self.constants(), delimiter), path)
+        return returned(tables.csv_text(columns, self.constants(), delimiter), path)
 
     @overload
     def to_json(self, path: None = None, **limits: Unpack[Limits]) -> str: ...
@@ -160,7 +149,7 @@ class Presentable(Sized, ABC):
         self, path: PathName | None = None, *, level: float = 0.95, alpha: float = 0.05
     ) -> str | None:
         """Return or write the columns as JSON: an object for each row, after the metadata."""
-        return returned(json_text(*self._both(level, alpha), self.rows_name), path)
+        return returned(tables.json_text(*self._both(level, alpha), self.rows_name), path)
 
     @overload
     def to_html(
@@ -206,21 +195,21 @@ class Presentable(Sized, ABC):
         self, path: PathName | None = None, *, level: float = 0.95, alpha: float = 0.05
     ) -> bytes | None:
         """Return or write the columns as a Parquet file; needs the extra ``arrow``."""
-        return returned(parquet_bytes(*self._both(level, alpha)), path)
+        return returned(tables.parquet_bytes(*self._both(level, alpha)), path)
 
     def to_pandas(self, *, level: float = 0.95, alpha: float = 0.05) -> pandas.DataFrame:
         """Return a pandas data frame, metadata in its ``attrs``; needs the extra ``frames``."""
-        return pandas_frame(*self._both(level, alpha))
+        return tables.pandas_frame(*self._both(level, alpha))
 
     def to_polars(self, *, level: float = 0.95, alpha: float = 0.05) -> polars.DataFrame:
         """Return the columns as a Polars data frame; needs the extra ``frames``."""
-        return polars_frame(self.columns(level=level, alpha=alpha))
+        return tables.polars_frame(self.columns(level=level, alpha=alpha))
 
     def to_arrow(self, *, level: float = 0.95, alpha: float = 0.05) -> pyarrow.Table:
         """Return an Arrow table, metadata in its schema; needs the extra ``arrow``."""
-        return arrow_table(*self._both(level, alpha))
+        return tables.arrow_table(*self._both(level, alpha))
 
-    def _both(self, level: float, alpha: float) -> tuple[Columns, dict[str, object]]:
+    def _both(self, level: float, alpha: float) -> tuple[tables.Columns, dict[str, object]]:
         return self.columns(level=level, alpha=alpha), self.summary(level=level, alpha=alpha)
 
     @overload
@@ -279,117 +268,3 @@ def _one_each(truth: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:
             "count the answers with numpy.bincount(values, minlength=domain_size)",
         )
     return true
-
-
-def csv_text(
-    table: Mapping[str, Column | None], constants: Mapping[str, object] | None, delimiter: str = ","
-) -> str:
-    """Return columns as CSV: a header, quotes only where needed, Unix line ends.
-
-    The constants follow in columns of their own. Text that a spreadsheet would take for a formula
-    is written behind an apostrophe, which ``unguarded`` removes. What is not known is left empty.
-    """
-    size = _size(table)
-    cells = {name: list(map(_cell, plain(column, size))) for name, column in table.items()}
-    cells |= {name: [_cell(value)] * size for name, value in (constants or {}).items()}
-    lines = _Lines()
-    # Only this line end makes every version of Python quote both \r and \n.
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
-    writer.writerow(cells)
-    writer.writerows(zip(*cells.values(), strict=True))
-    return "".join(lines)
-
-
-class _Lines(list[str]):
-    """A file of lines, which turns every line end into that of Unix."""
-
-    def write(self, line: str) -> None:
-        self.append(line.removesuffix("\r\n") + "\n")
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, str):
-        return guarded(value)
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def guarded(text: str) -> str:
-    """Return text behind an apostrophe if a spreadsheet would take it for a formula.
-
-    Such text begins, after any apostrophes, with one of = + - @, a tab or a carriage return.
-
-    >>> guarded("=1+1"), guarded("kiwi"), guarded("'tis"), guarded("'=1")
-    ("'=1+1", 'kiwi', "'tis", "''=1")
-    """
-    return f"'{text}" if _FORMULA.match(text) else text
-
-
-def unguarded(text: str) -> str:
-    """Return text as it was before it was ``guarded``.
-
-    >>> all(unguarded(guarded(x)) == x for x in ("=1+1", "kiwi", "'tis", "'=1", "", "-"))
-    True
-    """
-    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
-
-
-def json_text(
-    table: Mapping[str, Column | None], metadata: Mapping[str, object], name: str = "estimates"
-) -> str:
-    """Return one JSON object: the metadata, then a list under ``name`` with an object per row.
-
-    What is not known is null.
-    """
-    head = json.dumps(metadata, indent=2, ensure_ascii=False, allow_nan=False)[:-2]
-    names = [json.dumps(key, ensure_ascii=False).replace("%", "%%") for key in table]
-    row = "    {" + ", ".join(f"{key}: %s" for key in names) + "}"
-    cells = (_json_cells(plain(column, _size(table))) for column in table.values())
-    lines = ",\n".join(map(row.__mod__, zip(*cells, strict=True)))
-    return f'{head},\n  "{name}": [\n{lines}\n  ]\n}}\n'
-
-
-def _json_cells(column: list[object]) -> list[str]:
-    """Return the values of a column as JSON, made in one call: JSON escapes any line end."""
-    text = json.dumps(column, ensure_ascii=False, allow_nan=False, separators=("\n", ": "))
-    return text[1:-1].split("\n") if len(column) else []
-
-
-def pandas_frame(
-    table: Mapping[str, Column | None], metadata: Mapping[str, object]
-) -> pandas.DataFrame:
-    frame = load("pandas", "frames").DataFrame(_owned(table))
-    frame.attrs.update(metadata)
-    return frame
-
-
-def polars_frame(table: Mapping[str, Column | None]) -> polars.DataFrame:
-    made: polars.DataFrame = load("polars", "frames").DataFrame(_owned(table), nan_to_null=True)
-    return made
-
-
-def arrow_table(
-    table: Mapping[str, Column | None], metadata: Mapping[str, object]
-) -> pyarrow.Table:
-    arrow = load("pyarrow", "arrow")
-    encoded = {f"deniable.{name}": json.dumps(value) for name, value in metadata.items()}
-    # With from_pandas what is not a number is null.
-    columns = {name: arrow.array(each, from_pandas=True) for name, each in _owned(table).items()}
-    return arrow.table(columns, metadata=encoded)
-
-
-def parquet_bytes(table: Mapping[str, Column | None], metadata: Mapping[str, object]) -> bytes:
-    sink = BytesIO()
-    load("pyarrow.parquet", "arrow").write_table(arrow_table(table, metadata), sink)
-    return sink.getvalue()
-
-
-def _size(table: Mapping[str, Column | None]) -> int:
-    return len(next(column for column in table.values() if column is not None))
-
-
-def _owned(table: Mapping[str, Column | None]) -> dict[str, Any]:
-    """Return copies of the columns, which a data frame may write to."""
-    return {
-        name: column.copy() if isinstance(column, np.ndarray) else plain(column, _size(table))
-        for name, column in table.items()
-    }

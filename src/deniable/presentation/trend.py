@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from deniable.presentation.exports import Column
+from deniable.presentation.tables import Column
 from deniable.presentation.view import NOT_KNOWN
 
 WIDTH, HEIGHT = 560, 150
