@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from deniable.collector.jobs import fake_reports
+from deniable.collector.views import fake_reports
 from deniable.protocol import Pure
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import BLH, OLH

@@ -263,5 +263,5 @@ def test_what_waits_at_the_end_is_written(tmp_path: Path) -> None:
             Stuck.go.set()
         assert [future.result().status for future in futures] == [204] * 8
     store = open_store(str(path))
-    assert store.standing(Slice(question.digest))[0] == 8
+    assert store.standing(Slice(question.digest)).n == 8
     store.close()

@@ -109,10 +109,10 @@ def test_browsers_see_problems_as_pages(collector: Collector) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("from=2026-02-30", "expected from as YYYY-MM-DD"),
-        ("from=2026-02-02&to=2026-02-01", "begins before it ends"),
+        ("from=2026-02-30", "is not a day: write 2026-01-31."),
+        ("from=2026-02-02&to=2026-02-01", "The first day is after the last one."),
         ("compare_from=2026-02-02", "choose the first one too"),
-        ("from=2026-02-01&compare_to=2026-02-02", "do not overlap"),
+        ("from=2026-02-01&compare_to=2026-02-02", "The two ranges of days overlap"),
     ],
 )
 def test_a_mistake_in_days_keeps_the_form(collector: Collector, query: str, said: str) -> None:
@@ -159,14 +159,14 @@ def test_a_plan_solves_for_any_of_three(collector: Collector, solve: str, said: 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"labels": "a\nb"}, "expected a name"),
+        ({"labels": "a\nb"}, "Enter a name"),
         ({"name": "x", "labels": "a\na"}, "expected"),
         ({"name": "x", "labels": "a\nb", "epsilon": "-1"}, "epsilon"),
-        ({"name": "x", "labels": "a\nb", "epsilon": "much"}, "expected a number for epsilon"),
-        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "expected a number for epsilon"),
+        ({"name": "x", "labels": "a\nb", "epsilon": "much"}, "Enter a number for epsilon"),
+        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "Enter a number for epsilon"),
         ({"name": "x", "kind": "open", "protocol": "OUE"}, "expected no protocol"),
-        ({"name": "x", "labels": "a\nb", "users": "2.5"}, "a whole number of people"),
-        ({"name": "x", "kind": "open", "solve": "users"}, "expected people and epsilon"),
+        ({"name": "x", "labels": "a\nb", "users": "2.5"}, "Enter people as a whole number"),
+        ({"name": "x", "kind": "open", "solve": "users"}, "needs people and epsilon"),
     ],
 )
 def test_a_wrong_form_keeps_what_was_entered(

@@ -12,7 +12,8 @@ import pytest
 from benchmarks.people import LABELS, WAYS, Crowd, Sizes, measure
 from deniable import BasicRAPPOR, Question
 from deniable.client import pull, pull_days
-from deniable.collector.jobs import Collected, export_trend, follow
+from deniable.collector.jobs import Order, Sums, Wanted, export_trend
+from deniable.collector.stores.records import Days, Slice, Snapshot
 from deniable.law import RepeatedLaw
 from tests.collector.conftest import Collector, today
 
@@ -89,7 +90,7 @@ def test_who_knows_the_people_says_so(collector: Collector, crowd: Crowd) -> Non
     assert collector.submit(other, reports, role="relay").status == 204
     path = f"/v1/questions/{other.digest}/estimates?people=5"
     answer = collector.request("GET", path, role="viewer")
-    assert "whose reports are independent" in answer.json["detail"]
+    assert "reports of DE are independent" in answer.json["detail"]
 
 
 def test_an_uploaded_tally_is_a_day(collector: Collector) -> None:
@@ -135,7 +136,7 @@ def test_pages_say_which_law_was_used(collector: Collector, crowd: Crowd) -> Non
     part = collector.request("GET", f"{path}?people=9999&fragment", role="viewer").body.decode()
     assert "This cannot be estimated" in part
     wrong = collector.request("GET", f"{path}?people=ten", role="viewer")
-    assert (wrong.status, b"expected a whole number of people" in wrong.body) == (400, True)
+    assert (wrong.status, b"Enter people as a whole number" in wrong.body) == (400, True)
 
 
 def test_pages_of_other_questions_do_not_speak_of_people(collector: Collector) -> None:
@@ -151,13 +152,14 @@ def test_each_day_of_a_trend_is_one_round(collector: Collector, crowd: Crowd) ->
     rows = _read(collector, crowd, part="trend").json
     assert rows["law"] == "as many people as reports, on each day by itself"
     assert {row["n"] for row in rows["trend"]} == {100, 40}
-    document = crowd.question.to_json()
-    tally = crowd.question.tally(crowd.question.parse(crowd.sent[0], None))
-    total = Collected(tally.to_bytes(), days=1)
-    found = follow(document, [("2026-01-01", total.tally)], total, ["a"], 0)
-    lower, _ = crowd.question.estimate(tally, ["a"], rounds=1).interval()
-    assert found.series[0].points[0].lower == lower[0] / 100
-    assert b"as many people as reports" in export_trend(document, found, "csv")
+    question, part = crowd.question, Slice(crowd.question.digest, Days(5, 5))
+    tally = question.tally(question.parse(crowd.sent[0], None))
+    wanted = Wanted((part,), candidates=("a",), daily=True)
+    order = Order(question.to_json(), wanted, (part,), 0, (), 0, Snapshot((), ()))
+    sums = Sums(order, {part: (tally, 1)})
+    lower, _ = question.estimate(tally, ["a"], rounds=1).interval()
+    assert sums.trend(["a"]).series[0].points[0].lower == lower[0] / 100
+    assert b"as many people as reports" in export_trend(sums, "csv")
 
 
 def test_a_pulled_tally_comes_with_its_days(collector: Collector, crowd: Crowd) -> None:

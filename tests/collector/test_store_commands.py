@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deniable.cli import cli
-from deniable.collector.days import today, write_day
 from deniable.collector.questions import Terms, write_terms
+from deniable.collector.slices import today, write_day
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Asked, Slice, State, Submission
 from deniable.collector.stores.sqlite import SqliteStore
@@ -42,7 +42,7 @@ def reports(path: Path) -> int:
     """Return how many reports a store has."""
     store = open_store(str(path))
     try:
-        return store.standing(Slice(QUESTION.digest))[0]
+        return store.standing(Slice(QUESTION.digest)).n
     finally:
         store.close()
 

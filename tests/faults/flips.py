@@ -60,7 +60,7 @@ def counts(store: Store) -> Counts:
 
 def standing(store: Store) -> int:
     """Return how many reports a store says that it has."""
-    return store.standing(Slice(QUESTION.digest))[0]
+    return store.standing(Slice(QUESTION.digest)).n
 
 
 def add(found: Counts, place: tuple[int, str], more: list[int]) -> None:

@@ -78,7 +78,7 @@ def test_a_row_that_belongs_elsewhere_is_found_without_its_reports(
 
 def standing_of(store: Store) -> int:
     """Return how many reports of the question are counted."""
-    return store.standing(Slice(Q))[0]
+    return store.standing(Slice(Q)).n
 
 
 def test_damaged_reports_are_found_when_they_are_folded(store: Store) -> None:

@@ -17,9 +17,9 @@ from deniable import OUE
 from deniable.collector import housekeeping, maintenance
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import Application, create_app
-from deniable.collector.days import write_day
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
+from deniable.collector.slices import write_day
 from deniable.collector.stores.base import Store, StoreCorrupt
 from deniable.collector.stores.records import Asked, State, Submission
 from deniable.question import Question

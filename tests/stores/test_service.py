@@ -32,8 +32,8 @@ from hypothesis.stateful import (
 from deniable.collector import jobs
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
-from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
+from deniable.collector.slices import write_day
 from deniable.collector.stores.base import Store, StoreUnavailable
 from deniable.collector.stores.records import Outcome, State, Submission
 from deniable.collector.writer import Writer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from threading import Barrier, Thread
 
 import pytest
@@ -30,6 +31,11 @@ OTHER = Asked("b" * 64, '{"other": 1}', State.OPEN, "{}")
 def submission(number: int, reports: bytes = b"report", **fields: object) -> Submission:
     """Return a submission with a number for its id."""
     return replace(Submission(Q, DAY, number.to_bytes(16, "big"), reports), **fields)
+
+
+def published(store: Store, part: Slice) -> Publication | None:
+    """Return the sum of a slice as it was last shown."""
+    return store.snapshot(shown=[part]).published.get(part)
 
 
 def counted(store: Store, day: int = DAY) -> int:
@@ -133,7 +139,8 @@ def test_folding_changes_no_count(store: Store) -> None:
     snapshot = store.snapshot(TODAY)
     assert {total.source: total.n for total in snapshot.tallies} == {"anonymous": 5, "relay:x": 3}
     assert [total.n for total in snapshot.waiting] == [1]
-    assert store.standing(TODAY) == (before[0] + 1, before[1])
+    after = store.standing(TODAY)
+    assert (after.n, after.edition) == (before.n + 1, before.edition)
 
 
 def test_reports_are_counted_by_day(store: Store) -> None:
@@ -142,9 +149,9 @@ def test_reports_are_counted_by_day(store: Store) -> None:
     fold_all(store)
     store.add([submission(4), submission(5, day=DAY - 3, count=7, source="relay:bad")])
     store.exclude(Q, "relay:bad", True)
-    assert store.daily(Slice(Q, Days(DAY - 9, DAY + 9))) == [(DAY - 2, 5), (DAY, 2)]
-    assert store.daily(Slice(Q, Days(DAY, DAY + 9))) == [(DAY, 2)]
-    assert store.daily(Slice("f" * 64, Days(0, DAY))) == []
+    assert store.standing(Slice(Q, Days(DAY - 9, DAY + 9))).daily == [(DAY - 2, 5), (DAY, 2)]
+    assert store.standing(Slice(Q, Days(DAY, DAY + 9))).daily == [(DAY, 2)]
+    assert store.standing(Slice("f" * 64, Days(0, DAY))).daily == []
 
 
 def test_a_pile_can_be_folded_once(place: Place, store: Store) -> None:
@@ -208,10 +215,10 @@ def test_a_deleted_question_leaves_nothing(store: Store) -> None:
 def test_an_excluded_source_does_not_count(store: Store) -> None:
     """Excluding changes every count, and can be taken back."""
     store.add([submission(1), submission(2, source="relay:bad", count=7)])
-    edition = store.standing(TODAY)[1]
+    edition = store.standing(TODAY).edition
     assert store.exclude(Q, "relay:bad", True)
-    assert counted(store) == store.standing(TODAY)[0] == 1
-    assert store.standing(TODAY)[1] > edition
+    assert counted(store) == store.standing(TODAY).n == 1
+    assert store.standing(TODAY).edition > edition
     fold_all(store)
     assert counted(store) == 1
     assert [(s.name, s.n, s.excluded) for s in store.sources(Q)] == [
@@ -228,30 +235,40 @@ def test_what_was_published_first_is_shown(place: Place, store: Store) -> None:
     other = place.open()
     first, second = Publication(10, 0, b"10|", 3), Publication(12, 0, b"12|", 4)
     part = Slice(Q, Days(1, DAY))
-    assert store.published(part) is None
-    assert store.publish(part, first, None) == first
-    assert other.publish(part, second, None) == first
-    assert other.publish(part, second, first) == second
-    assert store.publish(part, Publication(13, 0, b"13|"), first) == second
-    assert store.published(part) == other.published(part) == second
-    assert store.published(Slice(Q, Days(2, DAY))) is None
+    assert published(store, part) is None
+    assert store.publish({part: first}, {})
+    assert not other.publish({part: second}, {})
+    assert published(other, part) == first
+    assert other.publish({part: second}, {part: first})
+    assert not store.publish({part: Publication(13, 0, b"13|")}, {part: first})
+    assert published(store, part) == published(other, part) == second
+    assert published(store, Slice(Q, Days(2, DAY))) is None
+
+
+def test_published_sums_are_listed_without_their_tallies(store: Store) -> None:
+    """How a slice stands includes what was shown of every range of days of its question."""
+    parts = {Slice(Q, Days(day, DAY)): Publication(day, 0, b"x|", 2) for day in (1, 2)}
+    assert store.publish(parts, {})
+    found = store.standing(TODAY).published
+    assert found == {part.days: replace(sum, tally=b"") for part, sum in parts.items()}
+    assert store.snapshot(shown=[*parts, TODAY]).published == parts
 
 
 def test_a_segment_is_refused_and_not_ignored(store: Store) -> None:
     """A store that keeps no segments does not count all reports where one group is asked for."""
     part = replace(TODAY, segment=1)
-    for verb in (store.standing, store.daily, store.snapshot, store.published):
+    for verb in (store.standing, store.snapshot, partial(published, store)):
         with pytest.raises(InvalidParameter, match="no segments"):
             verb(part)
-    assert store.published(TODAY) is None
+    assert published(store, TODAY) is None
 
 
 def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: Store) -> None:
     """Of many ranges the latest stay; retention and deletion remove what was published."""
     for last in range(MOST_PUBLISHED + 2):
-        store.publish(Slice(Q, Days(0, last)), Publication(1, 0, b"1|"), None)
+        store.publish({Slice(Q, Days(0, last)): Publication(1, 0, b"1|")}, {})
     found = [
-        store.published(Slice(Q, Days(0, last))) is not None for last in range(MOST_PUBLISHED + 2)
+        published(store, Slice(Q, Days(0, last))) is not None for last in range(MOST_PUBLISHED + 2)
     ]
     assert found == [False] * 2 + [True] * MOST_PUBLISHED
     store.add([submission(1)])
@@ -260,13 +277,13 @@ def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: 
     store.seal(trust_clock=True)
     while store.sweep(10, retention=29):
         pass
-    assert store.published(Slice(Q, Days(0, MOST_PUBLISHED))) is None
-    store.publish(Slice(Q, Days(0, 1)), Publication(1, 0, b"1|"), None)
+    assert published(store, Slice(Q, Days(0, MOST_PUBLISHED))) is None
+    store.publish({Slice(Q, Days(0, 1)): Publication(1, 0, b"1|")}, {})
     store.change(Q, state=State.DELETED)
     while store.sweep(10):
         pass
     assert store.ask(QUESTION)
-    assert store.published(Slice(Q, Days(0, 1))) is None
+    assert published(store, Slice(Q, Days(0, 1))) is None
 
 
 def test_an_upload_counts_once(store: Store) -> None:

@@ -11,8 +11,8 @@ from deniable.cli.options import FILE, output_option
 from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.cli.settings import with_settings, with_store
 from deniable.collector import maintenance
-from deniable.collector.days import write_day
 from deniable.collector.settings import Settings
+from deniable.collector.slices import write_day
 from deniable.collector.stores import file_of, is_postgres
 from deniable.collector.stores import restore as put_back
 from deniable.collector.stores import vacuum as write_anew
@@ -80,7 +80,7 @@ def check(store: Store, settings: Settings) -> None:
     if window.alarm:
         click.echo(window.alarm)
     for asked in store.all_asked():
-        n, _ = store.standing(Slice(asked.digest))
+        n = store.standing(Slice(asked.digest)).n
         click.echo(f"{asked.digest} {asked.state.value}: {counted(n, 'report')}")
     if wrong:
         raise InputError(f"{settings.store}: {counted(len(wrong), 'error')}; see above")

@@ -10,14 +10,14 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 
-from deniable.collector.days import today
 from deniable.collector.problems import Forbidden, Unauthorized
+from deniable.collector.slices import today
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Key
 from deniable.collector.worker import Readers
@@ -30,6 +30,7 @@ COOKIE = "deniable_session"
 TOKEN, SESSION, LOGIN = "token", "session", "login"
 LOGIN_SECONDS = 600
 SESSION_SECONDS = 7 * 86400
+_DAY = 86400
 _FRESH = 2.0
 _MOST = 1024
 _LONGEST_NAME = 100
@@ -163,7 +164,8 @@ class Access:
             self._known[hash] = now, key
         if key is None or key.kind != kind or expired(key) or not compare_digest(key.hash, hash):
             return None
-        if self.on_use is not None and (key.last_used or 0) < today():
+        if self.on_use is not None and time.time() >= ((key.last_used or 0) + 1) * _DAY:
+            self._known[hash] = now, replace(key, last_used=today())
             await self.on_use(key)
         return Holder(Role(key.role), key.name, key.kind)
 

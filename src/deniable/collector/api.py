@@ -13,6 +13,7 @@ from importlib.metadata import version
 from re import findall
 from typing import TYPE_CHECKING
 
+import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,14 +24,17 @@ from deniable.collector.handlers import estimates, questions, status
 from deniable.collector.jobs import SHEET_PATH
 from deniable.collector.pages import home, login, new_question, question, templating, try_it
 from deniable.collector.problems import MEDIA_TYPE, PROBLEMS, MethodRefused, find_problem, own
+from deniable.collector.questions import Change
 from deniable.collector.requests import Call
 from deniable.collector.services import Services
+from deniable.collector.slices import NAMES
 from deniable.collector.submission import Submissions
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 Schema = Mapping[str, object]
+_REFERENCE = "#/components/schemas/{name}"
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Operation:
     handler: Handler | None
     summary: str
     parameters: Sequence[Parameter] = ()
-    body: Mapping[str, Schema] = field(default_factory=dict)
+    body: Mapping[str, Schema | type[msgspec.Struct]] = field(default_factory=dict)
     answers: Mapping[int, str | None] = field(default_factory=lambda: {200: "application/json"})
     application: Callable[[Services], ASGIApp] | None = None
     """Makes a raw ASGI application instead of a handler, which checks access by itself."""
@@ -120,38 +124,8 @@ async def _audited(handler: Handler, call: Call) -> Response:
 
 
 _DAY: Schema = {"type": "string", "format": "date"}
-_DAY_OR_NONE = {"type": ["string", "null"], "format": "date"}
 ESTIMATES = "application/json text/csv text/html"
 """The media types of estimates, by format."""
-CHANGE: Schema = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "state": {"enum": ["open", "closed"]},
-        "origins": {"type": "array", "items": {"type": "string"}},
-        "minimum": {"type": ["integer", "null"], "minimum": 1},
-        "public_results": {"type": "boolean"},
-        "collect": {"type": "boolean"},
-    },
-}
-WANTED: Schema = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "from": _DAY_OR_NONE,
-        "to": _DAY_OR_NONE,
-        "compare_from": _DAY_OR_NONE,
-        "compare_to": _DAY_OR_NONE,
-        "candidates": {"type": "array", "items": {"type": "string"}},
-        "format": {"enum": ["json", "csv", "html"]},
-    },
-}
-EXCLUSION: Schema = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["excluded"],
-    "properties": {"excluded": {"type": "boolean"}},
-}
 _PROBLEM: Schema = {
     "type": "object",
     "required": ["type", "title", "status"],
@@ -186,28 +160,27 @@ ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
 HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
 NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
 DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
-RANGE = (
-    Parameter("from", "The first day; all days by default.", _DAY),
-    Parameter("to", "The last day.", _DAY),
+
+
+def _fields(kind: type[msgspec.Struct], *names: str) -> tuple[Parameter, ...]:
+    """Describe fields of a structure as parameters after an address, which are never null."""
+    found = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
+    return tuple(
+        Parameter(name, found[name]["description"], (found[name].get("anyOf") or [found[name]])[0])
+        for name in names
+    )
+
+
+RANGE = _fields(estimates.Query, *NAMES)
+CANDIDATE = Parameter(
+    "candidate", "An answer to estimate; repeat it.", {"type": "array", "items": _TEXT}
 )
-READING = (
-    *RANGE,
-    Parameter("people", "How many people answered, if they may have answered again and it is "
-              "known; else those of an average day.", {"type": "integer", "minimum": 1}),
-    Parameter("compare_from", "The first day of a second range to compare with.", _DAY),
-    Parameter("compare_to", "The last day of the second range.", _DAY),
-    Parameter("compare_people", "How many people answered in the second range.",
-              {"type": "integer", "minimum": 1}),
-    Parameter("format", "The form of the answer.", {"enum": ["json", "csv", "html"]}),
-    Parameter("candidate", "An answer to estimate; repeat it.",
-              {"type": "array", "items": _TEXT}),
-)  # fmt: skip
+READING = (*_fields(estimates.Query, *estimates.PARAMETERS), CANDIDATE)
 TREND = (
     *RANGE,
     Parameter("format", "The form of the answer.", {"enum": ["json", "csv"]}),
-    Parameter("candidate", "An answer to follow, the largest by default; repeat it.",
-              {"type": "array", "items": _TEXT}),
-)  # fmt: skip
+    CANDIDATE,
+)
 _BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
 
 REPORTS = "/v1/questions/{digest}/reports"
@@ -229,7 +202,7 @@ INTERFACE = [
     Operation("GET", "/v1/questions", Role.PUBLIC, questions.index, "List the questions."),
     Operation("PATCH", QUESTION, Role.ADMIN, questions.change,
               "Open or close a question, or change its settings.",
-              (DIGEST,), {_JSON: CHANGE}),
+              (DIGEST,), {_JSON: Change}),
     Operation("DELETE", QUESTION, Role.ADMIN, questions.delete,
               "Delete a question with all its data.", (DIGEST, CONFIRMED), answers={204: None}),
     Operation("GET", QUESTION + "/status", Role.VIEWER, questions.status,
@@ -238,7 +211,7 @@ INTERFACE = [
               "Estimate how many people gave each answer.", (DIGEST, *READING),
               answers={200: ESTIMATES}),
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, estimates.estimates_of,
-              "The same, with candidates in the body.", (DIGEST,), {_JSON: WANTED},
+              "The same, with candidates in the body.", (DIGEST,), {_JSON: estimates.Query},
               {200: ESTIMATES}),
     Operation("GET", QUESTION + "/trend", Role.VIEWER, estimates.trend,
               "Follow some answers from day to day.", (DIGEST, *TREND),
@@ -257,7 +230,7 @@ INTERFACE = [
               "List who contributed.", (DIGEST,)),
     Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, estimates.exclude,
               "Leave a source out of every count, or take it in again.", (DIGEST, SOURCE, ONE_DAY),
-              {_JSON: EXCLUSION}),
+              {_JSON: estimates.Exclusion}),
     Operation("GET", "/v1/sessions", Role.ADMIN, status.sessions, "List who is logged in."),
     Operation("DELETE", "/v1/sessions/{session}", Role.ADMIN, status.end_session, "End a session.",
               (SESSION,), answers={204: None}),
@@ -285,7 +258,7 @@ PAGES = [
               (), _FORM, {200: _HTML, 303: None}),
     Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
               (DIGEST,), answers={200: _HTML}),
-    Operation("POST", "/questions/{digest}", Role.ADMIN, question.change,
+    Operation("POST", "/questions/{digest}", Role.ADMIN, questions.change_by_form,
               "Change a question.", (DIGEST,), _FORM, {303: None}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
               "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
@@ -331,12 +304,14 @@ def describe(operations: Sequence[Operation]) -> bytes:
     for operation in operations:
         path = operation.path.replace(":any}", "}")  # how the router takes a name with slashes
         paths.setdefault(path, {})[operation.method.lower()] = _operation(operation)
+    bodies = [kind for each in operations for kind in each.body.values() if isinstance(kind, type)]
+    _, schemas = msgspec.json.schema_components(bodies, ref_template=_REFERENCE)
     document = {
         "openapi": "3.1.0",
         "info": {"title": "deniable collector", "version": version("deniable")},
         "paths": paths,
         "components": {
-            "schemas": {"Problem": _PROBLEM},
+            "schemas": {"Problem": _PROBLEM, **schemas},
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "session": {"type": "apiKey", "in": "cookie", "name": "deniable_session"},
@@ -366,17 +341,21 @@ def _operation(operation: Operation) -> dict[str, object]:
             **{str(code): _answer(code, media) for code, media in operation.answers.items()},
             "default": {
                 "description": "A problem.",
-                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                "content": {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(name="Problem")}}},
             },
         },
     }
     if operation.body:
-        content = {media: {"schema": schema} for media, schema in operation.body.items()}
+        content = {media: {"schema": _schema(kind)} for media, kind in operation.body.items()}
         found["requestBody"] = {"required": True, "content": content}
     if operation.role is not Role.PUBLIC:
         found["security"] = [{"token": []}, {"session": []}]
         found["description"] = f"Needs the role {operation.role.value}."
     return found
+
+
+def _schema(kind: Schema | type[msgspec.Struct]) -> Schema:
+    return {"$ref": _REFERENCE.format(name=kind.__name__)} if isinstance(kind, type) else kind
 
 
 def _answer(code: int, media: str | None) -> dict[str, object]:

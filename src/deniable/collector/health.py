@@ -34,17 +34,14 @@ class Health:
         self.errors: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
         self.trouble: StoreError | None = None
         """Why nothing is stored at the moment."""
+        self.broken: StoreBroken | None = None
+        """Why the collector must stop, if so."""
         self.leaving = False
         """Whether the collector was asked to shut down."""
         self.on_broken: Callable[[], object] = int
         """Called once, when the store can no longer be trusted."""
         self._wrote = self._failed = self._since = -_CALM
         self._probe: asyncio.Task[None] | None = None
-
-    @property
-    def broken(self) -> StoreBroken | None:
-        """Why the collector must stop, if so."""
-        return self.trouble if isinstance(self.trouble, StoreBroken) else None
 
     def wrote(self) -> None:
         """Note that something was stored."""
@@ -78,7 +75,7 @@ class Health:
         self.leaving = True
 
     def _stop(self, error: StoreBroken) -> None:
-        self.trouble = error
+        self.trouble = self.broken = error
         _log.critical("the collector stops: %s: %s", error.reason, error)
         self.on_broken()
 

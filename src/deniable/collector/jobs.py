@@ -1,39 +1,39 @@
-"""What the worker process does: add up tallies, estimate, draw what pages show, plan questions.
+"""What the worker process does: add up reports, and make estimates of the sums.
 
 The functions are pure, documents and bytes in, bytes out; the mathematics itself is the library's.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
-from deniable.advice import meaning
-from deniable.advice import plan as solve
-from deniable.errors import DeniableError, InvalidDocument, InvalidParameter
+from deniable.collector.slices import write_day
+from deniable.collector.stores.records import Publication, Slice, Snapshot, Total
+from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
 from deniable.presentation.exports import MOST_ROWS, Presentable
 from deniable.presentation.html import html_page
 from deniable.presentation.tables import csv_text, json_text
 from deniable.presentation.trend import Point, Series, Trend
-from deniable.presentation.view import View
-from deniable.protocol import Protocol
-from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
 from deniable.tally import Tally
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
-_BATCH = 1 << 20
-"""Bytes of reports that are added at once."""
 SHEET_PATH = "/static/estimates.css"
 """Where the style of HTML is: the policy of all pages allows none that is inline."""
+TREND_ROWS = 5
+"""Number of answers a trend follows by default."""
+_BATCH = 1 << 20
+"""Bytes of reports that are added at once."""
+_LEVEL = 0.95
+Candidates = tuple[str, ...] | None
+Result = TypeVar("Result")
 
 
 @lru_cache(maxsize=32)
@@ -44,17 +44,16 @@ def question_of(document: str) -> Question:
 
 def warm_up(documents: Sequence[str]) -> None:
     """Estimate from one report of no consequence, so that the first real estimate is no slower."""
-    for document in documents:
-        question = question_of(document)
+    for question in map(question_of, documents):
         labels = list(question.labels or ("warm",))[:1]
         with suppress(DeniableError):  # some protocols give no report without a client's secret
-            report = question.privatize(labels).tobytes()
-            estimate(document, Collected(add_up(document, [], [report])), labels, "json")
+            tally = question.tally(question.privatize(labels))
+            _render(question.estimate(tally, labels), "json", question.name)
 
 
 def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
     """Add reports to a tally; return the new one and its number of reports."""
-    total = _sum(document, [] if tally is None else [tally], [reports])
+    total = _sum(question_of(document), [] if tally is None else [tally], [reports])
     return total.to_bytes(), total.n
 
 
@@ -87,35 +86,37 @@ def find_fault(
 ) -> str | None:
     """Say why tallies and reports cannot be added up to ``n`` reports, if so."""
     try:
-        found = _sum(document, tallies, waiting).n
+        found = _sum(question_of(document), tallies, waiting).n
     except DeniableError as error:
         return f"it cannot be read: {error}"
     return None if found == n else f"it has {found} reports and says {n}"
 
 
 def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bytes:
-    """Add up the tallies and the reports of a range of days, leaving out what cannot be read."""
+    """Add up tallies and reports, leaving out what cannot be read."""
+    return _readable_sum(question_of(document), tallies, waiting).to_bytes()
+
+
+def _readable_sum(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
     try:
-        total = _sum(document, tallies, waiting)
+        return _sum(question, tallies, waiting)
     except DeniableError:  # housekeeping will set it aside; whoever reads need not wait for that
-        total = _sum(
-            document,
-            [tally for tally in tallies if _readable(document, [tally], [])],
-            [reports for reports in waiting if _readable(document, [], [reports])],
+        return _sum(
+            question,
+            [tally for tally in tallies if _readable(question, [tally], [])],
+            [reports for reports in waiting if _readable(question, [], [reports])],
         )
-    return total.to_bytes()
 
 
-def _readable(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bool:
+def _readable(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bool:
     try:
-        _sum(document, tallies, waiting)
+        _sum(question, tallies, waiting)
     except DeniableError:
         return False
     return True
 
 
-def _sum(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
-    question = question_of(document)
+def _sum(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
     total = question.accumulator()
     for reports in _joined(waiting):
         total.add(question.parse(reports, None))
@@ -139,9 +140,9 @@ def check_upload(document: str, data: bytes) -> tuple[bytes, int]:
 
     Merging refuses a tally that names another question, or none.
     """
-    total = _sum(document, [data], [])
+    total = _sum(question_of(document), [data], [])
     if total.n == 0:
-        raise InvalidDocument("expected a tally of at least one report, got an empty one", value=0)
+        raise InvalidDocument("the tally is empty; upload one of at least one report", value=0)
     return total.to_bytes(), total.n
 
 
@@ -159,132 +160,92 @@ class Reading:
 def read_question(document: bytes) -> Reading:
     """Read a question that somebody sent; its empty tally is the smallest that a day can have."""
     question = Question.from_json(document)
-    text = question.to_json()
     size = question.protocol.report_dtype.itemsize
-    return Reading(question.digest, question.name, text, size, len(_sum(text, [], []).to_bytes()))
+    tally_size = len(_sum(question, [], []).to_bytes())
+    return Reading(question.digest, question.name, question.to_json(), size, tally_size)
 
 
 @dataclass(frozen=True)
-class Collected:
-    """The tally of some days, on how many reports came, and how many people answered, if known."""
+class Wanted:
+    """What a reader asks for: one slice, or two to compare, and the answers to estimate.
 
-    tally: bytes
-    days: int = 1
-    people: int | None = None
+    ``people`` are those who answered in each slice, where that is known. ``daily`` asks for the
+    latest days of the first slice one by one, too.
+    """
 
-
-def estimate(document: str, collected: Collected, candidates: list[str] | None, form: str) -> bytes:
-    """Estimate from a tally, and return the result in one of ``FORMATS``."""
-    return _render(estimates_of(document, collected, candidates), form, question_of(document).name)
-
-
-def estimates_of(document: str, collected: Collected, candidates: list[str] | None) -> Estimates:
-    """Estimate from a tally; of people who may answer again each day is a round."""
-    question, tally = question_of(document), Tally.from_bytes(collected.tally)
-    if collected.people is not None or not question.protocol.memoises:
-        return question.estimate(tally, candidates, people=collected.people)
-    found = question.estimate(tally, candidates, rounds=max(1, collected.days))
-    return replace(found, repeats=found.repeats and replace(found.repeats, unit="day"))
-
-
-def _render(estimates: Presentable, form: str, title: str) -> bytes:
-    if form == "csv":
-        return estimates.to_csv().encode()
-    if form == "html":
-        shown = estimates if len(estimates) <= MOST_ROWS else estimates.top(MOST_ROWS)
-        return html_page(shown.view(), title, SHEET_PATH).encode()
-    return estimates.to_json().encode()
-
-
-def compare(
-    document: str, both: tuple[Collected, Collected], candidates: list[str] | None, form: str
-) -> bytes:
-    """Compare two tallies that have no report in common, and return the result in a format."""
-    before, after = (estimates_of(document, each, candidates) for each in both)
-    return _render(comparison.compare(before, after), form, question_of(document).name)
-
-
-TREND_ROWS = 5
-"""So many answers a trend follows unless some are named."""
-_LEVEL = 0.95
-Candidates = list[str] | None
+    parts: tuple[Slice, ...]
+    people: tuple[int | None, ...] = (None, None)
+    candidates: Candidates = None
+    daily: bool = False
 
 
 @dataclass(frozen=True)
-class Look:
-    """The largest rows of estimates, and what is said about all of them."""
+class Order:
+    """What a job works on: published sums, and rows of which to make new ones."""
 
-    view: View
-    error: float | None
-    """The root of the mean squared standard error of the shares, where it is known."""
-    significant: int | None
-    fakes: int | None
-    """How many fake reports could move an answer by one percentage point; None: not known."""
-
-
-def look(document: str, collected: Collected, candidates: Candidates, rows: int) -> Look:
-    """Return what a page shows of estimates."""
-    found = estimates_of(document, collected, candidates)
-    fakes = fake_reports(question_of(document).protocol, found)
-    errors, verdicts = found.std_errors, found.significant()
-    return Look(
-        found.top(rows).view(),
-        None if errors is None else float(np.nanmean(errors**2)) ** 0.5 / found.n,
-        None if verdicts is None else int(verdicts.sum()),
-        fakes,
-    )
+    document: str
+    wanted: Wanted
+    days: tuple[Slice, ...]
+    left_out: int
+    """Days of which there is no sum: too few reports, or too long ago."""
+    new: tuple[Slice, ...]
+    edition: int
+    rows: Snapshot
 
 
-def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
-    """Return the least number of made-up reports that moves the share of an answer by a point.
+@dataclass(frozen=True)
+class Sums:
+    """The sums of an order: tallies, and on how many days the reports of each came."""
 
-    One that supports an answer adds (1 - q*) / (p* - q*) people to its count, one that does not
-    takes q* / (p* - q*) away, and each makes one person more. The smallest share is easiest to
-    raise, and the largest to lower.
-    """
-    known = protocol.parameters
-    if known is None or not len(found):
-        return None
-    q, gap = known.q, known.gap
-    shares = found.shares.clip(0.0, 1.0)
-    most = max((1 - q) / gap - float(shares.min()), q / gap + float(shares.max())) - 0.01
-    return math.ceil(0.01 * found.reports / most)
+    order: Order
+    tallies: Mapping[Slice, tuple[Tally, int]]
+
+    @property
+    def question(self) -> Question:
+        return question_of(self.order.document)
+
+    def estimates(self, place: int = 0) -> Estimates:
+        """Estimate from one of the wanted slices."""
+        wanted = self.order.wanted
+        tally, days = self.tallies[wanted.parts[place]]
+        return self._estimate(tally, wanted.candidates, days, wanted.people[place])
+
+    def _estimate(
+        self, tally: Tally, candidates: Sequence[str] | None, days: int, people: int | None = None
+    ) -> Estimates:
+        """Estimate from a tally; of people who may answer again each day is a round."""
+        question, named = self.question, None if candidates is None else list(candidates)
+        if people is not None or not question.protocol.memoises:
+            return question.estimate(tally, named, people=people)
+        found = question.estimate(tally, named, rounds=max(1, days))
+        return replace(found, repeats=found.repeats and replace(found.repeats, unit="day"))
+
+    def compared(self, first: int = 0) -> comparison.Comparison:
+        """Compare the two wanted slices, which have no report in common, with one of them first."""
+        return comparison.compare(self.estimates(first), self.estimates(1 - first))
+
+    def trend(self, labels: Sequence[str]) -> Trend:
+        """Follow answers from day to day.
+
+        A day is one round, in which each report is the only one of a person.
+        """
+        named = labels if self.order.wanted.candidates else None
+        days = [
+            _points(
+                write_day(day.days.first), self._estimate(self.tallies[day][0], named, 1), labels
+            )
+            for day in self.order.days
+        ]
+        return Trend(
+            tuple(
+                Series(label, tuple(points[place] for points in days))
+                for place, label in enumerate(labels)
+            ),
+            self.order.left_out,
+        )
 
 
-def look_at_changes(
-    document: str, both: tuple[Collected, Collected], candidates: Candidates, rows: int
-) -> View:
-    """Return what a page shows of the changes between two ranges of days."""
-    before, after = (estimates_of(document, each, candidates) for each in both)
-    return comparison.compare(before, after).top(rows).view()
-
-
-def follow(
-    document: str,
-    days: Sequence[tuple[str, bytes]],
-    total: Collected,
-    candidates: Candidates,
-    left_out: int,
-) -> Trend:
-    """Follow the named answers, or the largest of all days together, from day to day.
-
-    A day is one round, in which each report is the only one of a person.
-    """
-    labels = candidates
-    if labels is None:
-        labels = list(estimates_of(document, total, None).top(TREND_ROWS).labels or ())
-    daily = [(day, _points(day, estimates_of(document, Collected(tally), candidates), labels))
-             for day, tally in days]  # fmt: skip
-    return Trend(
-        tuple(
-            Series(label, tuple(points[place] for _, points in daily))
-            for place, label in enumerate(labels)
-        ),
-        left_out,
-    )
-
-
-def _points(day: str, found: Estimates, labels: list[str]) -> list[Point]:
+def _points(day: str, found: Estimates, labels: Sequence[str]) -> list[Point]:
     """Return the shares of some answers on one day."""
     some = found.take([found.place(label) for label in labels])
     return [
@@ -293,10 +254,102 @@ def _points(day: str, found: Estimates, labels: list[str]) -> list[Point]:
     ]
 
 
-def export_trend(document: str, trend: Trend, form: str) -> bytes:
-    """Return a trend as CSV or JSON."""
-    question = question_of(document)
-    said: dict[str, object] = {
+class Job(NamedTuple, Generic[Result]):
+    """What to make of sums: a function of this module or of ``views``, and its second argument."""
+
+    function: Callable[[Sums, Any], Result]
+    argument: str | int | None = None
+
+
+class Done(NamedTuple, Generic[Result]):
+    """What came of a job, how many bytes it takes, and the sums that were added up for it."""
+
+    result: Result
+    size: int
+    new: dict[Slice, Publication]
+
+
+def carry_out(order: Order, job: Job[Result]) -> Done[Result]:
+    """Add up what is new, do a job with all sums, and return what came of it and the new sums."""
+    made = _add_up_slices(order)
+    tallies = {
+        part: (Tally.from_bytes(sum.tally), sum.days) for part, sum in order.rows.published.items()
+    }
+    tallies |= {part: (tally, days) for part, (tally, _, days) in made.items()}
+    result = job.function(Sums(order, tallies), job.argument)
+    new = {
+        part: Publication(n, order.edition, tally.to_bytes(), days)
+        for part, (tally, n, days) in made.items()
+    }
+    return Done(result, len(pickle.dumps(result)), new)
+
+
+def _add_up_slices(order: Order) -> dict[Slice, tuple[Tally, int, int]]:
+    """Return tally, reports and days of each new slice, without adding up any day twice.
+
+    Days that belong to the same new slices are added up together, and a slice is the sum of such
+    groups.
+    """
+    groups: dict[tuple[Slice, ...], tuple[list[Total], list[Total]]] = {}
+    for kind, found in enumerate((order.rows.tallies, order.rows.waiting)):
+        for row in found:
+            place = tuple(part for part in order.new if row.day in part.days)
+            groups.setdefault(place, ([], []))[kind].append(row)
+    question = question_of(order.document)
+    sums = {
+        place: _readable_sum(question, *([row.data for row in rows] for rows in both))
+        for place, both in groups.items()
+    }
+    made = {}
+    for part in order.new:
+        mine = [place for place in groups if part in place]
+        tally = sums[mine[0]] if len(mine) == 1 else _merged(question, [sums[p] for p in mine])
+        rows = [row for place in mine for half in groups[place] for row in half]
+        made[part] = tally, sum(row.n for row in rows), len({row.day for row in rows if row.n})
+    return made
+
+
+def _merged(question: Question, tallies: Sequence[Tally]) -> Tally:
+    total = question.accumulator()
+    for tally in tallies:
+        total.merge(tally)
+    return total.tally()
+
+
+class Summed(NamedTuple):
+    """A tally, its reports, and on how many days they came."""
+
+    tally: bytes
+    n: int
+    days: int
+
+
+def total(sums: Sums, _: None) -> Summed:
+    """Return the sum of the wanted slice."""
+    tally, days = sums.tallies[sums.order.wanted.parts[0]]
+    return Summed(tally.to_bytes(), tally.n, days)
+
+
+def export(sums: Sums, form: str) -> bytes:
+    """Return the estimates, or the comparison of two slices, in one of ``FORMATS``."""
+    compares = len(sums.order.wanted.parts) > 1
+    return _render(sums.compared() if compares else sums.estimates(), form, sums.question.name)
+
+
+def _render(found: Presentable, form: str, title: str) -> bytes:
+    if form == "csv":
+        return found.to_csv().encode()
+    if form == "html":
+        shown = found if len(found) <= MOST_ROWS else found.top(MOST_ROWS)
+        return html_page(shown.view(), title, SHEET_PATH).encode()
+    return found.to_json().encode()
+
+
+def export_trend(sums: Sums, form: str) -> bytes:
+    """Return the trend of the named answers, or of the largest, as CSV or JSON."""
+    question, labels = sums.question, sums.order.wanted.candidates
+    trend = sums.trend(labels or sums.estimates().top(TREND_ROWS).labels or ())
+    metadata: dict[str, object] = {
         "question": question.name,
         "digest": question.digest,
         "protocol": question.protocol.name,
@@ -304,81 +357,8 @@ def export_trend(document: str, trend: Trend, form: str) -> bytes:
         "level": _LEVEL,
     }
     if question.protocol.memoises:
-        said["law"] = "as many people as reports, on each day by itself"
+        metadata["law"] = "as many people as reports, on each day by itself"
     if form == "csv":
-        return csv_text(trend.columns(), said).encode()
-    return json_text(trend.columns(), {**said, "days_left_out": trend.left_out}, "trend").encode()
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A question as a form describes it; of users, epsilon and error one is to be solved for."""
-
-    name: str = ""
-    labels: tuple[str, ...] | None = ()
-    other: str | None = None
-    users: int | None = None
-    epsilon: float | None = None
-    error: float | None = None
-    protocol: str | None = None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A plan in sentences, and the question that it leads to, if all is there for one."""
-
-    sentences: tuple[str, ...]
-    users: int | None
-    epsilon: float | None
-    error: float | None
-    reachable: bool
-    document: str | None
-
-
-def propose(draft: Draft) -> Proposal:
-    """Plan a question, and make it if it has a name."""
-    if draft.labels is None:
-        return _propose_open(draft)
-    labels = draft.labels
-    if draft.other is not None and draft.other not in labels:
-        labels = (*labels, draft.other)
-    found = solve(
-        len(labels),
-        users=draft.users,
-        epsilon=draft.epsilon,
-        error=draft.error,
-        protocol=draft.protocol,
-    )
-    # Made also without a name, so that labels which no question can have are told at once.
-    made = Question(draft.name or "?", labels, found.protocol, other=draft.other)
-    document = made.to_json() if draft.name and found.reachable else None
-    told = () if found.epsilon is None or not found.reachable else (meaning(found.epsilon),)
-    sentences = (found.explanation, *told)
-    return Proposal(sentences, found.users, found.epsilon, found.error, found.reachable, document)
-
-
-def _propose_open(draft: Draft) -> Proposal:
-    """Plan a question that takes any text: what one candidate's count will be worth."""
-    if draft.epsilon is None or draft.users is None:
-        raise InvalidParameter(
-            "expected people and epsilon for an open question, whose error follows from them; "
-            "let the error be computed",
-            value=None,
-        )
-    if draft.protocol is not None:
-        raise InvalidParameter.expected(
-            "no protocol for an open question, which takes OpenLH",
-            draft.protocol,
-            "choose the best one",
-        )
-    protocol = OpenLH(draft.epsilon)
-    error = float(protocol.variance(draft.users)) ** 0.5 / draft.users
-    size = protocol.report_dtype.itemsize
-    sentences = (
-        f"With {draft.users:,} people, {protocol.name} at epsilon = {protocol.epsilon:g} estimates "
-        f"the share of any text you name later with a standard error of {100 * error:.3g} %, if "
-        f"few people gave it; a report takes {size} bytes.",
-        meaning(protocol.epsilon),
-    )
-    document = Question(draft.name, None, protocol).to_json() if draft.name else None
-    return Proposal(sentences, draft.users, draft.epsilon, error, True, document)
+        return csv_text(trend.columns(), metadata).encode()
+    metadata["days_left_out"] = trend.left_out
+    return json_text(trend.columns(), metadata, "trend").encode()

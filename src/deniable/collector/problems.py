@@ -41,6 +41,10 @@ class InvalidRequest(Refusal):
     """A request that is not understood."""
 
 
+class Mistake(InvalidRequest):
+    """A form that a person filled in wrongly; the message is for that person."""
+
+
 class Unauthorized(Refusal):
     """No token, or one that is not known."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from gzip import compress
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ from deniable.question import Question
 _FRESH = 2.0
 """For how many seconds terms are taken from memory."""
 _MOST = 256
+Minimum = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,7 +70,9 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 
     state: Literal["open", "closed"] | None = None
     origins: tuple[str, ...] | None = None
-    minimum: int | msgspec.UnsetType | None = msgspec.UNSET
+    minimum: Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)] | msgspec.UnsetType | None = (
+        msgspec.UNSET
+    )
     """None goes back to the collector's own setting."""
     public_results: bool | None = None
     collect: bool | None = None
@@ -91,6 +94,8 @@ class Known:
     question: Question
     terms: Terms
     at: float
+    is_open: bool = False
+    """Whether the answers to count are named only when they are estimated."""
 
     @cached_property
     def report_size(self) -> int:
@@ -264,7 +269,7 @@ def _look_up(store: Store, digest: str, question: Question | None, now: float) -
     if asked is None:
         return None
     found = question or Question.from_json(asked.document)
-    return Known(asked, found, read_terms(asked.terms), now)
+    return Known(asked, found, read_terms(asked.terms), now, found.labels is None)
 
 
 def _check_size(what: str, size: int, limit: int) -> None:

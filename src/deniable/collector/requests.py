@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.responses import Response
@@ -16,6 +17,10 @@ from deniable.collector.services import Services
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
+
+
+Decoded = TypeVar("Decoded", bound=msgspec.Struct)
+_MOST_FIELDS = 100
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,11 @@ class Call:
         """Return the question that the address names."""
         return await self.services.questions.find(self.request.path_params["digest"])
 
-    def query(self, *names: str) -> dict[str, str]:
+    def query(self, *names: str, repeated: str = "") -> dict[str, str]:
         """Return the parameters after the address, refusing unknown and repeated ones."""
         found: dict[str, str] = {}
         for name, value in self.request.query_params.multi_items():
-            if name not in names or name in found:
+            if name not in names or (name in found and name != repeated):
                 raise InvalidRequest(
                     f"expected the parameters {', '.join(names) or '(none)'}, each once, got "
                     f"{name[:40]!r}",
@@ -61,6 +66,39 @@ class Call:
             if len(body) > limit:
                 raise TooLarge(f"expected at most {limit} bytes, got more", limit=limit)
         return bytes(body)
+
+    async def json(self, kind: type[Decoded], limit: int) -> Decoded:
+        """Read the body as a JSON object of a kind."""
+        try:
+            return msgspec.json.decode(await self.body(limit), type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            names = ", ".join(msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"])
+            raise InvalidRequest(f"expected a JSON object with {names}: {error}") from error
+
+    async def form(self, limit: int = 1 << 16) -> dict[str, str]:
+        """Return the fields of a form; of fields that repeat, the last."""
+        body = await self.body(limit)
+        try:
+            pairs = parse_qsl(
+                body.decode("ascii"),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=_MOST_FIELDS,
+            )
+        except (UnicodeDecodeError, ValueError):
+            raise InvalidRequest(
+                "the body is not a form; send application/x-www-form-urlencoded"
+            ) from None
+        return dict(pairs)
+
+
+def lines(text: str) -> tuple[str, ...]:
+    r"""Return the lines of a text area that are not empty, without white space around them.
+
+    >>> lines("kiwi\r\n  fig \n\n")
+    ('kiwi', 'fig')
+    """
+    return tuple(filter(None, (line.strip() for line in text.split("\n"))))
 
 
 class Pieces(Response):

@@ -1,235 +1,230 @@
 """What readers see: sums of tallies, which move only when enough new reports have come.
 
-A published sum stays as it is until the minimum of new reports of its question has arrived; it is
-in the store, so that all collectors show the same, also after a restart. That is for sense, and so
-that nobody watches single arrivals; it is not what makes reports private.
+A published sum stays as it is until the question's minimum of new reports has arrived; it is in the
+store, so that all collectors show the same, also after a restart. That is for sense, and so that
+nobody watches single arrivals; it is not what makes reports private.
+
+A request reads the store once to see what has moved. If anything has, it reads once more, runs one
+job in the worker process and writes the new sums in one transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
-from deniable.collector import jobs
-from deniable.collector.days import write_day
+from deniable.collector import jobs, views
+from deniable.collector.jobs import Job, Order, Summed, Wanted
 from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.records import Days, Publication, Slice
+from deniable.collector.stores.records import Days, Publication, Slice, Standing
 from deniable.collector.worker import Readers, Recent, Worker
 from deniable.collector.writer import Writer
-from deniable.presentation.trend import Trend
-from deniable.presentation.view import View
+from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
+
+TREND_DAYS = 31
+"""Number of days that a trend follows at most."""
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Range:
-    """A range of days, both ends included, and how many people answered in it, if that is known."""
+class Survey:
+    """How the wanted sums stand: what stays as it was shown, what is new, and what there is not."""
 
-    first: int
-    last: int
-    people: int | None = None
+    edition: int
+    n: int
+    """Reports of the first slice at this moment, shown or not."""
+    reports: int
+    """Reports of all wanted slices."""
+    days: tuple[Slice, ...]
+    left_out: int
+    kept: dict[Slice, Publication]
+    """As they were shown, without their tallies."""
+    new: tuple[Slice, ...]
+    before: dict[Slice, Publication]
+    """What the new ones replace."""
+    lacking: tuple[Slice, ...]
+    """Wanted slices with too few reports."""
 
 
-class Publisher:
-    """Sums and estimates, from memory where nothing has changed."""
+@dataclass(frozen=True)
+class Shown:
+    """What a page shows of sums, and of how many reports; without a look, why there is none."""
+
+    n: int
+    lacking: tuple[Slice, ...]
+    minimum: int
+    look: views.Look | None = None
+    problem: DeniableError | None = None
+
+
+class Results:
+    """Sums and what is made of them, from memory where nothing has changed."""
 
     def __init__(
         self, settings: Settings, readers: Readers, writer: Writer, worker: Worker
     ) -> None:
-        self._settings, self._readers, self._writer = settings, readers, writer
-        self._worker = worker
-        self._results: Recent[tuple[object, ...], bytes] = Recent(32 * MIB)
-        self._turn = asyncio.Lock()  # so that many who ask for the same sum do not all make it
+        self._settings, self._readers = settings, readers
+        self._writer, self._worker = writer, worker
+        self._remembered: Recent[tuple[object, ...], Any] = Recent(32 * MIB)
+        self._running: dict[tuple[object, ...], asyncio.Task[Any]] = {}
 
-    async def total(self, known: Known, days: Range) -> Publication:
-        """Return the published sum of a range of days."""
-        part = Slice(known.asked.digest, Days(days.first, days.last))
-        minimum = known.terms.minimum or self._settings.minimum
-        (n, edition), before = await self._readers.run(
-            lambda store: (store.standing(part), store.published(part))
+    async def total(self, known: Known, part: Slice) -> Summed:
+        """Return the published tally of a slice."""
+        return await self._demand(known, Wanted((part,)), Job(jobs.total))
+
+    async def published(self, known: Known, part: Slice) -> int:
+        """Return of how many reports the published sum of a slice is; 0 if there is none."""
+        with suppress(TooFewReports):
+            return (await self.total(known, part)).n
+        return 0
+
+    async def estimates(self, known: Known, wanted: Wanted, form: str) -> bytes:
+        """Return estimates, or the comparison of two slices, in one of the formats."""
+        return await self._demand(known, wanted, Job(jobs.export, form))
+
+    async def trend(self, known: Known, wanted: Wanted, form: str) -> bytes:
+        """Return the trend of a slice in one of the formats."""
+        return await self._demand(known, wanted, Job(jobs.export_trend, form))
+
+    async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:
+        """Do a job with the wanted sums, which must all be there."""
+        while True:
+            survey = await self._survey(known, wanted)
+            if survey.lacking or (wanted.daily and not survey.days):
+                raise TooFewReports(
+                    f"estimates are shown from {self.minimum(known)} reports on; there are fewer",
+                    minimum=self.minimum(known),
+                )
+            found = await self._make(known, wanted, survey, job)
+            if found is not None:
+                return found
+
+    async def look(self, known: Known, wanted: Wanted, rows: int) -> Shown:
+        """Return what a page shows, or why it shows nothing."""
+        while True:
+            survey = await self._survey(known, wanted)
+            shown = Shown(survey.n, survey.lacking, self.minimum(known))
+            if (known.is_open and not wanted.candidates) or wanted.parts[0] in survey.lacking:
+                return shown
+            try:
+                found = await self._make(known, wanted, survey, Job(views.look, rows))
+            except (TooCostly, InvalidParameter, OutOfDomain) as problem:
+                return replace(shown, problem=problem)
+            if found is not None:
+                return replace(shown, look=found)
+
+    def minimum(self, known: Known) -> int:
+        """Return the fewest new reports with which a sum appears or moves."""
+        return known.terms.minimum or self._settings.minimum
+
+    async def _survey(self, known: Known, wanted: Wanted) -> Survey:
+        """Look at the store, and tell which of the wanted sums have moved."""
+        hull = Days(
+            min([part.days.first for part in wanted.parts]),
+            max([part.days.last for part in wanted.parts]),
         )
-        if n < minimum:
-            raise TooFewReports(
-                f"expected at least {minimum} reports before estimates are shown, got fewer",
-                minimum=minimum,
-            )
+        whole = Slice(known.asked.digest, hull, wanted.parts[0].segment)
+        standing = await self._readers.run(lambda store: store.standing(whole))
+        minimum = self.minimum(known)
+        daily = {part: _within(standing, part.days) for part in wanted.parts}
+        counts = {part: sum([n for _, n in found]) for part, found in daily.items()}
+        own = daily[wanted.parts[0]] if wanted.daily else []
+        days = {
+            Slice(whole.question, Days(day, day), whole.segment): n
+            for day, n in own[-TREND_DAYS:]
+            if n >= minimum
+        }
         # What version 0.2.0 published does not say of how many days it is, which only those
         # questions have to know whose people may answer again.
-        complete = before and (before.days or not known.question.protocol.memoises)
-        if before and complete and before.edition == edition and 0 <= n - before.n < minimum:
-            return before
-        async with self._turn:
-            new = await self._add_up(known, days, edition)
-            return await self._writer.run(lambda store: store.publish(part, new, before))
-
-    async def _add_up(self, known: Known, days: Range, edition: int) -> Publication:
-        part = Slice(known.asked.digest, Days(days.first, days.last))
-        snapshot = await self._readers.run(lambda store: store.snapshot(part))
-        tally = await self._worker.run(
-            jobs.add_up,
-            known.asked.document,
-            [total.data for total in snapshot.tallies],
-            [total.data for total in snapshot.waiting],
-        )
-        return Publication(snapshot.n, edition, tally, snapshot.days)
-
-    async def estimate(
-        self, known: Known, days: Range, candidates: tuple[str, ...] | None, form: str
-    ) -> bytes:
-        """Return the estimates of a range of days in one of the formats."""
-        published = await self.total(known, days)
-        self.check_cost(published.n, candidates)
-        place = (known.asked.digest, days, candidates, form, published.n, published.edition)
-        if found := self._results.get(place):
-            return found
-        asked = None if candidates is None else list(candidates)
-        result = await self._worker.run(
-            jobs.estimate,
-            known.asked.document,
-            collected(published, days),
-            asked,
-            form,
-        )
-        self._results.put(place, result, len(result))
-        return result
-
-    async def compare(
-        self,
-        known: Known,
-        ranges: tuple[Range, Range],
-        candidates: tuple[str, ...] | None,
-        form: str,
-    ) -> bytes:
-        """Compare two ranges of days that do not overlap."""
-        before, after = [await self.total(known, days) for days in ranges]
-        self.check_cost(before.n + after.n, candidates)
-        asked = None if candidates is None else list(candidates)
-        return await self._worker.run(
-            jobs.compare,
-            known.asked.document,
-            (collected(before, ranges[0]), collected(after, ranges[1])),
-            asked,
-            form,
+        uncounted = known.question.protocol.memoises
+        kept, before, new, lacking = {}, {}, [], []
+        for part, n in {**counts, **days}.items():
+            shown = standing.published.get(part.days)
+            if n < minimum:
+                lacking.append(part)
+            elif (
+                shown is not None
+                and (shown.days or not uncounted)
+                and shown.edition == standing.edition
+                and 0 <= n - shown.n < minimum
+            ):
+                kept[part] = shown
+            else:
+                new.append(part)
+                if shown is not None:
+                    before[part] = shown
+        return Survey(
+            edition=standing.edition,
+            n=counts[wanted.parts[0]],
+            reports=sum(counts.values()),
+            days=tuple(days),
+            left_out=len(own) - len(days),
+            kept=kept,
+            new=tuple(new),
+            before=before,
+            lacking=tuple(lacking),
         )
 
-    def check_cost(self, n: int, candidates: tuple[str, ...] | None) -> None:
+    async def _make(
+        self, known: Known, wanted: Wanted, survey: Survey, job: Job[Result]
+    ) -> Result | None:
+        """Do a job, once for all who wait for it; None if sums were published meanwhile."""
+        self._check_cost(wanted, survey)
+        place = (job, wanted, survey.left_out, survey.new, _state(survey.kept))
+        if not survey.new and (found := self._remembered.get(place)) is not None:
+            return cast("Result", found)
+        task = self._running.get(place)
+        if task is None:
+            work = self._carry_out(known, wanted, survey, job)
+            task = self._running[place] = asyncio.create_task(work)
+            task.add_done_callback(lambda _: self._running.pop(place))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return cast("Result | None", await asyncio.shield(task))
+
+    async def _carry_out(
+        self, known: Known, wanted: Wanted, survey: Survey, job: Job[Result]
+    ) -> Result | None:
+        new, days = survey.new, survey.days
+        counted = [part for part in wanted.parts if part in new]
+        if wanted.parts[0] not in new:
+            counted += [day for day in days if day in new]
+        rows = await self._readers.run(lambda store: store.snapshot(*counted, shown=survey.kept))
+        kept = rows.published
+        if kept.keys() != survey.kept.keys():
+            return None
+        order = Order(
+            known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows
+        )
+        done = await self._worker.run(jobs.carry_out, order, job)
+        if done.new and not await self._writer.run(
+            lambda store: store.publish(done.new, survey.before)
+        ):
+            return None
+        shown = {**kept, **done.new}
+        shown = {part: shown[part] for part in (*wanted.parts, *days) if part in shown}
+        place = (job, wanted, survey.left_out, (), _state(shown))
+        self._remembered.put(place, done.result, done.size)
+        return done.result
+
+    def _check_cost(self, wanted: Wanted, survey: Survey) -> None:
         """Refuse an estimate that takes too long here."""
-        if candidates is not None and n * len(candidates) > self._settings.estimate_limit:
+        cost, limit = survey.reports * len(wanted.candidates or ()), self._settings.estimate_limit
+        if cost > limit:
             raise TooCostly(
-                f"expected at most {self._settings.estimate_limit} reports times candidates, got "
-                f"{n * len(candidates)}; fetch the tally with `deniable pull` and estimate there",
-                limit=self._settings.estimate_limit,
+                f"expected at most {limit} reports times candidates, got {cost}; fetch the tally "
+                "with `deniable pull` and estimate there",
+                limit=limit,
             )
 
 
-def collected(published: Publication, days: Range) -> jobs.Collected:
-    """Return a published sum as it is estimated from."""
-    return jobs.Collected(published.tally, published.days, days.people)
+def _within(standing: Standing, days: Days) -> list[tuple[int, int]]:
+    return [(day, n) for day, n in standing.daily if days.first <= day <= days.last]
 
 
-TREND_DAYS = 31
-_KEPT = 256
-Candidates = tuple[str, ...] | None
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
-
-
-class Showing:
-    """Views of published sums; the same sum is looked at once."""
-
-    def __init__(self, publisher: Publisher, readers: Readers, worker: Worker) -> None:
-        self._publisher, self._readers, self._worker = publisher, readers, worker
-        self._looks: Recent[tuple[object, ...], jobs.Look] = Recent(_KEPT)
-        self._changes: Recent[tuple[object, ...], View] = Recent(_KEPT)
-        self._trends: Recent[tuple[object, ...], Trend] = Recent(_KEPT)
-
-    async def estimates(
-        self, known: Known, days: Range, candidates: Candidates, rows: int
-    ) -> jobs.Look:
-        """Return the largest rows of a range of days."""
-        published = await self._publisher.total(known, days)
-        self._publisher.check_cost(published.n, candidates)
-        place = (known.asked.digest, days, candidates, rows, *_state(published))
-        return await self._once(
-            self._looks,
-            place,
-            jobs.look,
-            known.asked.document,
-            collected(published, days),
-            _list(candidates),
-            rows,
-        )
-
-    async def changes(
-        self, known: Known, ranges: tuple[Range, Range], candidates: Candidates, rows: int
-    ) -> View:
-        """Return the largest changes between two ranges of days."""
-        before, after = [await self._publisher.total(known, days) for days in ranges]
-        self._publisher.check_cost(before.n + after.n, candidates)
-        place = (known.asked.digest, ranges, candidates, rows, *_state(before, after))
-        both = collected(before, ranges[0]), collected(after, ranges[1])
-        return await self._once(
-            self._changes,
-            place,
-            jobs.look_at_changes,
-            known.asked.document,
-            both,
-            _list(candidates),
-            rows,
-        )
-
-    async def trend(self, known: Known, days: Range, candidates: Candidates) -> Trend | None:
-        """Return the latest days of a range one by one; None where no day has enough reports."""
-        digest = known.asked.digest
-        part = Slice(digest, Days(days.first, days.last))
-        daily = await self._readers.run(lambda store: store.daily(part))
-        shown: dict[str, Publication] = {}
-        for day, _ in daily[-TREND_DAYS:]:
-            try:
-                shown[write_day(day)] = await self._publisher.total(known, Range(day, day))
-            except TooFewReports:
-                continue
-        if not shown:
-            return None
-        total = await self._publisher.total(known, days)
-        self._publisher.check_cost(sum(day.n for day in shown.values()), candidates)
-        left_out = len(daily) - len(shown)
-        place = (digest, days, candidates, left_out, *_state(total, *shown.values()))
-        listed = [(day, published.tally) for day, published in shown.items()]
-        return await self._once(
-            self._trends,
-            place,
-            jobs.follow,
-            known.asked.document,
-            listed,
-            collected(total, days),
-            _list(candidates),
-            left_out,
-        )
-
-    async def _once(
-        self,
-        kept: Recent[tuple[object, ...], Result],
-        place: tuple[object, ...],
-        make: Callable[Parameters, Result],
-        *args: Parameters.args,
-        **kwargs: Parameters.kwargs,
-    ) -> Result:
-        """Make something in the worker unless it was made before."""
-        found = kept.get(place)
-        if found is not None:
-            return found
-        result = await self._worker.run(make, *args, **kwargs)
-        kept.put(place, result, 1)
-        return result
-
-
-def _state(*sums: Publication) -> tuple[int, ...]:
-    return tuple(number for found in sums for number in (found.n, found.edition))
-
-
-def _list(candidates: Candidates) -> list[str] | None:
-    return None if candidates is None else list(candidates)
+def _state(shown: Mapping[Slice, Publication]) -> tuple[tuple[int, int], ...]:
+    return tuple([(found.n, found.edition) for found in shown.values()])

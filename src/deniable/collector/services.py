@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 from deniable.collector.access import Access
 from deniable.collector.connections import Crowd, Held
-from deniable.collector.days import today
 from deniable.collector.health import Health
 from deniable.collector.housekeeping import Housekeeping
 from deniable.collector.metrics import Counters
 from deniable.collector.problems import Refusal
 from deniable.collector.questions import Questions
-from deniable.collector.results import Publisher, Showing
+from deniable.collector.results import Results
 from deniable.collector.settings import Settings
+from deniable.collector.slices import today
 from deniable.collector.stores.base import Store, StoreError
 from deniable.collector.stores.records import Key
 from deniable.collector.worker import Readers, Worker
@@ -34,8 +34,7 @@ class Services:
     access: Access
     counters: Counters
     worker: Worker
-    publisher: Publisher
-    showing: Showing
+    results: Results
     housekeeping: Housekeeping
     crowd: Crowd
     held: Held
@@ -73,7 +72,6 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Services:
     writer = Writer(opener, most=settings.queue_limit, health=health)
     readers = Readers(opener, health)
     counters, worker = Counters(), Worker(settings.worker_seconds)
-    publisher = Publisher(settings, readers, writer, worker)
     return Services(
         settings=settings,
         writer=writer,
@@ -82,8 +80,7 @@ def assemble(settings: Settings, opener: Callable[[], Store]) -> Services:
         access=Access(readers),
         counters=counters,
         worker=worker,
-        publisher=publisher,
-        showing=Showing(publisher, readers, worker),
+        results=Results(settings, readers, writer, worker),
         housekeeping=Housekeeping(settings, writer, readers, worker, counters),
         crowd=Crowd(
             settings.connection_limit, 0 if settings.url else settings.connections_per_address

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from deniable.errors import InvalidParameter
 
@@ -28,61 +30,59 @@ OTHERS = (
 """Variables of other commands and of the library."""
 
 
-def _number(default: int, help: str, *, least: int = 0) -> int:
-    return field(default=default, metadata={"help": help, "least": least})
+Natural = Annotated[int, Meta(ge=0, lt=1 << 62)]
+Positive = Annotated[int, Meta(ge=1, lt=1 << 62)]
+Size = Annotated[int, Meta(ge=1024, lt=1 << 62)]
+Default = TypeVar("Default")
 
 
-def _text(default: str, help: str, *, choices: tuple[str, ...] = ()) -> str:
-    return field(default=default, metadata={"help": help, "choices": choices})
+def _setting(default: Default, help: str) -> Default:
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
 class Settings:
     """All settings, each with its default and one sentence of help."""
 
-    store: str = _text("deniable.db", "Where to keep everything: a file, or postgresql://….")
-    host: str = _text("127.0.0.1", "The address to listen on.")
-    port: int = _number(8000, "The port to listen on; 0 takes a free one.")
-    url: str = _text(
+    store: str = _setting("deniable.db", "Where to keep everything: a file, or postgresql://….")
+    host: str = _setting("127.0.0.1", "The address to listen on.")
+    port: Natural = _setting(8000, "The port to listen on; 0 takes a free one.")
+    url: str = _setting(
         "", "The public address, if a proxy stands in front; https makes cookies secure."
     )
-    minimum: int = _number(
-        100, "The fewest new reports before estimates appear or move, unless a question says.",
-        least=1,
-    )  # fmt: skip
-    window: int = _number(7, "For how many days back submissions are taken.", least=1)
-    retention: int = _number(0, "After how many days tallies are deleted; 0 keeps them.")
-    body_limit: int = _number(8 * MIB, "The largest submission of a relay, in bytes.", least=1024)
-    report_limit: int = _number(32 * 1024, "The largest report, in bytes.", least=1)
-    question_limit: int = _number(MIB, "The largest question document, in bytes.", least=1024)
-    tally_limit: int = _number(16 * MIB, "The largest tally, in bytes.", least=1024)
-    estimate_limit: int = _number(
-        4_000_000_000, "The most reports times candidates of one estimate.", least=1
+    minimum: Positive = _setting(
+        100, "The fewest new reports before estimates appear or move, unless a question says."
     )
-    queue_limit: int = _number(4096, "How many submissions may wait to be written.", least=1)
-    queue_bytes: int = _number(
-        32 * MIB, "How many bytes of bodies may be held at once.", least=1024
+    window: Positive = _setting(7, "For how many days back submissions are taken.")
+    retention: Natural = _setting(0, "After how many days tallies are deleted; 0 keeps them.")
+    body_limit: Size = _setting(8 * MIB, "The largest submission of a relay, in bytes.")
+    report_limit: Positive = _setting(32 * 1024, "The largest report, in bytes.")
+    question_limit: Size = _setting(MIB, "The largest question document, in bytes.")
+    tally_limit: Size = _setting(16 * MIB, "The largest tally, in bytes.")
+    estimate_limit: Positive = _setting(
+        4_000_000_000, "The most reports times candidates of one estimate."
     )
-    connection_limit: int = _number(4096, "How many connections may be open at once.", least=1)
-    connections_per_address: int = _number(
+    queue_limit: Positive = _setting(4096, "How many submissions may wait to be written.")
+    queue_bytes: Size = _setting(32 * MIB, "How many bytes of bodies may be held at once.")
+    connection_limit: Positive = _setting(4096, "How many connections may be open at once.")
+    connections_per_address: Natural = _setting(
         256,
         "How many connections one address may have; 0 and a url, which means a proxy: no limit.",
     )
-    header_seconds: int = _number(5, "How long a client may take to send the headers.", least=1)
-    body_seconds: int = _number(10, "How long a client may take to send the body.", least=1)
-    wait_seconds: int = _number(60, "How long to wait at the start for a database to answer.")
-    lame_duck_seconds: int = _number(
+    header_seconds: Positive = _setting(5, "How long a client may take to send the headers.")
+    body_seconds: Positive = _setting(10, "How long a client may take to send the body.")
+    wait_seconds: Natural = _setting(60, "How long to wait at the start for a database to answer.")
+    lame_duck_seconds: Natural = _setting(
         0, "How long after SIGTERM to go on as before, but for /readyz, which says 503."
     )
-    drain_seconds: int = _number(8, "How long requests may go on after that.", least=1)
-    worker_seconds: int = _number(
-        300, "How long one calculation may take before the worker process is ended.", least=1
+    drain_seconds: Positive = _setting(8, "How long requests may go on after that.")
+    worker_seconds: Positive = _setting(
+        300, "How long one calculation may take before the worker process is ended."
     )
-    log_format: str = _text("text", "How log lines look: text or json.", choices=("text", "json"))
-    log_level: str = _text(
-        "info", "What is logged: debug, info, warning or error, and what is worse.",
-        choices=("debug", "info", "warning", "error"),
-    )  # fmt: skip
+    log_format: Literal["text", "json"] = _setting("text", "How log lines look: text or json.")
+    log_level: Literal["debug", "info", "warning", "error"] = _setting(
+        "info", "What is logged: debug, info, warning or error, and what is worse."
+    )
 
 
 def read_settings(
@@ -100,8 +100,14 @@ def read_settings(
         )
     found |= _read_environment(environment)
     found |= {name: value for name, value in options.items() if value is not None}
-    checked = {name: _checked(name, value) for name, value in found.items()}
-    return msgspec.convert(checked, Settings)
+    try:
+        return msgspec.convert(found, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        said, _, name = str(error).rstrip("`").partition(" - at `$.")
+        value, help = str(found[name])[:80], known[name].metadata["help"]
+        raise InvalidParameter(
+            f"{name} cannot be {value!r}: {said}. {help}", value=value
+        ) from error
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
@@ -153,29 +159,3 @@ def _read_file(file: Path) -> dict[str, object]:
         raise InvalidParameter(
             f"expected TOML in {file}, got: {error}; write for example port = 8000", value=str(file)
         ) from error
-
-
-def _checked(name: str, value: object) -> int | str:
-    """Turn a value into the type of its field, refusing what is none."""
-    setting = next(field for field in fields(Settings) if field.name == name)
-    if isinstance(setting.default, str):
-        if not isinstance(value, str):
-            raise InvalidParameter(f"expected text for {name}, got {value!r}", value=value)
-        choices = setting.metadata["choices"]
-        if choices and value not in choices:
-            raise InvalidParameter(
-                f"expected {name} to be one of {', '.join(choices)}, got {value[:80]!r}",
-                value=value,
-            )
-        return value
-    least = setting.metadata["least"]
-    try:
-        number = int(value) if isinstance(value, int | str) and not isinstance(value, bool) else -1
-    except ValueError:
-        number = -1
-    if not least <= number < 1 << 62:
-        raise InvalidParameter(
-            f"expected a whole number of at least {least} for {name}, got {str(value)[:80]!r}",
-            value=value,
-        )
-    return number

@@ -7,13 +7,11 @@ about the sender is kept.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from functools import lru_cache
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from deniable.collector.access import Holder, Role
-from deniable.collector.days import read_day, write_day
 from deniable.collector.problems import (
     Closed,
     Conflict,
@@ -28,6 +26,7 @@ from deniable.collector.problems import (
 )
 from deniable.collector.questions import Known
 from deniable.collector.services import Services
+from deniable.collector.slices import read_day, write_day
 from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission
 from deniable.errors import DeniableError, InvalidReport
 
@@ -80,22 +79,24 @@ class Submissions:
         origin, authorization, length = _headers(scope)
         if origin is not None and not known.terms.allows(origin, _own(scope, self._settings.url)):
             raise OriginRefused(f"expected a page of {', '.join(known.terms.origins)}")
-        holder = await self._holder(authorization)
+        holder = None if authorization is None else await self._relay(authorization)
         most = ID_SIZE + known.report_size if holder is None else self._settings.body_limit
         if length is not None and length > most:
             raise _too_large(known, most, length)
-        body = b""
-        async for part in _parts(receive):
-            body = body + part if body else part
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Gone
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
             if len(body) > most:
                 raise _too_large(known, most, len(body))
             if self._held.refuses(len(body)):
                 raise QueueFull("expected fewer bytes at once; send it again later")
         await self._store(_submission(known, day, body, holder))
 
-    async def _holder(self, authorization: str | None) -> Holder | None:
-        if authorization is None:
-            return None
+    async def _relay(self, authorization: str) -> Holder | None:
         holder = await self._access.bearer(authorization)
         if holder is not None and not holder.role.grants(Role.RELAY):
             raise Forbidden(f"expected the role relay, got {holder.role.value}")
@@ -179,14 +180,3 @@ def _headers(scope: Scope) -> tuple[str | None, str | None, int | None]:
         elif name == b"authorization":
             authorization = value.decode("latin-1")
     return origin, authorization, length
-
-
-async def _parts(receive: Receive) -> AsyncIterator[bytes]:
-    """Yield the body as it comes."""
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Gone
-        yield message.get("body", b"")
-        more = message.get("more_body", False)

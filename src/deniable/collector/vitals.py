@@ -12,9 +12,9 @@ from mmap import PAGESIZE
 from pathlib import Path
 from time import process_time, time
 
-from deniable.collector.days import today
 from deniable.collector.metrics import Family, counter, counters, gauge, histogram
 from deniable.collector.services import Services
+from deniable.collector.slices import today
 from deniable.collector.stores.base import StoreError
 from deniable.collector.stores.records import Measures
 

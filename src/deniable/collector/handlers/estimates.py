@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from hashlib import sha256
 from re import compile as pattern
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 from starlette.responses import Response
 
 from deniable.collector import jobs, maintenance
-from deniable.collector.days import read_day, write_day
-from deniable.collector.jobs import FORMATS
+from deniable.collector.jobs import FORMATS, Wanted
 from deniable.collector.problems import (
     Conflict,
     InvalidRequest,
     NotFound,
-    TooFewReports,
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
 from deniable.collector.requests import Call, Pieces, answer
-from deniable.collector.results import Range
-from deniable.collector.stores.records import EVER, Outcome, Total
+from deniable.collector.slices import NAMES, is_named, read_day, read_slice, write_day
+from deniable.collector.stores.records import Outcome, Total
 from deniable.presentation.html import SHEET
 
 _ID = pattern("[0-9a-f]{32}")
@@ -31,75 +31,75 @@ DAYS = "deniable-days"
 """The header of a tally that says on how many days its reports came."""
 
 
-class Wanted(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from", "last": "to"}):
-    """What estimates are asked for; the same names as in the query."""
+Day = Annotated[str, Meta(extra_json_schema={"format": "date"})]
+Count = Annotated[int, Meta(ge=1)]
 
-    first: str | None = None
-    last: str | None = None
-    compare_from: str | None = None
-    compare_to: str | None = None
-    candidates: list[str] | None = None
-    format: str = "json"
-    people: int | None = None
-    compare_people: int | None = None
+
+class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from", "last": "to"}):
+    """What estimates are asked for; the same names in a query and in a body."""
+
+    day: Annotated[Day | None, Meta(description="One day; all days by default.")] = None
+    first: Annotated[Day | None, Meta(description="The first of several days.")] = None
+    last: Annotated[Day | None, Meta(description="The last of several days.")] = None
+    people: Annotated[
+        Count | None,
+        Meta(description="How many people answered, where they may answer again and it is known."),
+    ] = None
+    compare_day: Annotated[Day | None, Meta(description="A day to compare with.")] = None
+    compare_from: Annotated[Day | None, Meta(description="The first day to compare with.")] = None
+    compare_to: Annotated[Day | None, Meta(description="The last day to compare with.")] = None
+    compare_people: Annotated[
+        Count | None, Meta(description="How many people answered on the days to compare with.")
+    ] = None
+    candidates: Annotated[tuple[str, ...] | None, Meta(description="Answers to estimate.")] = None
+    format: Annotated[
+        Literal["json", "csv", "html"], Meta(description="The form of the answer.")
+    ] = "json"
+
+    def wanted(self, known: Known) -> Wanted:
+        """Return the slices to estimate from, and the candidates."""
+        if known.is_open and not self.candidates:
+            raise InvalidRequest("this question takes any text: name candidates")
+        names, digest = msgspec.to_builtins(self), known.asked.digest
+        parts = [read_slice(digest, names)]
+        if is_named(names, "compare_"):
+            parts.append(read_slice(digest, names, "compare_"))
+            if parts[0].days.overlaps(parts[1].days):
+                raise InvalidRequest("the two ranges of days overlap; compare others")
+        return Wanted(tuple(parts), (self.people, self.compare_people), self.candidates)
+
+
+PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "candidates")
 
 
 async def estimates(call: Call) -> Response:
-    """Estimate from a range of days."""
-    names = (*RANGE, "people", "compare_from", "compare_to", "compare_people", "format")
-    return await _estimates(call, _wanted(call, *names))
+    """Estimate from a slice, or compare two."""
+    return await _estimates(call, _query(call, *PARAMETERS))
 
 
-def _wanted(call: Call, *names: str) -> Wanted:
+def _query(call: Call, *names: str) -> Query:
     """Read the parameters: each once but for candidates."""
     pairs = call.request.query_params.multi_items()
-    named = [value for name, value in pairs if name == "candidate"]
-    rest = [(name, value) for name, value in pairs if name != "candidate"]
-    if len({name for name, _ in rest}) != len(rest) or not {name for name, _ in rest} <= {*names}:
-        raise InvalidRequest(f"expected the parameters candidate, {', '.join(names)}, each once")
+    candidates = [value for name, value in pairs if name == "candidate"]
+    rest = dict(call.query(*names, "candidate", repeated="candidate"))
+    rest.pop("candidate", None)
     try:
-        return msgspec.convert({**dict(rest), "candidates": named or None}, Wanted, strict=False)
+        return msgspec.convert({**rest, "candidates": candidates or None}, Query, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"expected people as a whole number, got: {error}") from error
+        raise InvalidRequest(f"a parameter is wrong: {error}") from error
 
 
 async def estimates_of(call: Call) -> Response:
-    """Estimate from a range of days for candidates that are too many for an address."""
+    """Estimate from a slice for candidates that are too many for an address."""
     call.query()
-    try:
-        wanted = msgspec.json.decode(
-            await call.body(call.services.settings.question_limit), type=Wanted
-        )
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(
-            f"expected a JSON object that names candidates, got: {error}"
-        ) from error
-    return await _estimates(call, wanted)
+    return await _estimates(call, await call.json(Query, call.services.settings.question_limit))
 
 
-async def _estimates(call: Call, wanted: Wanted) -> Response:
+async def _estimates(call: Call, query: Query) -> Response:
     known = await call.known()
-    if wanted.format not in FORMATS:
-        raise InvalidRequest(f"expected a format among {', '.join(FORMATS)}")
-    days = replace(_range(wanted.first, wanted.last), people=wanted.people)
-    candidates = _candidates(known, wanted)
-    if wanted.compare_from is not None or wanted.compare_to is not None:
-        other = _range(wanted.compare_from, wanted.compare_to)
-        other = replace(other, people=wanted.compare_people)
-        if other.first <= days.last and days.first <= other.last:
-            raise InvalidRequest("expected two ranges of days that do not overlap")
-        result = await call.services.publisher.compare(
-            known, (days, other), candidates, wanted.format
-        )
-    else:
-        result = await call.services.publisher.estimate(known, days, candidates, wanted.format)
-    return streamed(result, FORMATS[wanted.format])
-
-
-def _candidates(known: Known, wanted: Wanted) -> tuple[str, ...] | None:
-    if known.question.labels is None and not wanted.candidates:
-        raise InvalidRequest("expected candidates, since the question is open; name them")
-    return None if wanted.candidates is None else tuple(wanted.candidates)
+    wanted = query.wanted(known)
+    result = await call.services.results.estimates(known, wanted, query.format)
+    return streamed(result, FORMATS[query.format])
 
 
 class Export(Pieces):
@@ -115,18 +115,13 @@ def streamed(result: bytes, kind: str) -> Response:
 
 async def trend(call: Call) -> Response:
     """Follow the named answers, or the largest, from day to day."""
-    wanted = _wanted(call, *RANGE, "format")
+    query = _query(call, *NAMES, "format")
+    if query.format == "html":
+        raise InvalidRequest("a trend has the formats json and csv")
     known = await call.known()
-    if wanted.format not in ("json", "csv"):
-        raise InvalidRequest("expected a format among json, csv")
-    days, candidates = _range(wanted.first, wanted.last), _candidates(known, wanted)
-    found = await call.services.showing.trend(known, days, candidates)
-    if found is None:
-        raise TooFewReports("expected a day with enough reports to show estimates, got none yet")
-    result = await call.services.worker.run(
-        jobs.export_trend, known.asked.document, found, wanted.format
-    )
-    return streamed(result, FORMATS[wanted.format])
+    wanted = replace(query.wanted(known), daily=True)
+    result = await call.services.results.trend(known, wanted, query.format)
+    return streamed(result, FORMATS[query.format])
 
 
 async def sheet(call: Call) -> Response:
@@ -138,9 +133,8 @@ async def sheet(call: Call) -> Response:
 
 async def tally(call: Call) -> Response:
     """Return the tally of a range of days, as it is published."""
-    query = call.query("from", "to")
-    known = await call.known()
-    found = await call.services.publisher.total(known, _range(query.get("from"), query.get("to")))
+    query, known = call.query(*NAMES), await call.known()
+    found = await call.services.results.total(known, read_slice(known.asked.digest, query))
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
     headers[DAYS] = str(found.days)
     return Export(found.tally, headers=headers)
@@ -201,23 +195,10 @@ async def exclude(call: Call) -> Response:
     query = call.query("day")
     digest, source = (await call.known()).asked.digest, call.request.path_params["source"]
     day = read_day(query["day"]) if "day" in query else None
-    try:
-        wanted = msgspec.json.decode(await call.body(1 << 12), type=Exclusion)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(f'expected {{"excluded": true}} or false, got: {error}') from error
+    wanted = await call.json(Exclusion, 1 << 12)
     call.noted.append(f"excluded: {wanted.excluded}")
     if not await call.services.writer.run(
         lambda store: store.exclude(digest, source, wanted.excluded, day=day)
     ):
         raise NotFound("expected a source that contributed to the question, got none such")
     return await _sources(call)
-
-
-def _range(first: str | None, last: str | None) -> Range:
-    days = Range(
-        0 if first is None else read_day(first, "from"),
-        EVER if last is None else read_day(last, "to"),
-    )
-    if days.first > days.last:
-        raise InvalidRequest("expected a range of days that begins before it ends")
-    return days

@@ -1,20 +1,24 @@
-"""Questions over HTTP: create, list, read, change, delete."""
+"""Questions over HTTP: create, list, read, change, delete; by programs and by forms of pages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
-from deniable.collector.problems import InvalidRequest, UnknownQuestion
-from deniable.collector.questions import Change, Terms, read_name, read_terms
-from deniable.collector.requests import Call, Pieces, answer
-from deniable.collector.stores.records import Asked, Slice
+from deniable.collector.problems import Mistake, UnknownQuestion
+from deniable.collector.questions import Change, read_name, read_terms
+from deniable.collector.requests import Call, Pieces, answer, lines
+from deniable.collector.slices import read_day
+from deniable.collector.stores.records import Asked, Slice, State
+from deniable.presentation.text import one_line
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+NAME_WIDTH = 120
+"""How much of the name of a question a page shows."""
 _FOREVER = "public, max-age=31536000, immutable"
 
 
@@ -68,24 +72,19 @@ async def status(call: Call) -> Response:
     call.query()
     digest = (await call.known()).asked.digest
 
-    asked, (n, _) = await call.services.readers.run(
+    asked, found = await call.services.readers.run(
         lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
     if asked is None:
         raise UnknownQuestion("expected a question that is asked here, got one that is deleted")
-    return answer(_status(asked, n))
+    return answer(_status(asked, found.n))
 
 
 async def change(call: Call) -> Response:
     """Open or close a question, or change its settings."""
     call.query()
     digest = (await call.known()).asked.digest
-    try:
-        wanted = msgspec.json.decode(await call.body(1 << 16), type=Change)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(
-            f"expected a JSON object with state, {', '.join(Terms.__struct_fields__)}, got: {error}"
-        ) from error
+    wanted = await call.json(Change, 1 << 16)
     await call.services.questions.change(digest, wanted)
     return await status(call)
 
@@ -107,3 +106,40 @@ def _status(asked: Asked, n: int) -> dict[str, object]:
         "reports": n,
         **msgspec.structs.asdict(terms),
     }
+
+
+async def change_by_form(call: Call) -> Response:
+    """Open, close or delete a question, change its settings, or leave a source out."""
+    known, fields = await call.known(), await call.form()
+    services, digest, action = call.services, known.asked.digest, fields.get("action")
+    call.noted.append(f"{action} {fields.get('source', '')}"[:200].rstrip())
+    if action in (State.OPEN.value, State.CLOSED.value):
+        state: Literal["open", "closed"] = "open" if action == "open" else "closed"
+        await services.questions.change(digest, Change(state=state))
+    elif action == "settings":
+        await services.questions.change(digest, _settings(fields))
+    elif action == "delete":
+        # People copy the name as the page shows it.
+        if fields.get("name", "").strip() != one_line(known.question.name, NAME_WIDTH):
+            raise Mistake("Nothing was deleted: type the name of the question exactly as it is.")
+        await services.questions.delete(digest)
+        return RedirectResponse("/", 303)
+    elif action in ("exclude", "include"):
+        source, excluded = fields.get("source", ""), action == "exclude"
+        day = read_day(fields["day"]) if fields.get("day") else None
+        await services.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
+    else:
+        raise Mistake("This form has no such button: go back and load the page again.")
+    return RedirectResponse(f"/questions/{digest}", 303)
+
+
+def _settings(fields: dict[str, str]) -> Change:
+    minimum = fields.get("minimum", "").strip()
+    if minimum and not (minimum.isascii() and minimum.isdigit() and len(minimum) < 16):
+        raise Mistake(f"Enter the number of reports as a whole number, not as {minimum[:40]!r}.")
+    return Change(
+        origins=lines(fields.get("origins", "")),
+        minimum=int(minimum) if minimum else None,
+        public_results="public_results" in fields,
+        collect="collect" in fields,
+    )

@@ -6,10 +6,10 @@ from starlette.responses import Response
 
 from deniable.collector import access, vitals
 from deniable.collector.access import SESSION
-from deniable.collector.days import write_day
 from deniable.collector.metrics import exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, answer
+from deniable.collector.slices import write_day
 
 
 async def healthz(call: Call) -> Response:

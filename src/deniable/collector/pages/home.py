@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from deniable.collector.access import Role
-from deniable.collector.days import today, write_day
 from deniable.collector.pages.templating import page
 from deniable.collector.questions import read_name
 from deniable.collector.requests import Call
-from deniable.collector.stores.base import Store
-from deniable.collector.stores.records import Asked, Days, Slice
+from deniable.collector.slices import today, write_day
+from deniable.collector.stores.records import Asked, Slice
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import spark_svg
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-NAME_WIDTH = 120
 _LISTED_WIDTH = 60
 _DAYS = 14
 
@@ -49,22 +47,10 @@ class Home:
 async def show(call: Call) -> Response:
     """List the questions."""
     call.query()
-    asked = await call.services.readers.run(lambda store: store.all_asked())
-    last = today()
-
-    def read(store: Store) -> list[tuple[int, list[tuple[int, int]]]]:
-        return [
-            (
-                store.standing(Slice(each.digest))[0],
-                store.daily(Slice(each.digest, Days(last - _DAYS + 1, last))),
-            )
-            for each in asked
-        ]
-
-    counts = await call.services.readers.run(read)
-    listed = tuple(
-        _listed(each, n, dict(daily), last) for each, (n, daily) in zip(asked, counts, strict=True)
+    found = await call.services.readers.run(
+        lambda store: [(asked, store.standing(Slice(asked.digest))) for asked in store.all_asked()]
     )
+    listed = tuple(_listed(asked, dict(standing.daily), today()) for asked, standing in found)
     return page("home.html", Home(listed, is_admin(call)))
 
 
@@ -73,19 +59,18 @@ def is_admin(call: Call) -> bool:
     return call.holder is not None and call.holder.role is Role.ADMIN
 
 
-def _listed(asked: Asked, n: int, daily: dict[int, int], last: int) -> Listed:
-    numbers = [daily.get(day, 0) for day in range(last - _DAYS + 1, last + 1)]
-    busiest = max(daily, key=lambda day: daily[day], default=None)
-    lately = (
-        f"none in {_DAYS} days"
-        if busiest is None
-        else f"{sum(numbers):,} in {_DAYS} days, most on {write_day(busiest)}"
-    )
+def _listed(asked: Asked, daily: dict[int, int], last: int) -> Listed:
+    days = range(last - _DAYS + 1, last + 1)
+    numbers = [daily.get(day, 0) for day in days]
+    lately = f"none in {_DAYS} days"
+    if any(numbers):
+        busiest = write_day(days[numbers.index(max(numbers))])
+        lately = f"{sum(numbers):,} in {_DAYS} days, most on {busiest}"
     return Listed(
         asked.digest,
         one_line(read_name(asked.document), _LISTED_WIDTH),
         asked.state.value,
-        f"{n:,}",
+        f"{sum(daily.values()):,}",
         Markup(spark_svg(numbers)),
         lately,
     )

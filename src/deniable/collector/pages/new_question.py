@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from re import compile
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import jobs
-from deniable.collector.jobs import Draft, Proposal
-from deniable.collector.pages.forms import lines, number, read_form
+from deniable.collector import views
 from deniable.collector.pages.templating import page
-from deniable.collector.problems import InvalidRequest
-from deniable.collector.requests import Call
+from deniable.collector.problems import Mistake
+from deniable.collector.requests import Call, lines
+from deniable.collector.views import Draft, Proposal
 from deniable.errors import DeniableError
 
 _FIRST = {
@@ -21,6 +21,7 @@ _FIRST = {
 }  # fmt: skip
 """What the form has when it is opened."""
 _LARGE = 5.0
+_THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
 _CHOICES = ("DE", "SubsetSelection", "AffineSelection", "OLH", "OUE", "SUE", "THE", "BLH")
 """What the browser client speaks; the best of all is taken unless one is named."""
 
@@ -54,7 +55,7 @@ async def form(call: Call) -> Response:
 async def send(call: Call) -> Response:
     """Plan, or create the question and go to its page; a mistake keeps what was entered."""
     limit = 4 * call.services.settings.question_limit  # as percent signs
-    fields = {**_FIRST, **await read_form(call, limit)}
+    fields = {**_FIRST, **await call.form(limit)}
     if fields.get("action") != "create":
         plan = await _plan(call, fields)
         if "fragment" in fields:
@@ -71,10 +72,10 @@ async def send(call: Call) -> Response:
 async def _create(call: Call, fields: Mapping[str, str]) -> str:
     draft = _draft(fields)
     if not draft.name:
-        raise InvalidRequest("expected a name for the question; enter one")
-    found = await call.services.worker.run(jobs.propose, draft)
+        raise Mistake("Enter a name for the question.")
+    found = await call.services.worker.run(views.propose, draft)
     if found.document is None:
-        raise InvalidRequest(" ".join(found.sentences))
+        raise Mistake(" ".join(found.sentences))
     reading, _ = await call.services.questions.ask(found.document.encode())
     return reading.digest
 
@@ -83,7 +84,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
     if fields["kind"] == "closed" and len(lines(fields["labels"])) + bool(fields["other"]) < 2:
         return Plan(("Enter at least two answers to see what the question will tell.",), None, None)
     try:
-        found = await call.services.worker.run(jobs.propose, _draft(fields))
+        found = await call.services.worker.run(views.propose, _draft(fields))
     except DeniableError as error:
         return Plan((), str(error), None)
     return Plan(_sentences(found, fields["solve"]), None, _warning(found))
@@ -114,7 +115,7 @@ def _draft(fields: Mapping[str, str]) -> Draft:
     """Read the form; the number that is to be solved for is not looked at."""
     solve = fields["solve"]
     users, epsilon, error = (
-        None if solve == name else number(fields, name) for name in ("users", "epsilon", "error")
+        None if solve == name else _number(fields, name) for name in ("users", "epsilon", "error")
     )
     is_open = fields["kind"] == "open"
     other = fields["other"].strip()
@@ -131,5 +132,18 @@ def _draft(fields: Mapping[str, str]) -> Draft:
 
 def _whole(users: float) -> int:
     if not 1 <= users < 1 << 53 or users != int(users):
-        raise InvalidRequest(f"expected a whole number of people, got {users:g}", value=users)
+        raise Mistake(f"Enter people as a whole number, not as {users:g}.")
     return int(users)
+
+
+def _number(fields: Mapping[str, str], name: str) -> float | None:
+    """Return a number of a form, or None where the field is empty."""
+    text = fields.get(name, "").strip()
+    if _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
+    if not text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise Mistake(f"Enter a number for {name}, not {text[:40]!r}.") from None

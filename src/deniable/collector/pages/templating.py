@@ -13,27 +13,20 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256, sha384
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from starlette.responses import HTMLResponse, Response
 
 from deniable.collector.problems import NotFound
 from deniable.collector.requests import Call
-from deniable.presentation.html import STYLE, html_fragment
-from deniable.presentation.text import fit_labels
-from deniable.presentation.view import View
-
-if TYPE_CHECKING:
-    from dataclasses import Field
-
+from deniable.presentation.html import STYLE
 
 CLIENT = "deniable.js"
+UNCACHED = {"cache-control": "no-store"}
 _FIRST = "0.2.0"
 """The version whose tags name the client without its hash."""
 _FOREVER = "public, max-age=31536000, immutable"
@@ -135,35 +128,6 @@ def _response(asset: Asset, caching: str) -> Response:
     return Response(asset.data, headers={"content-type": asset.kind, "cache-control": caching})
 
 
-LABEL_WIDTH = 120
-_ROLES = {
-    "table": "table",
-    "thead": "rowgroup",
-    "tbody": "rowgroup",
-    "tr": "row",
-    'th scope="col"': "columnheader",
-    'th scope="row"': "rowheader",
-    "td": "cell",
-}
-"""On narrow screens rows are blocks, which browsers take for no table unless told."""
-
-
-def table(view: View) -> Markup:
-    """Return the table with its bars; different labels stay different."""
-    names = fit_labels([row.label for row in view.rows], LABEL_WIDTH)
-    rows = tuple(replace(row, label=name) for row, name in zip(view.rows, names, strict=True))
-    found = html_fragment(replace(view, rows=rows), view.headline)
-    for tag, role in _ROLES.items():  # text is escaped, so that these are the tags alone
-        found = found.replace(f"<{tag}", f'<{tag} role="{role}"')
-    return Markup(found)
-
-
-class Context(Protocol):
-    """What a template is given: a dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
-
-
 @cache
 def _environment() -> Environment:
     found = Environment(
@@ -177,12 +141,12 @@ def _environment() -> Environment:
     return found
 
 
-def render(template: str, context: Context) -> str:
-    """Return a template filled with the fields of its context."""
-    values = {field.name: getattr(context, field.name) for field in fields(context)}
-    return _environment().get_template(template).render(values)
+@cache
+def template(name: str) -> Template:
+    """Return a template; everything in it is escaped, and nothing may be undefined."""
+    return _environment().get_template(name)
 
 
-def page(template: str, context: Context, status: int = 200) -> HTMLResponse:
+def page(name: str, context: object, status: int = 200) -> HTMLResponse:
     """Return a page that no cache keeps."""
-    return HTMLResponse(render(template, context), status, {"cache-control": "no-store"})
+    return HTMLResponse(template(name).render(vars(context)), status, UNCACHED)

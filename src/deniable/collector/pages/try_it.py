@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deniable.advice import meaning
+from deniable.collector.jobs import Wanted
 from deniable.collector.pages.embed import beyond
-from deniable.collector.pages.templating import page, table
-from deniable.collector.problems import TooFewReports
+from deniable.collector.pages.templating import page
 from deniable.collector.questions import Known
 from deniable.collector.requests import Call
-from deniable.collector.results import Range
-from deniable.collector.stores.records import EVER, State
+from deniable.collector.stores.records import Slice, State
 from deniable.policy import BROWSERS
 from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from starlette.responses import Response
 
-ALWAYS = Range(0, EVER)
 _NAME_WIDTH = 160
 _ROWS = 25
 
@@ -134,13 +132,20 @@ async def _counts(call: Call, known: Known) -> Counts:
     """Return the estimates of all days, where everybody may see them."""
     if not known.terms.public_results:
         return Counts("The results of this question are not public.")
-    try:
-        total = await call.services.publisher.total(known, ALWAYS)
-    except TooFewReports as error:
-        minimum = error.extra["minimum"]
-        return Counts(f"Estimates are shown when there are {minimum} reports; there are fewer yet.")
-    said = f"So far there are {total.n:,} reports; yours would be one more."
-    if known.question.labels is None:
-        return Counts(f"{said} Any text is an answer, so that there is no list of all counts.")
-    look = await call.services.showing.estimates(known, ALWAYS, None, _ROWS)
-    return Counts(said, table(look.view))
+    results, part = call.services.results, Slice(known.asked.digest)
+    if known.is_open:
+        n = await results.published(known, part)
+        more = " Any text is an answer, so that there is no list of all counts."
+        return Counts(f"{_so_far(n)}{more}" if n else _too_few(results.minimum(known)))
+    shown = await results.look(known, Wanted((part,)), _ROWS)
+    if shown.look is None:
+        return Counts(_too_few(shown.minimum))
+    return Counts(_so_far(shown.look.reports), shown.look.table)
+
+
+def _too_few(minimum: int) -> str:
+    return f"Estimates are shown when there are {minimum} reports; there are fewer yet."
+
+
+def _so_far(n: int) -> str:
+    return f"So far there are {n:,} reports; yours would be one more."

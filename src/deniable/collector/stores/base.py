@@ -6,7 +6,7 @@ Days are whole numbers, counted from 1970-01-01 in UTC. A store is used by one t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from deniable.collector.stores.records import (
     Slice,
     Snapshot,
     Source,
+    Standing,
     State,
     Submission,
     Total,
@@ -112,14 +113,14 @@ class Store(Protocol):
         When this returns, no submission that the new state forbids will be acknowledged any more.
         """
 
-    def standing(self, part: Slice) -> tuple[int, int]:
-        """Return the number of reports counted in a slice, and the question's edition."""
+    def standing(self, part: Slice) -> Standing:
+        """Return what was counted in a slice from day to day, and the heads of published sums."""
 
-    def daily(self, part: Slice) -> list[tuple[int, int]]:
-        """Return the days of a slice on which reports were counted, in order, and how many."""
+    def snapshot(self, *parts: Slice, shown: Iterable[Slice] = ()) -> Snapshot:
+        """Return what was counted in slices without a common day, each report exactly once.
 
-    def snapshot(self, part: Slice) -> Snapshot:
-        """Return what was counted in a slice, each acknowledged report exactly once."""
+        With it come the published sums of further slices, of those that have one.
+        """
 
     def sources(self, digest: str) -> list[Source]:
         """Return who contributed to a question."""
@@ -133,13 +134,12 @@ class Store(Protocol):
     def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
         """Add a tally that was collected elsewhere as a source of its own, once and for good."""
 
-    def published(self, part: Slice) -> Publication | None:
-        """Return the sum of a slice as it was last shown."""
+    def publish(
+        self, new: Mapping[Slice, Publication], before: Mapping[Slice, Publication]
+    ) -> bool:
+        """Show new sums of slices in place of those before.
 
-    def publish(self, part: Slice, new: Publication, before: Publication | None) -> Publication:
-        """Show a new sum of a slice in place of the one before.
-
-        Returns what is shown from now on: of two who replace the same one, the first's.
+        False if somebody else replaced one of them first, whose sum is then shown.
         """
 
     def pile(self, least: int, most: int) -> Pile | None:

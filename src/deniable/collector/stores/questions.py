@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
 from deniable.collector.stores.records import (
     MOST_PUBLISHED,
     Asked,
+    Days,
     Holding,
     Outcome,
     Publication,
     Slice,
     Snapshot,
     Source,
+    Standing,
     State,
     Total,
 )
-from deniable.collector.stores.waiting import HEAD, Row, holding, sound
+from deniable.collector.stores.waiting import HEAD, holding, sound
 from deniable.errors import InvalidParameter
 
 NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = ?"
@@ -86,42 +88,42 @@ class Questions(Database):
         return transaction.execute(text, values).rowcount == 1
 
     @reading
-    def standing(self, transaction: Transaction, part: Slice) -> tuple[int, int]:
+    def standing(self, transaction: Transaction, part: Slice) -> Standing:
         place = place_of(transaction, part)
-        found = transaction.execute(
-            "SELECT edition FROM questions WHERE no = ?", place[:1]
-        ).fetchone()
-        if not found:
-            return 0, 0
-        ((n,),) = transaction.execute(
-            f"SELECT coalesce(sum(n), 0) FROM tallies WHERE {_COUNTED}", place
-        )
-        return int(n) + sum(row.n for row in _waiting(transaction, place)), found[0]
-
-    @reading
-    def daily(self, transaction: Transaction, part: Slice) -> list[tuple[int, int]]:
-        place = place_of(transaction, part)
+        found = transaction.execute("SELECT edition FROM questions WHERE no = ?", place[:1])
+        edition = (found.fetchone() or (0,))[0]
         counts: Counter[int] = Counter()
         text = f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day"
         for day, n in transaction.execute(text, place):
             counts[day] = int(n)
-        for row in _waiting(transaction, place):
+        for row in sound(transaction.execute(_WAITING, place).fetchall()):
             counts[row.day] += row.n
-        return sorted(counts.items())
+        text = "SELECT first, last, n, edition, days FROM published WHERE question = ?"
+        published = {
+            Days(first, last): Publication(n, shown, b"", days)
+            for first, last, n, shown, days in transaction.execute(text, place[:1])
+        }
+        return Standing(edition, sorted(counts.items()), published)
 
     @reading
-    def snapshot(self, transaction: Transaction, part: Slice) -> Snapshot:
-        place = place_of(transaction, part)
-        tallies = transaction.execute(
-            f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}", place
-        ).fetchall()
-        waiting = transaction.execute(
-            f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}", place
-        ).fetchall()
-        return Snapshot(
-            tuple(Total(*row) for row in tallies),
-            tuple(Total(row.day, row.source, row.n, row.reports) for row in sound(waiting)),
-        )
+    def snapshot(
+        self, transaction: Transaction, *parts: Slice, shown: Iterable[Slice] = ()
+    ) -> Snapshot:
+        tallies: list[Total] = []
+        waiting: list[Total] = []
+        for part in parts:
+            place = place_of(transaction, part)
+            text = f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}"
+            tallies += [Total(*row) for row in transaction.execute(text, place)]
+            text = f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}"
+            rows = sound(transaction.execute(text, place).fetchall())
+            waiting += [Total(row.day, row.source, row.n, row.reports) for row in rows]
+        text, published = f"SELECT n, edition, tally, days {_PUBLISHED}", {}
+        for part in shown:
+            found = transaction.execute(text, place_of(transaction, part)).fetchone()
+            if found:
+                published[part] = Publication(*found)
+        return Snapshot(tuple(tallies), tuple(waiting), published)
 
     def holdings(self, digest: str) -> Iterator[Holding]:
         with self.reading() as transaction:
@@ -203,49 +205,37 @@ class Questions(Database):
         transaction.execute(NEW_EDITION, (no,))
         return Outcome.STORED
 
-    @reading
-    def published(self, transaction: Transaction, part: Slice) -> Publication | None:
-        return _published(transaction, place_of(transaction, part))
-
     @writing
     def publish(
         self,
         transaction: Transaction,
-        part: Slice,
-        new: Publication,
-        before: Publication | None,
-    ) -> Publication:
-        place = place_of(transaction, part)
-        if place[0] is None:
-            return new
-        # Of two who replace the same row the second finds it gone, and then the first's.
-        if before is not None:
-            transaction.execute(
-                f"DELETE {_PUBLISHED} AND n = ? AND edition = ?", (*place, before.n, before.edition)
+        new: Mapping[Slice, Publication],
+        before: Mapping[Slice, Publication],
+    ) -> bool:
+        mine = True
+        # In the same order for all, so that no two wait for each other in a circle.
+        for part in sorted(new, key=lambda part: (part.question, part.days.first, part.days.last)):
+            place, found = place_of(transaction, part), new[part]
+            if place[0] is None:
+                continue
+            # Of two who replace the same row the second finds it gone, and then the first's.
+            if part in before:
+                text = f"DELETE {_PUBLISHED} AND n = ? AND edition = ?"
+                transaction.execute(text, (*place, before[part].n, before[part].edition))
+            inserted = transaction.execute(
+                "INSERT INTO published (question, first, last, n, edition, tally, days)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (*place, found.n, found.edition, found.tally, found.days),
             )
-        transaction.execute(
-            "INSERT INTO published (question, first, last, n, edition, tally, days)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (*place, new.n, new.edition, new.tally, new.days),
-        )
-        transaction.execute(
-            "DELETE FROM published WHERE question = ? AND no NOT IN"
-            " (SELECT no FROM published WHERE question = ? ORDER BY no DESC LIMIT ?)",
-            (place[0], place[0], MOST_PUBLISHED),
-        )
-        return _published(transaction, place) or new
+            mine = mine and inserted.rowcount == 1
+            transaction.execute(
+                "DELETE FROM published WHERE question = ? AND no NOT IN"
+                " (SELECT no FROM published WHERE question = ? ORDER BY no DESC LIMIT ?)",
+                (place[0], place[0], MOST_PUBLISHED),
+            )
+        return mine
 
 
 def _read(row: tuple[str, str, str, str, int]) -> Asked:
     digest, document, state, terms, edition = row
     return Asked(digest, document, State(state), terms, edition)
-
-
-def _waiting(transaction: Transaction, place: Place) -> list[Row]:
-    """Return the sound rows that wait in a slice, without their reports."""
-    return sound(transaction.execute(_WAITING, place).fetchall())
-
-
-def _published(transaction: Transaction, place: Place) -> Publication | None:
-    found = transaction.execute(f"SELECT n, edition, tally, days {_PUBLISHED}", place).fetchone()
-    return Publication(*found) if found else None

@@ -23,6 +23,13 @@ class Days:
     first: int = 0
     last: int = EVER
 
+    def __contains__(self, day: int) -> bool:
+        return self.first <= day <= self.last
+
+    def overlaps(self, other: Days) -> bool:
+        """Tell whether two ranges have a day in common."""
+        return self.first <= other.last and other.first <= self.last
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
@@ -97,22 +104,6 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """All that was counted in a slice at one moment, excluded sources left out."""
-
-    tallies: tuple[Total, ...]
-    waiting: tuple[Total, ...]
-
-    @property
-    def n(self) -> int:
-        return sum(total.n for total in (*self.tallies, *self.waiting))
-
-    @property
-    def days(self) -> int:
-        return len({total.day for total in (*self.tallies, *self.waiting) if total.n})
-
-
-@dataclass(frozen=True)
 class Publication:
     """The sum of a slice as readers were shown it, at an edition of the question.
 
@@ -123,6 +114,36 @@ class Publication:
     edition: int
     tally: bytes
     days: int = 0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a slice stands at one moment, and what readers were last shown of its question."""
+
+    edition: int
+    daily: list[tuple[int, int]]
+    """The days on which reports were counted, in order, and how many."""
+    published: Mapping[Days, Publication]
+    """The published sums of all ranges of days, without their tallies."""
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return sum(n for _, n in self.daily)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was counted in slices at one moment, without excluded sources, and published sums."""
+
+    tallies: tuple[Total, ...]
+    waiting: tuple[Total, ...]
+    published: Mapping[Slice, Publication] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return sum(total.n for total in (*self.tallies, *self.waiting))
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def read(row: Stored) -> Row | str:
 
 def _is_whole(text: str) -> bool:
     """Tell whether a text was read without parts of letters."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
