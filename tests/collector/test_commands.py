@@ -23,7 +23,7 @@ from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Key
 from deniable.question import Question
-from tests.collector.conftest import QUESTION, Workshop, today
+from tests.collector.conftest import QUESTION, Collector, Workshop, today
 from tools.reference import walk
 
 OWN = ("send", "pull", "token", "store", "question publish")
@@ -197,6 +197,28 @@ def test_the_page_of_the_collector_begins_with_what_works(tmp_path: Path) -> Non
         process.communicate(timeout=60)
     assert done.returncode == 0, done.stderr
     assert "kiwi" in done.stdout
+
+
+def test_the_python_of_the_page_of_the_collector_works(
+    collector: Collector,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A question that is asked is published again, its tally fetched, and estimates printed."""
+    page = (Path(__file__).parents[2] / "docs" / "collector.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    question = Question("fruit of the page", ("kiwi", "fig", "plum"), DE(1.0, 3))
+    question.to_json(tmp_path / "fruit.json")
+    body = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    for _ in range(collector.settings.minimum):
+        collector.submit(question, question.privatize(["kiwi"]).tobytes())
+    monkeypatch.chdir(tmp_path)
+    tokens = {role: collector.tokens[role] for role in ("admin", "viewer")}
+    block = block.replace("https://counts.example.org", collector.address)
+    exec(compile(block, "docs/collector.md", "exec"), tokens)
+    assert "kiwi" in capsys.readouterr().out
 
 
 def test_the_description_is_json(workshop: Workshop) -> None:
