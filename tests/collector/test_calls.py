@@ -135,7 +135,10 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_fragment_is_cheap(tmp_path: Path, profile: Profile) -> None:
-    """A fragment takes at most 400 calls and 15 files, whether or not its numbers have moved."""
+    """A fragment takes at most 400 calls, 15 files, two reads of the store and one job.
+
+    Where no number has moved it is one read, and no job.
+    """
 
     async def work(served: Served) -> None:
         path = f"/questions/{QUESTION.digest}?fragment"
@@ -144,9 +147,11 @@ def test_a_fragment_is_cheap(tmp_path: Path, profile: Profile) -> None:
         for _ in range(3):
             await served.submit(20)
             assert await served.request("GET", path) == 200
-        for reports in (20, 1):  # enough for new sums, and not
+        for reports, reads, jobs in ((20, 2, 1), (1, 1, 0)):  # enough for new sums, and not
             await served.submit(reports)
             found = await served.measured(lambda: served.request("GET", path))
+            assert found.calls["/collector/stores/sqlite.py", "reading"] == reads
+            assert found.calls["/collector/worker.py", "_call"] == jobs
             assert found.total <= 400, found.calls.most_common()
             assert len(found.files) <= 15, sorted(found.files)
 

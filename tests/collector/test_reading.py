@@ -124,9 +124,17 @@ def test_estimates_by_days(collector: Collector) -> None:
         (f"?from={today(-1)}", 70),
         (f"?to={today(-1)}", 50),
         (f"?from={today(-1)}&to={today(-1)}", 30),
+        (f"?day={today(-1)}", 30),
     ):
         assert estimates(collector, question, query).json["n"] == n
-    assert estimates(collector, question, f"?from={today()}&to={today(-1)}").status == 400
+        path = f"/v1/questions/{question.digest}/tally{query}"
+        assert Tally.from_bytes(collector.request("GET", path, role="viewer").body).n == n
+        page = collector.request(
+            "GET", f"/questions/{question.digest}{query or '?'}&fragment", role="viewer"
+        )
+        assert f"estimated from {n} reports" in page.body.decode()
+    for wrong in (f"?from={today()}&to={today(-1)}", f"?day={today()}&to={today()}", "?segment=1"):
+        assert estimates(collector, question, wrong).problem == "invalid-request"
 
 
 def test_two_ranges_are_compared(collector: Collector) -> None:

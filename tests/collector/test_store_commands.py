@@ -12,9 +12,8 @@ from click.testing import CliRunner, Result
 
 from deniable.cli import cli
 from deniable.collector.questions import Terms, write_terms
-from deniable.collector.slices import today, write_day
 from deniable.collector.stores import open_store
-from deniable.collector.stores.records import Asked, Slice, State, Submission
+from deniable.collector.stores.records import Asked, Slice, State, Submission, today, write_day
 from deniable.collector.stores.sqlite import SqliteStore
 from tests.collector.conftest import QUESTION
 

@@ -33,9 +33,8 @@ from deniable.collector import jobs
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.settings import Settings
-from deniable.collector.slices import write_day
 from deniable.collector.stores.base import Store, StoreUnavailable
-from deniable.collector.stores.records import Outcome, State, Submission
+from deniable.collector.stores.records import Outcome, State, Submission, write_day
 from deniable.collector.writer import Writer
 from deniable.tally import Tally
 from tests.faults.application import ask, call, submit

@@ -12,12 +12,11 @@ from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
 from deniable.cli.settings import with_settings, with_store
 from deniable.collector import maintenance
 from deniable.collector.settings import Settings
-from deniable.collector.slices import write_day
 from deniable.collector.stores import file_of, is_postgres
 from deniable.collector.stores import restore as put_back
 from deniable.collector.stores import vacuum as write_anew
 from deniable.collector.stores.base import Store
-from deniable.collector.stores.records import Slice, Window
+from deniable.collector.stores.records import Slice, Window, write_day
 from deniable.presentation.view import counted
 
 

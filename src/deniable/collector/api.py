@@ -25,9 +25,8 @@ from deniable.collector.jobs import SHEET_PATH
 from deniable.collector.pages import home, login, new_question, question, templating, try_it
 from deniable.collector.problems import MEDIA_TYPE, PROBLEMS, MethodRefused, find_problem, own
 from deniable.collector.questions import Change
-from deniable.collector.requests import Call
+from deniable.collector.requests import NAMES, Call
 from deniable.collector.services import Services
-from deniable.collector.slices import NAMES
 from deniable.collector.submission import Submissions
 
 if TYPE_CHECKING:

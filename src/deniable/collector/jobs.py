@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
-from deniable.collector.slices import write_day
-from deniable.collector.stores.records import Publication, Slice, Snapshot, Total
+from deniable.collector.stores.records import Publication, Slice, Snapshot, Total, write_day
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
 from deniable.presentation.exports import MOST_ROWS, Presentable

@@ -18,9 +18,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from deniable.collector import jobs
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB
-from deniable.collector.slices import write_day
 from deniable.collector.stores.base import Store
-from deniable.collector.stores.records import Aside, Asked, Holding, Pile, Source
+from deniable.collector.stores.records import Aside, Asked, Holding, Pile, Source, write_day
 from deniable.errors import DeniableError
 
 MEDIA_TYPE = "application/zip"

@@ -1,8 +1,11 @@
-"""Requests on their way through handlers, and the answers that handlers give."""
+"""Requests on their way through handlers: parameters, bodies, slices, and answers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
+from re import compile
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
@@ -13,6 +16,7 @@ from deniable.collector.access import Holder
 from deniable.collector.problems import InvalidRequest, TooLarge
 from deniable.collector.questions import Known
 from deniable.collector.services import Services
+from deniable.collector.stores.records import EPOCH, EVER, Days, Slice
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 Decoded = TypeVar("Decoded", bound=msgspec.Struct)
 _MOST_FIELDS = 100
+NAMES = ("day", "from", "to")
+"""The parameters by which an address names a slice; those of a second one begin with compare_."""
+_FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,47 @@ def lines(text: str) -> tuple[str, ...]:
     ('kiwi', 'fig')
     """
     return tuple(filter(None, (line.strip() for line in text.split("\n"))))
+
+
+def read_day(text: str, name: str = "day") -> int:
+    """Return the number of a day that is written as YYYY-MM-DD.
+
+    >>> read_day("1970-01-02")
+    1
+    """
+    try:
+        if not _FORM.fullmatch(text):
+            raise ValueError(text)
+        return date.fromisoformat(text).toordinal() - EPOCH
+    except ValueError:
+        raise InvalidRequest(
+            f"expected {name} as YYYY-MM-DD, got {text[:40]!r}", value=text[:40]
+        ) from None
+
+
+def read_slice(question: str, query: Mapping[str, str | None], start: str = "") -> Slice:
+    """Return the slice that parameters name: one day, a range of days, or everything.
+
+    >>> read_slice("…", {"day": "1970-01-02"}).days
+    Days(first=1, last=1)
+    """
+    day, first, last = [query.get(f"{start}{name}") for name in NAMES]
+    if day is not None and (first is not None or last is not None):
+        raise InvalidRequest(f"{start}day is a day by itself; leave out {start}from and {start}to")
+    if day is not None:
+        first = last = day
+    days = Days(
+        0 if first is None else read_day(first, f"{start}from"),
+        EVER if last is None else read_day(last, f"{start}to"),
+    )
+    if days.first > days.last:
+        raise InvalidRequest(f"{start}from must not be later than {start}to")
+    return Slice(question, days)
+
+
+def is_named(query: Mapping[str, str | None], start: str = "") -> bool:
+    """Tell whether parameters name any day."""
+    return any(query.get(f"{start}{name}") for name in NAMES)
 
 
 class Pieces(Response):

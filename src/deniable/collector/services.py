@@ -16,9 +16,8 @@ from deniable.collector.problems import Refusal
 from deniable.collector.questions import Questions
 from deniable.collector.results import Results
 from deniable.collector.settings import Settings
-from deniable.collector.slices import today
 from deniable.collector.stores.base import Store, StoreError
-from deniable.collector.stores.records import Key
+from deniable.collector.stores.records import Key, today
 from deniable.collector.worker import Readers, Worker
 from deniable.collector.writer import Writer
 

@@ -25,9 +25,9 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
+from deniable.collector.requests import read_day
 from deniable.collector.services import Services
-from deniable.collector.slices import read_day, write_day
-from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission
+from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission, write_day
 from deniable.errors import DeniableError, InvalidReport
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from time import process_time, time
 
 from deniable.collector.metrics import Family, counter, counters, gauge, histogram
 from deniable.collector.services import Services
-from deniable.collector.slices import today
 from deniable.collector.stores.base import StoreError
-from deniable.collector.stores.records import Measures
+from deniable.collector.stores.records import Measures, today
 
 _DAY = 86400
 _PATIENCE = 2.0

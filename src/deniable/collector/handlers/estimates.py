@@ -20,9 +20,8 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
-from deniable.collector.requests import Call, Pieces, answer
-from deniable.collector.slices import NAMES, is_named, read_day, read_slice, write_day
-from deniable.collector.stores.records import Outcome, Total
+from deniable.collector.requests import NAMES, Call, Pieces, answer, is_named, read_day, read_slice
+from deniable.collector.stores.records import Outcome, Total, write_day
 from deniable.presentation.html import SHEET
 
 _ID = pattern("[0-9a-f]{32}")

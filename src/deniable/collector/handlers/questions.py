@@ -9,8 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from deniable.collector.problems import Mistake, UnknownQuestion
 from deniable.collector.questions import Change, read_name, read_terms
-from deniable.collector.requests import Call, Pieces, answer, lines
-from deniable.collector.slices import read_day
+from deniable.collector.requests import Call, Pieces, answer, lines, read_day
 from deniable.collector.stores.records import Asked, Slice, State
 from deniable.presentation.text import one_line
 

@@ -9,7 +9,7 @@ from deniable.collector.access import SESSION
 from deniable.collector.metrics import exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, answer
-from deniable.collector.slices import write_day
+from deniable.collector.stores.records import write_day
 
 
 async def healthz(call: Call) -> Response:

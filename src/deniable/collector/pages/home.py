@@ -11,8 +11,7 @@ from deniable.collector.access import Role
 from deniable.collector.pages.templating import page
 from deniable.collector.questions import read_name
 from deniable.collector.requests import Call
-from deniable.collector.slices import today, write_day
-from deniable.collector.stores.records import Asked, Slice
+from deniable.collector.stores.records import Asked, Slice, today, write_day
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import spark_svg
 

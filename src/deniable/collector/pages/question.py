@@ -20,10 +20,9 @@ from deniable.collector.pages.home import is_admin
 from deniable.collector.pages.templating import UNCACHED, page, template
 from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
 from deniable.collector.questions import Known
-from deniable.collector.requests import Call
+from deniable.collector.requests import NAMES, Call, read_slice
 from deniable.collector.results import Shown
-from deniable.collector.slices import NAMES, read_slice, today, write_day
-from deniable.collector.stores.records import Slice, Source, State
+from deniable.collector.stores.records import Slice, Source, State, today, write_day
 from deniable.collector.views import Look
 from deniable.presentation.text import one_line
 from deniable.presentation.view import NOT_KNOWN, counted

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
 from hashlib import sha256
 from math import nan
+from time import time
 
 ANONYMOUS = "anonymous"
 """The source of submissions that came without a token."""
 EVER = 1 << 40
 """A day after all days."""
+EPOCH = date(1970, 1, 1).toordinal()
+"""The day from which days are counted, in UTC."""
 MOST_PUBLISHED = 128
 """How many published sums of one question are kept: those that were shown last."""
+
+
+def write_day(day: int) -> str:
+    """Return a day as YYYY-MM-DD.
+
+    >>> write_day(19_675)
+    '2023-11-14'
+    """
+    return date.fromordinal(day + EPOCH).isoformat()
+
+
+def today() -> int:
+    """Return the number of this day, in UTC, as all days are."""
+    return int(time() // 86400)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from datetime import date
 
 from deniable.collector.stores.dialect import Database, Horizon, Transaction, reading, writing
-from deniable.collector.stores.records import Key, Measures, Window
+from deniable.collector.stores.records import Key, Measures, Window, write_day
 
 _LARGEST_STEP = 2
 """By how many days the clock may move between two runs before it is not trusted any more."""
-_EPOCH = date(1970, 1, 1).toordinal()
 _MOVE = "UPDATE horizon SET sealed_through = ?, last_run = ?"
 _OLDEST_IDS = "SELECT min(day) FROM arrivals WHERE question = ?"
 _REMOVE_IDS = (
@@ -155,8 +153,8 @@ def _open_days(found: Horizon, window: int) -> Window:
     alarm = None
     if found.sealed_through >= found.today - min(window, 1):
         alarm = (
-            f"the days up to {_written(found.sealed_through)} are sealed and take no reports, but "
-            f"by the store's clock it is {_written(found.today)}; if the clock is wrong, correct "
+            f"the days up to {write_day(found.sealed_through)} are sealed and take no reports, but "
+            f"by the store's clock it is {write_day(found.today)}; if the clock is wrong, correct "
             "it; if it was wrong and is right now, run `deniable store reopen`"
         )
     elif _jumped(found):
@@ -166,10 +164,6 @@ def _open_days(found: Horizon, window: int) -> Window:
             "`deniable store fold --trust-clock`"
         )
     return Window(found.sealed_through + 1, found.today + 1, alarm)
-
-
-def _written(day: int) -> str:
-    return date.fromordinal(day + _EPOCH).isoformat()
 
 
 def _remove_ids(transaction: Transaction, no: int, most: int, sealed: int) -> int:
