@@ -150,7 +150,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     protocols = _import_module("deniable.protocols")  # a tally or a question may be of any of them
     value: object = None if home is None else getattr(_import_module(home), name)
-    value = value or protocols.discover().get(name)
+    value = value or protocols.find(name)
     if value is None:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     globals()[name] = value

@@ -27,6 +27,7 @@ from deniable.documents import (
     returned,
 )
 from deniable.errors import (
+    DeniableError,
     IncompatibleTally,
     InvalidDocument,
     InvalidParameter,
@@ -35,12 +36,15 @@ from deniable.errors import (
 )
 from deniable.mechanism import Mechanism, Reports
 from deniable.memory import memory_budget
+from deniable.optional import load_offered
 from deniable.statistics import Counts, CountsSum, Statistic, Sum
 from deniable.validation import Footprint
 
 MOST_REPORTS = 10**18 - 1
 """The largest n of a tally, which leaves room in 64 bits for sums of a few."""
 MAGIC = b"dnbtally"
+ENTRY_POINTS = "deniable.protocols"
+"""The group of entry points by which other distributions offer protocols."""
 _VERSION = 1
 _LARGEST_HEADER = 1 << 16
 _FIELDS = {"n", "protocol", "question", "statistic"}
@@ -101,13 +105,21 @@ class Summable(Mechanism):
         """Sum up reports: one array, or any iterable of arrays, in memory that n does not grow."""
         return self.accumulator().take(reports).tally()
 
+    @staticmethod
+    def named(name: str) -> type[Summable] | None:
+        """Return the class of that name: ours, or one that an installed distribution offers."""
+        return Summable.registry.get(name) or load_offered(ENTRY_POINTS, name, Summable)
+
     @classmethod
     def from_specification(cls, specification: object) -> Self:
         """Return the mechanism that a specification describes, refusing any that differs."""
         if not isinstance(specification, dict):
             raise InvalidDocument.expected("a protocol as a JSON object", specification)
         name = specification.get("name")
-        kind = Summable.registry.get(name) if isinstance(name, str) else None
+        try:
+            kind = Summable.named(name) if isinstance(name, str) else None
+        except DeniableError as error:
+            raise InvalidDocument(str(error), value=name) from error
         if kind is None or not issubclass(kind, cls):
             known = ", ".join(sorted(Summable.registry))
             raise InvalidDocument.expected(f"a protocol among {known}", name)

@@ -54,7 +54,7 @@ def render(document: object) -> str:
 def make_vectors() -> dict[str, dict[str, object]]:
     """Return the contents of all files of vectors, by name."""
     documents: dict[str, dict[str, object]] = {}
-    for name, kind in discover().items():
+    for name, kind in discover(offers=False).items():
         instances = dict.fromkeys([*kind.examples(), *kind.further_examples()])
         documents[name] = {
             "format": FORMAT,

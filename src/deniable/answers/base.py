@@ -16,13 +16,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields, replace
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain, brief
+from deniable.errors import DeniableError, InvalidDocument, InvalidParameter, OutOfDomain, brief
+from deniable.optional import load_offered
 from deniable.version import __version__
 
 if TYPE_CHECKING:
@@ -188,10 +188,10 @@ class Answers(ABC):
 
 def find_kind(name: str) -> type[Answers]:
     """Return the kind of that name: ours, or one that an installed package brings."""
-    if name not in Answers.registry:
-        for found in entry_points(group=ENTRY_POINTS, name=name):
-            found.load()
-    kind = Answers.registry.get(name)
+    try:
+        kind = Answers.registry.get(name) or load_offered(ENTRY_POINTS, name, Answers)
+    except DeniableError as error:
+        raise InvalidDocument(str(error), value=name) from error
     if kind is None:
         raise InvalidDocument(
             f"this version of deniable, {__version__}, does not know answers of the kind "
