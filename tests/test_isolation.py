@@ -59,7 +59,10 @@ def test_privatizing_one_answer_loads_nothing_beyond_numpy() -> None:
 def test_the_path_of_devices_is_numpy_alone(
     protocol: Protocol, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many reports ``_perturb`` makes, it asks for no compiled kernel and no threads."""
+    """However many reports ``_perturb`` makes, it asks for no compiled kernel and no threads.
+
+    For one report nobody even asks how many threads there are.
+    """
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a compiled kernel or a thread pool was asked for")
@@ -67,10 +70,12 @@ def test_the_path_of_devices_is_numpy_alone(
     count = 20_000
     words = protocol.words.draw(open_source(np.random.default_rng(1)), count)
     monkeypatch.setattr(parallel, "ThreadPoolExecutor", refuse)
+    monkeypatch.setattr(parallel, "threads", refuse)
     for module in [name for name in sys.modules if name.startswith("deniable.kernels")]:
         if hasattr(sys.modules[module], "pays"):
             monkeypatch.setattr(f"{module}.pays", refuse)
     assert len(protocol._perturb(np.ones(count, dtype=np.uint64), words)) == count
+    assert len(protocol.privatize([1])) == 1
 
 
 def _reports(pipe) -> None:
