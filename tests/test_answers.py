@@ -49,15 +49,15 @@ def test_without_a_protocol_the_recommended_one_is_taken(goal) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({}, "a protocol or an epsilon, got neither"),
-        ({"epsilon": 1.0, "protocol": DE(1.0, 3)}, "got both"),
+        ({}, "needs a protocol or an epsilon"),
+        ({"epsilon": 1.0, "protocol": DE(1.0, 3)}, "not both"),
         ({"epsilon": 0.0}, "epsilon above 0"),
         ({"epsilon": 1.0, "goal": "most"}, "goal"),
         ({"protocol": OUE(1.0, 4)}, "4 labels"),
         ({"protocol": OpenLH(1.0)}, "OpenLH, which is open"),
         ({"answers": Text(), "protocol": DE(1.0, 3)}, "DE, which is closed"),
-        ({"answers": Text(), "epsilon": 1.0, "other": "fig"}, "other only with a list"),
-        ({"answers": Choice(FRUIT), "epsilon": 1.0, "other": "fig"}, "other only with a list"),
+        ({"answers": Text(), "epsilon": 1.0, "other": "fig"}, "other belongs to a list"),
+        ({"answers": Choice(FRUIT), "epsilon": 1.0, "other": "fig"}, "other belongs to a list"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(arguments, said) -> None:

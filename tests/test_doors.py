@@ -91,7 +91,7 @@ def test_a_device_has_a_ceiling_of_its_own() -> None:
     """What reveals more than the device allows is refused, though an analyst can read it."""
     loud = Question("fruit", ("kiwi", "fig"), DE(9.0, 2))
     assert Question.from_json(loud.to_json()) == loud
-    with pytest.raises(InvalidDocument, match="at most epsilon = 5"):
+    with pytest.raises(InvalidDocument, match="the ceiling of 5"):
         Question.load(loud.to_json())
     assert Question.load(loud.to_json(), ceiling=9) == loud
     assert Question.load(FRUIT.to_json()) == FRUIT
@@ -105,7 +105,7 @@ def test_the_ceiling_bounds_what_any_number_of_reports_reveals() -> None:
     assert protocol.epsilon < 2
     assert protocol.epsilon_forever > 5
     question = Question("fruit", ("kiwi", "fig"), protocol)
-    with pytest.raises(InvalidDocument, match="at most epsilon"):
+    with pytest.raises(InvalidDocument, match="than the ceiling"):
         Question.load(question.to_json())
     assert Question.load(question.to_json(), ceiling=6) == question
 

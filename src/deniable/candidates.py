@@ -1,4 +1,4 @@
-"""Candidates: the values to estimate, and the fingerprints that stand for labels."""
+"""Candidates: which values are estimated, and the fingerprints that stand for texts."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
 def choose_open(candidates: Candidates | None) -> Chosen:
     """Return the choice of labels or fingerprints of an open domain."""
     if candidates is None:
-        raise InvalidParameter.expected(
-            "candidates, since the domain is open", None, "list the answers to count", came="none"
+        raise InvalidParameter(
+            "name the candidates: where any text is an answer, only those are counted", value=None
         )
     listed = _listed(candidates)
     # Arrays of numbers are fingerprints, and arrays of anything else are lists of labels.
@@ -64,12 +64,7 @@ def choose_open(candidates: Candidates | None) -> Chosen:
         labels = tuple(_label(candidate) for candidate in listed)
         keys = fingerprints(labels)
     if len(keys) == 0:
-        raise InvalidParameter.expected(
-            "at least one candidate",
-            candidates,
-            "an open domain answers only for the candidates it is given",
-            came="none",
-        )
+        raise InvalidParameter("the list of candidates is empty; name at least one", value=None)
     _check_distinct(keys)
     return Chosen(keys, labels)
 
@@ -94,9 +89,7 @@ def _label(candidate: object) -> str:
 
 def _check_distinct(keys: npt.NDArray[np.uint64]) -> None:
     if len(np.unique(keys)) != len(keys):
-        raise InvalidParameter.expected(
-            "each candidate once", len(keys), "drop the duplicates", came="repeated ones"
-        )
+        raise InvalidParameter("some candidates are repeated; name each once", value=len(keys))
 
 
 def fingerprint(label: str) -> int:
@@ -114,13 +107,12 @@ def fingerprint(label: str) -> int:
         )
     if not encodes(label):  # devices come by here: the error must not hold the label
         raise InvalidParameter(
-            "expected a label that UTF-8 can encode, got one with half of a surrogate pair; write "
-            "the character itself",
+            "the label has half of a surrogate pair, which UTF-8 cannot encode; write the "
+            "character itself",
             value=None,
         )
     return int.from_bytes(sha256(label.encode()).digest()[:8], "little")
 
 
 def fingerprints(labels: Iterable[str]) -> npt.NDArray[np.uint64]:
-    """Return the fingerprints of many labels as an array."""
     return np.array([fingerprint(label) for label in labels], dtype=np.uint64)

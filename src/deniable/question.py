@@ -103,8 +103,7 @@ class Question:
             )
         elif epsilon is not None:
             raise InvalidParameter(
-                f"expected epsilon or a protocol, got both; {protocol.name} has an epsilon of its "
-                "own",
+                f"{protocol.name} has an epsilon of its own; pass a protocol or epsilon=, not both",
                 value=epsilon,
             )
         self.answers.check(protocol)
@@ -186,11 +185,10 @@ class Question:
         question = cls.from_json(document, most_bytes=most_bytes)
         limit, total = check_epsilon(ceiling), question.protocol.total_epsilon
         if total > limit:
-            raise InvalidDocument.expected(
-                f"a question that reveals at most epsilon = {limit:g}",
-                total,
-                "do not answer it, or raise the ceiling by name",
-                came=f"one that reveals {total:g}",
+            raise InvalidDocument(
+                f"this question reveals up to epsilon = {total:g}, more than the ceiling of "
+                f"{limit:g}; do not answer it, or raise the ceiling by name",
+                value=total,
             )
         if digest is not None and digest != question.digest:
             raise InvalidDocument.expected(
@@ -228,7 +226,11 @@ class Question:
         except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the question)", value=None) from error
         if question.digest != found:
-            raise InvalidDocument("expected a question in canonical form", value=found)
+            raise InvalidDocument(
+                "this is not the form in which deniable writes the question; create it anew, and "
+                "do not edit the file",
+                value=found,
+            )
         return question
 
     def client(self, secret: bytes) -> Respondent:
@@ -238,11 +240,11 @@ class Question:
         until it is delivered, send the same bytes on a retry, and nothing after.
         """
         if not isinstance(self.protocol, Memoising):
-            raise InvalidParameter.expected(
-                "a protocol that memoises, such as BasicRAPPOR, for people who answer again",
-                self.protocol,
-                "let a person answer once: keep the report, and send the same bytes on a retry",
-                came=self.protocol.name,
+            raise InvalidParameter(
+                f"{self.protocol.name} is for people who answer once: keep the report, and send "
+                "the same bytes on a retry; people who answer again need a protocol that "
+                "memoises, such as BasicRAPPOR",
+                value=self.protocol,
             )
         return Respondent(self, self.protocol.client(secret, context=self.digest))
 
@@ -329,8 +331,8 @@ def _answers(given: Answers | Sequence[str] | None, other: str | None) -> Answer
         return Choice(given, other)
     if other is not None:
         raise InvalidParameter(
-            "expected other only with a list of labels; an open question takes any answer, and "
-            "Choice(labels, other) has its own",
+            "other belongs to a list of labels: a question for any text needs none, and a Choice "
+            "has its own, as in Choice(labels, other)",
             value=other,
         )
     return Text() if given is None else given
@@ -339,8 +341,8 @@ def _answers(given: Answers | Sequence[str] | None, other: str | None) -> Answer
 def _given(epsilon: float | None) -> float:
     if epsilon is None:
         raise InvalidParameter(
-            "expected a protocol or an epsilon, got neither; pass epsilon=1.0, and the best "
-            "protocol is chosen",
+            "a question needs a protocol or an epsilon; pass epsilon=1.0, and the best protocol "
+            "is chosen",
             value=None,
         )
     return epsilon

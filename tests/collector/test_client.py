@@ -72,7 +72,7 @@ def test_ceiling_and_budget_hold(collector: Collector, tmp_path: Path) -> None:
     """Too large an epsilon is refused before anything is drawn, and so is one too many."""
     large = collector.ask(DE(5.5, 3))
     client = Client(collector.address, tmp_path / "ledger.db", budget=2.5)
-    with pytest.raises(InvalidDocument, match="at most epsilon = 5"):
+    with pytest.raises(InvalidDocument, match="the ceiling of 5"):
         client.answer(large.digest, "a")
     questions = [collector.ask(), collector.ask(), collector.ask()]
     for question in questions[:2]:

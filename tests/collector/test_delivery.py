@@ -287,10 +287,10 @@ def test_the_client_spends_what_the_policy_allows(vector: dict[str, Any], tmp_pa
 
     client.transport.request = request  # type: ignore[method-assign]
     if vector["outcome"] == "over-ceiling":
-        with pytest.raises(InvalidDocument, match="at most epsilon"):
+        with pytest.raises(InvalidDocument, match="than the ceiling"):
             client.answer(vector["named"], "kiwi")
         assert sent == ["GET"]
-        with pytest.raises(InvalidDocument, match="at most epsilon"):
+        with pytest.raises(InvalidDocument, match="than the ceiling"):
             client.answer(Question.from_json(vector["text"]), "kiwi")
     else:
         assert client.answer(vector["named"], "kiwi").value == vector["outcome"]

@@ -160,7 +160,7 @@ def test_a_refused_question_is_an_error(workshop: Workshop) -> None:
     """A ceiling below the question's epsilon, a wrong token, an unknown question."""
     address = workshop.collector.address
     for options, said in (
-        ("--ceiling 0.5", "at most epsilon = 0.5"),
+        ("--ceiling 0.5", "the ceiling of 0.5"),
         ("--question " + "f" * 64, "unknown-question"),
         ("--token wrong", "unauthorized"),
     ):

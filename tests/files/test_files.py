@@ -170,7 +170,7 @@ def test_short_blocks_are_refused():
     data = b"\0" * full
     assert sum(map(len, read_reports(io.BytesIO(assemble(WIDE, [data, data[:size]])), WIDE))) > 8000
     for blocks in ([data[:size], data], [data[:size], data[:size]], [data[:-size], data[:size]]):
-        with pytest.raises(InvalidDocument, match="in every block but the last"):
+        with pytest.raises(InvalidDocument, match="block 1 has "):
             list(read_reports(io.BytesIO(assemble(WIDE, blocks)), WIDE))
 
 
@@ -179,7 +179,7 @@ def test_blocks_longer_than_full_are_refused_before_they_are_read():
     start = file_of(FRUIT, 0)[:-44]
     for length in (1 << 31, (1 << 20) + 1):
         data = start + length.to_bytes(4, "little")
-        with pytest.raises(InvalidDocument, match="at most 1048576 bytes"):
+        with pytest.raises(InvalidDocument, match="more than 1048576"):
             list(read_reports(io.BytesIO(data), FRUIT))
 
 
@@ -223,7 +223,7 @@ def test_broken_gzip_is_refused():
     """Cut short at any place, or altered, it is no file."""
     packed = gzip.compress(file_of())
     for end in range(2, len(packed)):
-        with pytest.raises(InvalidDocument, match=r"^g\.gz: expected gzip data"):
+        with pytest.raises(InvalidDocument, match=r"^g\.gz: the gzip data was"):
             decompressed(io.BytesIO(packed[:end]), name="g.gz").read()
     altered = bytearray(packed)
     altered[-6] ^= 1

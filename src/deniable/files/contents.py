@@ -35,9 +35,7 @@ def read_tally(stream: Readable, question: Question, *, name: str = "the tally f
     """Read a tally file, refusing one of another question; ``name`` is what errors call it."""
     start = read_fully(stream, len(MAGIC))
     if start != MAGIC:
-        raise InvalidDocument(
-            f"{name}: expected a tally file, got something else; check the file", value=name
-        )
+        raise InvalidDocument(f"{name}: this is not a tally file; check the file", value=name)
     return _read_rest(stream, question, name)
 
 
@@ -47,8 +45,8 @@ def _read_rest(stream: Readable, question: Question, name: str) -> Tally:
     data = MAGIC + read_fully(stream, most)
     if len(data) > most:
         raise InvalidDocument(
-            f"{name}: expected a tally within the memory budget of {most:,} bytes, got a larger "
-            f"one; where it is yours, {RAISE_IT}",
+            f"{name}: this tally is larger than the memory budget of {most:,} bytes; where it is "
+            f"yours, {RAISE_IT}",
             value=name,
         )
     try:

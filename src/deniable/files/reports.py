@@ -76,7 +76,7 @@ def read_reports(
     """
     reader = _Reader(stream, name)
     if reader.read(len(MAGIC)) != MAGIC:
-        raise reader.wrong("a report file", "something else")
+        raise reader.wrong("this is not a report file")
     yield from read_after_magic(stream, question, name)
 
 
@@ -90,25 +90,26 @@ def read_after_magic(stream: Readable, question: Question, name: str) -> Iterato
     while following := int.from_bytes(framed := reader.read(4), "little"):
         block += 1
         if length < full:
-            raise reader.wrong(f"{full} bytes of reports in every block but the last",
-                               f"{length} in block {block - 1}")  # fmt: skip
+            raise reader.wrong(f"block {block - 1} has {length} bytes of reports, not {full}")
         length = following
         if length > full or length % size:
-            raise reader.wrong(f"a block {block} of whole {size}-byte reports, at most {full} "
-                               "bytes in all", f"{length} bytes")  # fmt: skip
+            raise reader.wrong(
+                f"block {block} has {length} bytes, which is more than {full} or not a multiple of "
+                f"{size}, the size of a report"
+            )
         data = reader.read(length)
         if int.from_bytes(reader.read(4), "little") != crc32(data, crc32(framed)):
-            raise reader.wrong(f"a block {block} whose checksum holds", "an altered one")
+            raise reader.wrong(f"block {block} was altered: its checksum differs")
         count += length // size
         yield _parse(data, question, f"{name}: ", f"in block {block}")
     claimed = int.from_bytes(reader.read(8), "little")
     if claimed != count:
-        raise reader.wrong(f"{claimed} reports", f"{count}")
+        raise reader.wrong(f"the file has {count} reports and says {claimed}")
     found = reader.digest.digest()
     if reader.read(32) != found:
-        raise reader.wrong("a file whose checksum holds", "an altered one")
+        raise reader.wrong("the file was altered: its checksum differs")
     if stream.read(1):
-        raise reader.wrong("nothing after the checksum", "more bytes")
+        raise reader.wrong("more bytes follow the checksum")
 
 
 def read_raw_reports(
@@ -123,8 +124,7 @@ def read_raw_reports(
     while data := read_fully(stream, full):
         if count == 0 and data.startswith(MAGIC):
             raise InvalidReport(
-                f"{name}: expected nothing but reports, got a report file, which has a header; "
-                "read it as one",
+                f"{name}: this is a report file, which has a header; read it as one",
                 value=name,
             )
         if len(data) % size:
@@ -153,14 +153,13 @@ class _Reader:
     def read(self, count: int) -> bytes:
         data = read_fully(self.stream, count)
         if len(data) < count:
-            raise self.wrong("more bytes", "a file cut short")
+            raise self.wrong("the file was cut short")
         self.digest.update(data)
         return data
 
-    def wrong(self, expected: str, came: str) -> InvalidDocument:
+    def wrong(self, said: str) -> InvalidDocument:
         return InvalidDocument(
-            f"{self.name}: expected {expected}, got {came}; copy the file again, or write it anew",
-            value=self.name,
+            f"{self.name}: {said}; copy the file again, or write it anew", value=self.name
         )
 
 
@@ -189,10 +188,10 @@ def _read_start(reader: _Reader, question: Question) -> None:
         )
     length = int.from_bytes(start[12:], "little")
     if length > _LARGEST_HEADER:
-        raise reader.wrong(f"a header of at most {_LARGEST_HEADER} bytes", f"{length}")
+        raise reader.wrong(f"the header has {length} bytes, more than {_LARGEST_HEADER}")
     header = reader.read(length)
     if int.from_bytes(reader.read(4), "little") != crc32(start + header):
-        raise reader.wrong("a header whose checksum holds", "an altered one")
+        raise reader.wrong("the header was altered: its checksum differs")
     if start + header == _start(question):
         return
     document = parse_json(header)

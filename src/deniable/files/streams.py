@@ -97,13 +97,13 @@ class _Gunzipped(io.RawIOBase):
         try:
             data = self._file.read1(len(view))
         except EOFError as error:
-            raise self._wrong("a file cut short") from error
+            raise self._wrong("was cut short") from error
         except (gzip.BadGzipFile, zlib.error) as error:
-            raise self._wrong("altered data, or more after its end") from error
+            raise self._wrong("was altered, or has more after its end") from error
         view[: len(data)] = data
         return len(data)
 
     def _wrong(self, came: str) -> InvalidDocument:
         return InvalidDocument(
-            f"{self._name}: expected gzip data, got {came}; copy the file again", value=self._name
+            f"{self._name}: the gzip data {came}; copy the file again", value=self._name
         )
