@@ -15,6 +15,7 @@ from deniable import (
     DE,
     Closed,
     DeniableError,
+    Estimates,
     IncompatibleTally,
     InvalidDocument,
     InvalidParameter,
@@ -48,11 +49,14 @@ def reports_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
     return protocol.privatize(values_of(protocol, count, seed), np.random.default_rng(seed))
 
 
+def estimates_of(protocol: Protocol, tally: Tally) -> Estimates:
+    """Return the estimates of the first values, or of all if there are few."""
+    return protocol.estimate(tally, POOL if isinstance(protocol, Open) else None)
+
+
 def counts_of(protocol: Protocol, tally: Tally) -> np.ndarray:
     """Return the estimated counts of the first values."""
-    if isinstance(protocol, Open):
-        return protocol.estimate(tally, POOL).counts
-    return protocol.estimate(tally).counts[: len(POOL)]
+    return estimates_of(protocol, tally).counts[: len(POOL)]
 
 
 def facts_of(protocol: Protocol, reports: np.ndarray) -> np.ndarray:
@@ -139,6 +143,20 @@ def test_estimates_are_unbiased_with_the_stated_variance(protocol: Protocol) -> 
     assert 0.85 < ratio < 1.15
     assert not 0.85 < ratio / 1.3 < 1.15
     assert not 0.85 < ratio * 1.3 < 1.15
+
+
+@every_protocol
+def test_results_have_intervals_or_say_why_not(protocol: Protocol) -> None:
+    """What is known of the errors is shown and exported; what is not is said, and never NaN."""
+    found = estimates_of(protocol, protocol.tally(reports_of(protocol, 50)))
+    known = found.unknown is None
+    rows = json.loads(found.to_json(), parse_constant=pytest.fail)["estimates"]
+    assert all((row["lower"] is not None) == known for row in rows)
+    assert all((row["significant"] is not None) == known for row in rows)
+    assert (found.interval() is None) == (found.significant() is None) == (not known)
+    assert ("not known" in repr(found)) == ("not known" in found.to_html()) == (not known)
+    assert "nan" not in found.to_csv().lower()
+    assert "unbiased" not in repr(found) or found.estimator is None
 
 
 @every_protocol

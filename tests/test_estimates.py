@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain
+from deniable import DE, OLH, OUE, Estimates, InvalidParameter, OutOfDomain, compare
 from deniable.consistency import norm_sub
 from deniable.law import Variance, upper_normal
 from deniable.presentation import unguarded
@@ -420,3 +421,61 @@ def test_provenance_stays_with_what_is_made_of_estimates() -> None:
     for made in (found.top(3), found.take([1]), found.select(["plain"]), norm_sub(found)):
         assert made.provenance == source
     assert found != _estimates()
+
+
+@pytest.mark.parametrize("errors", [None, np.full(3, np.nan)], ids=["none", "nan"])
+def test_estimates_without_errors_say_so(errors: np.ndarray | None) -> None:
+    """There is no interval, no threshold and no verdict, and every form of output says why."""
+    counts = np.array([60.0, 30.0, 10.0])
+    found = Estimates(counts, errors, 100, None if errors is None else math.nan, estimator="EM")
+    assert found.interval() is found.threshold() is found.significant() is None
+    assert found == replace(found.take([0, 1, 2]), values=None, tested=None)
+    said = "no intervals, no significance: the error of these estimates is not known"
+    for text in (repr(found), found.to_html(), found._repr_html_()):
+        assert said in text
+        assert "counts by EM, which may be biased" in text
+        assert "unbiased" not in text
+    row = found.rows()[0]
+    assert (row.share, row.lower, row.upper, row.std_error, row.significant) == (0.6, *4 * [None])
+    assert row.verdict == "not known"
+    document = json.loads(found.to_json(), parse_constant=pytest.fail)
+    assert (document["threshold"], document["interval_of"]) == (None, None)
+    assert document["estimates"][1] == {
+        "value": 1,
+        "count": 30.0,
+        "share": 0.3,
+        "std_error": None,
+        "lower": None,
+        "upper": None,
+        "significant": None,
+    }
+    assert found.to_csv().splitlines()[1] == "0,60.0,0.6,,,,"
+    with pytest.raises(InvalidParameter, match="no significance"):
+        found.only_significant()
+
+
+def test_single_errors_may_be_missing() -> None:
+    """A row whose error is not a number has no interval; the others have theirs."""
+    errors = np.array([5.0, math.nan])
+    found = Estimates(np.array([60.0, 40.0]), errors, 100, 4.0)
+    first, second = found.rows()
+    assert first.lower < 60 < first.upper
+    assert (second.lower, second.upper, second.std_error, second.significant) == (None,) * 4
+    rows = json.loads(found.to_json(), parse_constant=pytest.fail)["estimates"]
+    assert (rows[0]["significant"], rows[1]["lower"], rows[1]["significant"]) == (True, None, None)
+    assert "40.00 %      not known  ?" in repr(found)
+    assert "leaves out 0" not in repr(found)
+
+
+def test_changes_without_errors_say_so() -> None:
+    """Shares are compared all the same, without interval and verdict."""
+    known, bare = (
+        Estimates(np.array([60.0, 40.0]), errors, 100, null)
+        for errors, null in ((np.array([5.0, 5.0]), 4.0), (None, None))
+    )
+    for first, second in ((known, bare), (bare, known), (bare, bare)):
+        found = compare(first, second)
+        assert found.interval() is found.significant() is None
+        assert "no intervals, no significance" in repr(found)
+        assert found.rows()[0].cells[-1] == "not known"
+        assert json.loads(found.to_json(), parse_constant=pytest.fail)["unknown"] == found.unknown

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InvalidParameter, OutOfDomain, brief
+from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.law import Law, upper_normal
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Column, Columns
@@ -126,7 +126,7 @@ class Estimates(Presentable):
         self, level: float, threshold: float | None, truth: npt.ArrayLike | None = None
     ) -> tuple[Answer, ...]:
         lower, upper = self.interval(level) or (None, None)
-        columns = (lower, upper, self._exceed(threshold), self.counts, self.shares,
+        columns = (lower, upper, self._verdicts(threshold), self.counts, self.shares,
                    self.std_errors)  # fmt: skip
         return Answer.over(self.keys, columns, truth)
 
@@ -233,24 +233,26 @@ class Estimates(Presentable):
             return np.asarray(self.unbiased_counts > limits)
         return self.unbiased_counts > threshold
 
+    def _verdicts(self, threshold: float | None) -> npt.NDArray[np.generic] | None:
+        """Return what ``significant`` tells, and None for each count whose error is not known."""
+        found = self._exceed(threshold)
+        if found is None or self.law is not None or self.std_errors is None:
+            return found
+        missing, told = np.isnan(self.std_errors), found.astype(object)
+        told[missing] = None
+        return told if missing.any() else found
+
     def select(self, labels: Sequence[str]) -> Estimates:
         """Return the estimates of some labels, in the given order.
 
         The threshold is that of a question about these labels alone, which is right when they
         were chosen without looking at the estimates; ``take`` and ``top`` are for the other case.
         """
-        if isinstance(labels, str) or not (
-            isinstance(labels, Iterable) and isinstance(labels, Sized)
-        ):
-            raise InvalidParameter(
-                f"expected a list of labels, got {brief(labels)}; pass a list, also of one",
-                value=labels,
-            )
+        listed = isinstance(labels, Iterable) and isinstance(labels, Sized)
+        if isinstance(labels, str) or not listed:
+            raise InvalidParameter.expected("a list of labels", labels, "pass a list, also of one")
         if self.labels is None and len(labels):
-            raise OutOfDomain(
-                f"expected estimates with labels, got values and {brief(labels)}; use take",
-                value=labels,
-            )
+            raise OutOfDomain("these estimates have no labels, but values; use take", value=labels)
         places = [self.place(label) for label in labels]
         return replace(self.take(places), tested=None)
 
@@ -295,7 +297,7 @@ class Estimates(Presentable):
             f"{of}std_error": self.std_errors,
             f"{of}lower": lower,
             f"{of}upper": upper,
-            "significant": self.significant(alpha),
+            "significant": self._verdicts(self.threshold(alpha)),
         }
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:

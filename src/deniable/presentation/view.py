@@ -269,8 +269,8 @@ def disagreements(
     rows: Sequence[Row], *, level: float, alpha: float, total: int
 ) -> tuple[str, ...]:
     """Explain why an interval and a verdict seem to disagree, if any of them do."""
-    away = [row.ends[0] > 0 or row.ends[1] < 0 for row in rows]
-    pairs = {(row.significant, beyond) for row, beyond in zip(rows, away, strict=True)}
+    known = [row for row in rows if row.lower is not None]
+    pairs = {(row.significant, row.ends[0] > 0 or row.ends[1] < 0) for row in known}
     said = []
     if (False, True) in pairs:
         said.append(
