@@ -39,11 +39,11 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: $(VENV)/.runtime ## show the library at work
+demo: $(VENV)/.runtime ## show what the library does, with five million simulated people
 	$(BIN)/deniable demo
 
 .PHONY: serve
-serve: $(VENV)/.runtime ## a collector that simulated people answer, with its dashboard
+serve: $(VENV)/.runtime ## start a collector with its dashboard, and simulated people who answer
 	$(BIN)/deniable serve --demo $(ARGS)
 
 .PHONY: quick
@@ -52,7 +52,7 @@ quick: $(VENV)/.test ## check style and the heart of the library in seconds
 	QUICK=1 $(BIN)/python $(PYTEST) --quiet $(SHORT) $(or $(ARGS),$(HEART))
 
 .PHONY: test
-test: $(VENV)/.test ## run the tests of the whole behaviour, in a few minutes; ARGS="tests/test_audit.py" runs some
+test: $(VENV)/.test ## test the whole behaviour in a few minutes; ARGS="tests/test_audit.py" runs some of it
 	$(BIN)/python $(PYTEST) $(SHORT) $(ARGS)
 	@echo "make test-all adds what is long (full-size laws, races, faults, audits of leaks) and what needs" \
 		"more: browser, Node, PostgreSQL, data frames, Numba, Spark."
@@ -61,15 +61,15 @@ test: $(VENV)/.test ## run the tests of the whole behaviour, in a few minutes; A
 test-all: test-full $(if $(ARGS),,test-plain test-spark) ## run all tests, with Numba and without, and those of Spark
 
 .PHONY: test-full
-test-full: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests but those of Spark
+test-full: $(VENV)/.dev $(JS)/node_modules/.installed ## run all tests but those of Spark, with Numba
 	$(BIN)/python $(PYTEST) $(ARGS)
 
 .PHONY: test-plain
-test-plain: $(PLAIN)/.installed ## run what make test does in an environment without Numba
+test-plain: $(PLAIN)/.installed ## run make test in an environment without Numba
 	$(PLAIN)/bin/python $(PYTEST) $(SHORT) $(ARGS)
 
 .PHONY: test-spark
-test-spark: $(SPARK)/.installed ## run the tests of Spark; Java comes with them where there is none
+test-spark: $(SPARK)/.installed ## run the tests of Spark; brings Java if there is none
 	$(SPARK)/bin/python -m pytest tests/spark src/deniable/spark $(ARGS)
 
 .PHONY: lint
@@ -86,15 +86,15 @@ client: $(JS)/node_modules/.installed ## build the browser client
 	cd $(JS) && "$(CURDIR)/$(BIN)/node" build.mjs
 
 .PHONY: torture
-torture: $(VENV)/.dev ## run the long fault tests of the collector; ARGS="kill --count 50" runs some
+torture: $(VENV)/.dev ## run the long fault tests of the collector; ARGS="kill --count 50" runs some of them
 	$(BIN)/python -m tests.faults $(ARGS)
 
 .PHONY: bench
-bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the longest
+bench: $(VENV)/.dev $(PEERS)/.installed ## run the benchmarks; ARGS=all adds the longest ones
 	$(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: vectors
-vectors: $(VENV)/.runtime ## write the test vectors again
+vectors: $(VENV)/.runtime ## rewrite the test vectors
 	$(BIN)/python -m tools vectors vectors --force
 
 .PHONY: lock
