@@ -138,3 +138,20 @@ def test_locks_are_within_the_bounds(lock: str) -> None:
     for name, requirement in requirements().items():
         if name in locked:
             assert requirement.specifier.contains(locked[name]), f"{requirement}, {locked[name]}"
+
+
+def test_only_programs_open_connections_and_read_clocks() -> None:
+    """What stands below the command line, the collector, the client and Spark imports neither."""
+    outside = {"asyncio", "datetime", "http", "socket", "ssl", "subprocess", "time", "urllib"}
+    package = ROOT / "src" / "deniable"
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] in ("cli", "client", "collector", "spark"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            found = outside & {name.partition(".")[0] for name in names}
+            assert not found, f"{path} imports {found}"
