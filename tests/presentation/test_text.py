@@ -102,6 +102,14 @@ def test_bars_are_solid_up_to_the_interval(estimates: Estimates) -> None:
     assert _bar(down, Scale(-100, 100)) == " " * 2 + SHADE + SOLID * 2 + ZERO
 
 
+def test_every_part_of_a_bar_has_its_colour(estimates: Estimates) -> None:
+    """A terminal colours runs of any length, and tells what is certain from the interval."""
+    row = replace(next(iter(estimates)), lower=40.0, upper=60.0, count=50.0, truth=90.0)
+    spans = bar_spans(row, Scale(0, 100), 10)
+    assert [span.part for span in spans] == ["solid", "shade", "", "tick"]
+    assert [len(span.text) for span in spans] == [4, 2, 3, 1]
+
+
 def test_scales_have_room_for_everything(estimates: Estimates) -> None:
     """Zero, the limit, all bars and intervals lie between left and right; empty ones have width."""
     rows = estimates.rows()

@@ -40,8 +40,8 @@ from deniable.auditing.probe import (
     Values,
 )
 from deniable.auditing.report_law import Law, Model, detectable, worst_pair
-from deniable.errors import InvalidParameter, brief
 from deniable.randomness import log_above
+from deniable.validation import check_whole
 
 _MANY_VALUES = 64
 _SOME_VALUES = 16
@@ -51,7 +51,6 @@ _FEW_WORDS = 16
 _MOST_WORDS = 4096
 _WIDEST = 1 << 17
 _LARGE = 4096
-_LEAST_CALLS = 32
 _ENOUGH = 50_000
 _SAMPLE_BYTES = 1 << 26
 
@@ -61,15 +60,15 @@ class Audit:
     """What an audit found.
 
     ``exact`` tells whether ``epsilon`` was computed from enumerated laws, and ``complete`` whether
-    these were the laws of all values and hash functions: then it is the privacy loss. Computed from
-    some of them it is a lower bound, and from samples a lower bound that is wrong with probability
-    of at most 1e-6. ``worst_ratio`` is exact or None; ``witness`` is the pair of values that are
-    easiest to tell apart.
+    these were the laws of all values and hash functions: then it is the privacy loss itself.
+    Computed from some of them it is a lower bound; from samples it is a lower bound that is wrong
+    with probability of at most 1e-6. ``worst_ratio`` is exact or None; ``witness`` is the pair of
+    values that are easiest to tell apart.
 
     ``proved`` and ``sampled`` say in sentences what each rests on, ``failures`` what makes the
-    protocol BROKEN beside its epsilon: calls that differ where they must not. ``resolution`` is the
-    smallest chance with which a single call of one of the values could have left the law and been
-    seen with a probability of 99 %; what happens more rarely may have escaped.
+    protocol BROKEN besides its epsilon: calls that differ where they must not. ``resolution`` is
+    the smallest chance of leaving the law that a single call can have and be seen with a
+    probability of 99 %; what happens more rarely may have escaped.
     """
 
     epsilon: float
@@ -120,14 +119,8 @@ def audit(
     >>> found.exact, found.holds, found.epsilon == DE(1.0, 3).realised_epsilon
     (True, True, True)
     """
-    if samples < 1000:
-        raise InvalidParameter(
-            f"expected at least 1000 samples, got {brief(samples)}", value=samples
-        )
-    if calls < _LEAST_CALLS:
-        raise InvalidParameter(
-            f"expected at least {_LEAST_CALLS} calls of each value, got {brief(calls)}", value=calls
-        )
+    check_whole("samples", samples, 1000, 10**18)
+    check_whole("calls", calls, 32, 10**18)
     probe = Probe(protocol, np.random.default_rng() if rng is None else rng, calls)
     return _Examination(probe, samples).result()
 
@@ -186,11 +179,12 @@ class _Examination:
             self.failures.append(str(reason))
             return False
         calls = calls_of_each(self.probe, len(self.values))
-        copies = " and fresh copies" if self.probe.fresh else ""
+        copies = " and in fresh copies" if self.probe.fresh else ""
+        once = 1 / self._resolution(replayed=True)
         self.sampled.append(
-            f"the same random words gave the same bytes in {calls:,} single calls for each of "
-            f"{self._of_values(self.values)}, in batches of 2 and more{copies}; a call that "
-            f"departs once in {1 / self._resolution(replayed=True):,.0f} is seen with 99 % chance"
+            f"the same random words gave the same bytes in {calls:,} single calls each for "
+            f"{self._of_values(self.values)}, in batches{copies}; a call that differs once in "
+            f"{once:,.0f} times is seen with 99 % chance"
         )
         return True
 
@@ -216,8 +210,8 @@ class _Examination:
         calls = single_calls(self.probe, len(values))
         against = "the enumerated law" if laws else "a sample of large batches"
         self.sampled.append(
-            f"{calls:,} single calls for each of {self._of_values(values)} with the operating "
-            f"system's randomness, small and large batches agree with {against}; an event "
+            f"{calls:,} single calls each for {self._of_values(values)} with the operating "
+            f"system's randomness, and small and large batches, agree with {against}; an event "
             f"whose chance is off by {detectable(calls):.2g} is seen with 99 % chance"
         )
 
@@ -235,7 +229,7 @@ class _Examination:
         given = f", given each of {len(laws)} hash functions" if len(laws) > 1 else ""
         every = len(values) == self.probe.domain_size
         self.proved.append(
-            f"the map from random words to reports, and with it the law, of "
+            "the map from random words to reports, and so the law of the reports, for "
             f"{self._of_values(self.values[: len(values)])}{given}"
         )
         return Audit(

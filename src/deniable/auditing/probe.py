@@ -100,14 +100,8 @@ class Probe:
 
     def run(self, values: Values, words: Words) -> Bytes:
         """Return the bytes of the reports that one batch call makes of the words."""
-        source = Replayed(np.ascontiguousarray(words, dtype="<u8").tobytes() + _SPARE)
-        rows = _rows(self.protocol.privatize(self._values(values), rng=source), len(values))
-        if source.position != 8 * words.size:
-            raise Broken(
-                f"it announces {self.count} random words for each report, and took "
-                f"{source.position / 8:g} of the {words.size} for a batch of {len(values)}"
-            )
-        return rows
+        data = np.ascontiguousarray(words, dtype="<u8").tobytes()
+        return _rows(self._replay(self.protocol, values, data), len(values))
 
     def run_many(self, values: Values, words: Words) -> Bytes:
         """Return the reports of many values, in batches that fit into memory."""
@@ -123,16 +117,18 @@ class Probe:
 
     def single(self, value: int, data: bytes, protocol: Privatizer | None = None) -> bytes:
         """Return the report of the call that clients make, from the bytes of its words."""
+        return np.asarray(self._replay(protocol or self.protocol, [value], data)).tobytes()
+
+    def _replay(self, protocol: Privatizer, values: Values | list[int], data: bytes) -> object:
+        """Return what one call makes of the bytes, all of which it has to take."""
         source = Replayed(data + _SPARE)
-        report = np.asarray(
-            (protocol or self.protocol).privatize(self._values([value]), rng=source)
-        )
+        reports = protocol.privatize(self._values(values), rng=source)
         if source.position != len(data):
             raise Broken(
                 f"it announces {self.count} random words for each report, and took "
-                f"{source.position / 8:g} for a single one"
+                f"{source.position / 8:g} for {len(values)}"
             )
-        return report.tobytes()
+        return reports
 
     def draw(
         self,

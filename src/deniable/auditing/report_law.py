@@ -178,13 +178,11 @@ def departure(law: Law, rows: Bytes) -> str | None:
     for places, weights, total in zip(law.positions, law.weights, law.totals, strict=True):
         if not places:
             continue
-        keys, counts = _count(rows[:, list(places)])
-        index = {key: i for i, key in enumerate(weights)}
-        if not index.keys() >= keys.keys():
-            impossible = next(key for key in keys if key not in index)
+        found = _counts(rows[:, list(places)])
+        impossible = next((key for key in found if key not in weights), None)
+        if impossible is not None:
             return f"a report that the law excludes ({impossible.hex()} in bytes {_span(places)})"
-        seen = np.zeros(len(index), dtype=np.int64)
-        seen[[index[key] for key in keys]] = counts
+        seen = np.array([found.get(key, 0) for key in weights])
         chances = np.array([weight / total for weight in weights.values()])
         nats = _nats(seen, len(rows), chances)
         if nats.max() > FAR:
@@ -251,11 +249,10 @@ def _repeated(law: Law, rows: Bytes) -> str | None:
     return f"the report {report.hex()} came {k} times in {n:,}"
 
 
-def _count(rows: Bytes) -> tuple[dict[bytes, int], Counted]:
-    """Return the different rows, numbered, and how often each came."""
+def _counts(rows: Bytes) -> dict[bytes, int]:
+    """Return how often each different row came."""
     _, first, counts = np.unique(_codes(rows), return_index=True, return_counts=True)
-    keys = [row.tobytes() for row in np.ascontiguousarray(rows[first])]
-    return {key: i for i, key in enumerate(keys)}, counts
+    return {row.tobytes(): n for row, n in zip(rows[first], counts.tolist(), strict=True)}
 
 
 def _joint_counts(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:

@@ -69,10 +69,6 @@ class LaplaceLaw:
         return max(1, math.floor(most / share) + 1)
 
     @cached_property
-    def _rho(self) -> float:
-        return math.exp(-self.epsilon / (2 * UNIT))
-
-    @cached_property
     def _terms(self) -> tuple[Floats, Floats]:
         """The probabilities of X = 0, 1, 2, ..., and those of as many or more."""
         n, step = self.n, self.epsilon / (2 * UNIT)
@@ -105,7 +101,8 @@ class LaplaceLaw:
     @cached_property
     def _size(self) -> float:
         """The variance of one noise, in steps."""
-        return 2 * self._rho / math.expm1(-self.epsilon / (2 * UNIT)) ** 2
+        step = self.epsilon / (2 * UNIT)
+        return 2 * math.exp(-step) / math.expm1(-step) ** 2
 
     def _saddle_point(self, t: float) -> float:
         """Return the tail that begins at the sum with tilt t.

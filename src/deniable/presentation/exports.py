@@ -38,6 +38,20 @@ class Limits(TypedDict, total=False):
     alpha: float
 
 
+class PageOptions(Limits, total=False):
+    """What a web page takes besides."""
+
+    title: str | None
+    top: int | None
+
+
+class PlotOptions(Limits, total=False):
+    """What a figure takes besides."""
+
+    top: int | None
+    truth: npt.ArrayLike | None
+
+
 class Presentable(Sized, ABC):
     """Something with rows that can be printed, exported and drawn."""
 
@@ -152,23 +166,9 @@ class Presentable(Sized, ABC):
         return returned(tables.json_text(*self._both(level, alpha), self.rows_name), path)
 
     @overload
-    def to_html(
-        self,
-        path: None = None,
-        *,
-        title: str | None = ...,
-        top: int | None = ...,
-        **limits: Unpack[Limits],
-    ) -> str: ...
+    def to_html(self, path: None = None, **options: Unpack[PageOptions]) -> str: ...
     @overload
-    def to_html(
-        self,
-        path: PathName,
-        *,
-        title: str | None = ...,
-        top: int | None = ...,
-        **limits: Unpack[Limits],
-    ) -> None: ...
+    def to_html(self, path: PathName, **options: Unpack[PageOptions]) -> None: ...
     def to_html(
         self,
         path: PathName | None = None,
@@ -213,23 +213,9 @@ class Presentable(Sized, ABC):
         return self.columns(level=level, alpha=alpha), self.summary(level=level, alpha=alpha)
 
     @overload
-    def plot(
-        self,
-        path: None = None,
-        *,
-        top: int | None = ...,
-        truth: npt.ArrayLike | None = ...,
-        **limits: Unpack[Limits],
-    ) -> Figure: ...
+    def plot(self, path: None = None, **options: Unpack[PlotOptions]) -> Figure: ...
     @overload
-    def plot(
-        self,
-        path: PathName,
-        *,
-        top: int | None = ...,
-        truth: npt.ArrayLike | None = ...,
-        **limits: Unpack[Limits],
-    ) -> None: ...
+    def plot(self, path: PathName, **options: Unpack[PlotOptions]) -> None: ...
     def plot(
         self,
         path: PathName | None = None,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -54,27 +55,22 @@ def fit_labels(labels: Sequence[str], width: int) -> list[str]:
     beginning is shown, and then the part from the first difference on.
     """
     shown = [one_line(label, width) for label in labels]
-    alike: dict[str, list[int]] = defaultdict(list)
-    for place, text in enumerate(shown):
-        alike[text].append(place)
-    for places in alike.values():
-        if len(places) > 1 and len({labels[place] for place in places}) > 1:
-            shared = _shared([labels[place] for place in places])
-            for place in places:
-                shown[place] = _from(labels[place], shared, width)
-    return shown
+    alike: dict[str, set[str]] = defaultdict(set)
+    for label, text in zip(labels, shown, strict=True):
+        alike[text].add(label)
+    shared = {text: _shared(found) for text, found in alike.items() if len(found) > 1}
+    return [
+        _from(label, shared[text], width) if text in shared else text
+        for label, text in zip(labels, shown, strict=True)
+    ]
 
 
 def columns_of(text: str) -> int:
     """Return how many columns printable text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.category(c) in _INVISIBLE
-        else 1 + (unicodedata.east_asian_width(c) in "WF")
-        for c in text
-    )
+    seen = (c for c in text if unicodedata.category(c) not in _INVISIBLE)
+    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in seen)
 
 
 def _elided(text: str, width: int, *, must: bool = False) -> str:
@@ -84,11 +80,11 @@ def _elided(text: str, width: int, *, must: bool = False) -> str:
     return f"{_start(text, width - 1 - tail)}…{_start(text[::-1], tail)[::-1]}"
 
 
-def _shared(labels: Sequence[str]) -> int:
-    """Return how many characters all labels begin with in common."""
+def _shared(labels: Iterable[str]) -> int:
+    """Return how many characters all of some different labels begin with in common."""
     first, last = min(labels), max(labels)
     pairs = zip(first, last, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), len(first))
 
 
 def _from(text: str, shared: int, width: int) -> str:
@@ -199,7 +195,8 @@ def bar_spans(row: Row, scale: Scale, width: int) -> Line:
     if row.truth is not None:
         parts[min(int(scale.place(row.truth) * width), width - 1)] = TICK
     names = {SOLID: "solid", SHADE: "shade", TICK: "tick", ZERO: "zero"}
-    return tuple(Span(part, names.get(part, "")) for part in _runs("".join(parts).rstrip()))
+    runs = groupby("".join(parts).rstrip())
+    return tuple(Span("".join(run), names.get(part, "")) for part, run in runs)
 
 
 def _line(
@@ -225,17 +222,6 @@ def _legend(view: View, bars: bool) -> list[Line]:
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.truth}"))
                            if view.true else ())))  # fmt: skip
     return lines
-
-
-def _runs(text: str) -> list[str]:
-    """Split text into runs of one character."""
-    runs: list[str] = []
-    for character in text:
-        if runs and runs[-1][0] == character:
-            runs[-1] += character
-        else:
-            runs.append(character)
-    return runs
 
 
 def _writable(label: str, encoding: str) -> str:
