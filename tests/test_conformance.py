@@ -39,9 +39,16 @@ POOL = np.arange(8, dtype=np.uint64)
 
 
 def values_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
-    """Return some values, the lower ones more often."""
+    """Return some values, those with lower numbers more often."""
     d = min(protocol.value_count, len(POOL))
-    return np.random.default_rng(seed).geometric(0.4, count).astype(np.uint64) % np.uint64(d)
+    drawn = np.random.default_rng(seed).geometric(0.4, count).astype(np.uint64) % np.uint64(d)
+    return protocol.numbered(drawn)
+
+
+def as_values(protocol: Protocol, given: object) -> object:
+    """Return what stands for values as rows of it, where values are rows."""
+    shape = protocol.value_dtype.shape
+    return [[each] * shape[0] for each in given] if shape and given != 1 else given
 
 
 def reports_of(protocol: Protocol, count: int, seed: int = 0) -> np.ndarray:
@@ -85,8 +92,11 @@ def listable_protocol(test):
 
 
 def protocol_of_known_variance(test):
-    """Run a test on every example that knows the variance of its estimates beforehand."""
-    return every_protocol(test, lambda p: p.variance(1) is not None)
+    """Run a test on every example that knows the variance of its estimates beforehand.
+
+    Where values are rows, what their counts are is for the protocol's own test to say.
+    """
+    return every_protocol(test, lambda p: p.variance(1) is not None and not p.value_dtype.shape)
 
 
 @every_protocol
@@ -163,10 +173,11 @@ def test_results_have_intervals_or_say_why_not(protocol: Protocol) -> None:
 def test_bulk_and_single_reports_have_the_same_law(protocol: Protocol) -> None:
     """What many values are turned into at once supports values, or has bits, as often."""
     count = 70_000 // protocol.words.count + 40_000
-    reports = protocol.privatize(np.ones(count, dtype=np.uint64), np.random.default_rng(2))
+    values = protocol.numbered(np.ones(count, dtype=np.uint64))
+    reports = protocol.privatize(values, np.random.default_rng(2))
     assert count * protocol.words.count > 1 << 16
     source = Seeded(np.random.default_rng(3))
-    single = protocol._perturb(np.ones(count, dtype=np.uint64), protocol.words.draw(source, count))
+    single = protocol._perturb(values, protocol.words.draw(source, count))
     many, few = (facts_of(protocol, some).mean(axis=0) for some in (reports, single))
     # At most 500 facts a protocol, which are all this far apart with probability below 3e-4.
     assert np.all(np.abs(many - few) < 5 * np.sqrt(np.maximum(few * (1 - few), 1e-4) * 2 / count))
@@ -332,7 +343,7 @@ def test_bad_values_get_a_clear_error(protocol: Protocol) -> None:
         (1, InvalidParameter),
     ]:
         with pytest.raises(kind, match="expected"):
-            protocol.privatize(wrong)
+            protocol.privatize(as_values(protocol, wrong))
     assert len(protocol.privatize([])) == 0
     assert protocol.tally(protocol.privatize([])).n == 0
 
@@ -342,7 +353,7 @@ def test_bad_randomness_gets_a_clear_error(protocol: Protocol) -> None:
     """Only the operating system, a NumPy generator or a source is taken."""
     for wrong in (7, "seed", np.random.RandomState(1)):
         with pytest.raises(InvalidParameter, match="rng"):
-            protocol.privatize([0], rng=wrong)
+            protocol.privatize(as_values(protocol, [0]), rng=wrong)
 
 
 @protocol_of_known_variance
@@ -379,9 +390,10 @@ def test_discovery_finds_every_protocol_of_the_paper() -> None:
 @every_protocol
 def test_masked_values_are_refused(protocol: Protocol) -> None:
     """Nobody answers for a person whose value is masked; a mask that hides nothing is no matter."""
+    values, mask = (as_values(protocol, each) for each in ([1, 0, 1], [0, 1, 0]))
     with pytest.raises(InvalidParameter, match="masked"):
-        protocol.privatize(np.ma.array([1, 0, 1], mask=[0, 1, 0]))
-    bare = np.ma.array([1, 0, 1], mask=False)
+        protocol.privatize(np.ma.array(values, mask=mask))
+    bare = np.ma.array(values, mask=False)
     assert len(protocol.privatize(bare, np.random.default_rng(8))) == 3
     with pytest.raises(InvalidReport):
         protocol.tally(np.ma.array(reports_of(protocol, 2), mask=True))

@@ -127,3 +127,16 @@ def test_a_kind_of_answers_is_one_file(checkout: Path) -> None:
     run(checkout, "deniable.cli", "privatize", "stars.json", "stars.txt", "-o", "stars.bin")
     printed = run(checkout, "deniable.cli", "estimate", "stars.json", "stars.bin")
     assert printed.index("taste: 3") < printed.index("taste: 1")
+
+
+def test_a_protocol_of_rows_passes_the_conformance_suite(checkout: Path) -> None:
+    """The example's protocol, put among the others, has every property of a protocol."""
+    head, kind, protocol = RATINGS.read_text(encoding="utf-8").split("@dataclass(frozen=True)\n")
+    alone = re.sub(r"from deniable\.answers.*\n", "", head) + "@dataclass(frozen=True)\n" + protocol
+    place = checkout / "src" / "deniable" / "protocols" / "rating_by_lot.py"
+    place.write_text(alone, encoding="utf-8")
+    found = (
+        "from deniable.protocols.rating_by_lot import RatingByLot\n\n\n@dataclass(frozen=True)\n"
+    )
+    (checkout / "src" / "deniable" / "answers" / "ratings.py").write_text(head + found + kind)
+    assert passed(checkout, "tests/test_conformance.py", "-k", "RatingByLot") >= 40

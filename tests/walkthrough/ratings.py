@@ -28,6 +28,7 @@ from deniable.validation import (
     check_below,
     check_epsilon,
     check_rows,
+    check_shares,
     check_whole,
     smallest_unsigned,
 )
@@ -153,5 +154,5 @@ class RatingByLot(Counted, Protocol):
     def variance(self, n, share=0.0):
         """Return the variance of a count from the n / items reports that tell of it."""
         p, q = map(float, self._weights.shares)
-        chance = q + np.asarray(share) * (p - q)
+        chance = q + check_shares(n, share) * (p - q)
         return n * self.items * chance * (1 - chance) / (p - q) ** 2
