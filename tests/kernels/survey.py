@@ -40,7 +40,6 @@ def hold_others(n):
         made,
         bits.count_bits(made, 50),
         hashes.count_support(a1, a2, b, y, keys[:60], 5),
-        hashes.count_support_small(a1, b, y, 60, 5),
         splitmix.add_rows(keys, rng.integers(-3, 4, n), 90),
         subsets.select_many(
             keys % np.uint64(12), a1 % np.uint64(220), (b % np.uint64(12)).astype(np.int64), triples

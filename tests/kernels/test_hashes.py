@@ -52,12 +52,12 @@ def test_support_is_that_of_the_twin(case, threads):
 
 @given(reports_and_keys(), st.integers(0, 40))
 @settings(deadline=None)
-def test_small_support_is_that_of_the_twin(case, domain_size):
-    """Over consecutive keys the faster kernel counts what the twin counts."""
+def test_support_of_small_keys_is_that_of_the_twin(case, domain_size):
+    """Over consecutive keys, whose upper halves are 0, it counts what the twin counts."""
     g, reports, _ = case
     reports = [(a, 0, b, naive.hash_key(a, 0, b, y % 40, g)) for a, _, b, y in reports]
-    a, _, b, y = as_columns(reports)
-    counted = hashes.count_support_small(a, b, y, domain_size, g)
+    keys = np.arange(domain_size, dtype=np.uint64)
+    counted = hashes.count_support(*as_columns(reports), keys, g)
     assert counted.tolist() == naive.count_support(reports, range(domain_size), g)
 
 
@@ -76,7 +76,7 @@ def test_blocks_and_tasks_add_up(n, size):
         supports = hashes.hash_keys(*shape, small[i : i + 500], g) == y[:, None]
         expected_small[i : i + 500] = supports.sum(axis=0)
     assert hashes.count_support(a1, a2, b, y, keys, g).tolist() == expected.tolist()
-    assert hashes.count_support_small(a1, b, y, size, g).tolist() == expected_small.tolist()
+    assert hashes.count_support(a1, a2, b, y, small, g).tolist() == expected_small.tolist()
 
 
 def test_threads_change_no_count(monkeypatch):

@@ -69,7 +69,6 @@ def test_every_way_of_decoding_is_that_of_the_twin(case, threads):
     for result in (
         solve(*columns, f, t, d),
         linear.decode_folded(folded, f, t, d),
-        linear.decode_cells(linear.fold_each(columns[0], f, t), columns[1], f, t, d),
     ):
         assert result.dtype == np.int64
         assert result.tolist() == expected

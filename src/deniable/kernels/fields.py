@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,14 +37,6 @@ LARGEST_PRIME = 2**31
 LARGEST_POWER = 2**16
 LARGEST_TABLE = 1024
 _LARGEST_BLOCK = 128
-
-
-class Blocks(NamedTuple):
-    """How vectors are cut: h digits together, G = g^h of them, and a table where there is one."""
-
-    digits: int
-    base: int
-    table: Small | None
 
 
 def is_prime(n: int) -> bool:
@@ -164,7 +156,7 @@ class Field:
 
     def dot(self, u: Integers, v: Integers, t: int) -> Elements:
         """Compute <u, v> for vectors of t digits, which broadcast against each other."""
-        g, (digits, base, table) = self.order, self._products_of_blocks
+        g, (digits, base, table) = self.order, self._blocks
         count, total = -(-t // digits), np.zeros((), np.uint64)
         even, prime = self.characteristic == 2, self.degree == 1
         for a, b in zip(cut(u, base, count), cut(v, base, count), strict=True):
@@ -185,16 +177,9 @@ class Field:
 
     def scale(self, factor: Elements, u: Elements, t: int) -> Elements:
         """Multiply each vector of t digits by its factor."""
-        digits, base, table = self._multiples_of_blocks
-        result, place = np.zeros(len(u), np.uint64), 1
-        for block in cut(u, base, -(-t // digits)):
-            if table is not None:
-                index = (factor * base + block).view(np.int64)
-                product = table.take(index, mode="wrap").astype(np.uint64)
-            else:
-                product = self.multiply(factor, block)
-            result += product * np.uint64(place)
-            place *= base
+        result = np.zeros(len(u), np.uint64)
+        for i, digit in enumerate(cut(u, self.order, t)):
+            result += self.multiply(factor, digit) * np.uint64(self.order**i)
         return result
 
     @cached_property
@@ -250,36 +235,19 @@ class Field:
             )
         return np.arange(self.order, dtype=np.uint64)
 
-    @property
-    def _block_digits(self) -> int:
-        digits = 1
-        while self.order ** (digits + 1) <= _LARGEST_BLOCK:
-            digits += 1
-        return digits
-
     @cached_property
-    def _products_of_blocks(self) -> Blocks:
-        """The scalar products of all pairs of blocks of h digits."""
-        g, digits = self.order, self._block_digits
+    def _blocks(self) -> tuple[int, int, Small | None]:
+        """h, G and the scalar products of all pairs of blocks, where there is a table of them."""
+        g, digits = self.order, 1
+        while g ** (digits + 1) <= _LARGEST_BLOCK:
+            digits += 1
         if g > _LARGEST_BLOCK or (self.degree == 1 and digits == 1):
-            return Blocks(1, g, None)
+            return 1, g, None
         every, table = np.arange(g**digits, dtype=np.uint64), np.zeros((), np.uint64)
         for i in range(digits):
             digit = every // g**i % g
             table = self.add(table, self.multiply(digit[:, None], digit))
-        return Blocks(digits, g**digits, _frozen(table.astype(np.uint16).ravel()))
-
-    @cached_property
-    def _multiples_of_blocks(self) -> Blocks:
-        """The multiples of all blocks of h digits by each element."""
-        g, digits = self.order, self._block_digits
-        if digits == 1:
-            return Blocks(1, g, None)
-        every = np.arange(g**digits, dtype=np.uint64)
-        factors, table = np.arange(g)[:, None], np.zeros((g, g**digits), np.uint64)
-        for i in range(digits):
-            table += self.multiply(factors, every // g**i % g) * np.uint64(g**i)
-        return Blocks(digits, g**digits, _frozen(table.astype(np.uint16).ravel()))
+        return digits, g**digits, _frozen(table.astype(np.uint16).ravel())
 
     def _require_extension(self) -> None:
         if self.degree == 1:
@@ -321,8 +289,16 @@ def _companion(modulus: tuple[int, ...], p: int) -> npt.NDArray[np.int64]:
     return matrix
 
 
-def _prime_factors(n: int) -> list[int]:
-    return [r for r in range(2, n + 1) if n % r == 0 and is_prime(r)]
+def prime_factors(n: int) -> list[int]:
+    """Return the different primes that divide n."""
+    factors, r = [], 2
+    while r * r <= n:
+        if n % r == 0:
+            factors.append(r)
+            while n % r == 0:
+                n //= r
+        r += 1
+    return [*factors, n] if n > 1 else factors
 
 
 def _smallest_primitive(p: int, k: int) -> tuple[int, ...]:
@@ -331,12 +307,12 @@ def _smallest_primitive(p: int, k: int) -> tuple[int, ...]:
     Such an x has every nonzero residue among its powers, so the residues form a field.
     """
     order = p**k - 1
-    cofactors = [order // r for r in _prime_factors(order)]
+    cofactors = [order // r for r in prime_factors(order)]
     for code in range(1, p**k):
         modulus = (*(code // p**i % p for i in range(k)), 1)
         # The norm of x, (-1)^k c_0, generates GF(p)* if x generates GF(p^k)*: a cheap first sieve.
         norm = (-1) ** k * modulus[0] % p
-        if norm == 0 or any(pow(norm, (p - 1) // r, p) == 1 for r in _prime_factors(p - 1)):
+        if norm == 0 or any(pow(norm, (p - 1) // r, p) == 1 for r in prime_factors(p - 1)):
             continue
         squares = [_companion(modulus, p)]
         while len(squares) < order.bit_length():

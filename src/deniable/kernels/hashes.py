@@ -7,13 +7,11 @@ A 64-bit key is x = x_hi 2^32 + x_lo. A report names a hash function by three 64
 so that H(x) = y exactly when h(x) lies in an interval that depends on y and g alone, 2 <= g < 2^32:
 a report (a1, a2, b, y) supports x exactly when (h(x) - low) mod 2^64 < width, with (low, width) =
 preimage(y, g). Subtracting low from b beforehand leaves two multiplications, two additions and a
-comparison for a pair. Over consecutive keys h is an arithmetic progression, and one addition and a
-comparison are enough.
+comparison for a pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,45 +67,19 @@ def _ceil_divide(numerator: Words, g: int) -> Words:
 def count_support(  # noqa: PLR0913, PLR0917 - the columns of a report, then keys and g
     a1: Words, a2: Words, b: Words, y: Unsigned, keys: Words, g: int
 ) -> Integers:
-    """Return for each key how many of the reports (a1, a2, b, y) support it."""
-    count_some = _count_some
-    if pays("count support", _PAIR * len(y) * len(keys)):
-        count_some = _count_some_compiled
-
-    def count(reports: slice, span: slice) -> Counts:
-        low, width = preimage(y[reports], g)
-        columns = a1[reports], a2[reports], b[reports] - low, width
-        return count_some(columns, keys[span])
-
-    return _count_pairs(count, len(y), len(keys))
-
-
-def count_support_small(a: Words, b: Words, y: Unsigned, domain_size: int, g: int) -> Integers:
-    """Return for each key of 0..domain_size-1 how many of the reports (a, 0, b, y) support it."""
-    count_consecutive = _count_consecutive
-    if pays("count small support", _PAIR * len(y) * domain_size):
-        count_consecutive = _count_consecutive_compiled
-
-    def count(reports: slice, span: slice) -> Counts:
-        low, width = preimage(y[reports], g)
-        columns = a[reports], b[reports] - low, width
-        return count_consecutive(columns, span.start, span.stop - span.start)
-
-    return _count_pairs(count, len(y), domain_size)
-
-
-def _count_pairs(count: Callable[[slice, slice], Counts], n: int, size: int) -> Integers:
-    """Add up the counts of tasks, each of some reports and a span of keys, on all cores."""
-    total = np.zeros(size, np.int64)
-    if not size:
+    """Return for each key how many of the reports (a1, a2, b, y) support it, on all cores."""
+    total, n = np.zeros(len(keys), np.int64), len(y)
+    if not len(keys):
         return total
-    reports = min(REPORTS, PAIRS // min(size, SPAN))
-    spans = -(-size // SPAN)
+    count = _count_some_compiled if pays("support", _PAIR * n * len(keys)) else _count_some
+    reports = min(REPORTS, PAIRS // min(len(keys), SPAN))
+    spans = -(-len(keys) // SPAN)
 
     def run(task: int, _: int) -> tuple[slice, Counts]:
         first, start = task // spans * reports, task % spans * SPAN
-        span = slice(start, min(start + SPAN, size))
-        return span, count(slice(first, min(first + reports, n)), span)
+        some, span = slice(first, first + reports), slice(start, start + SPAN)
+        low, width = preimage(y[some], g)
+        return span, count((a1[some], a2[some], b[some] - low, width), keys[span])
 
     for span, counts in iterate_chunks(run, -(-n // reports) * spans, 1):
         total[span] += counts
@@ -145,26 +117,12 @@ def _support(
     return np.less(hashed, width)
 
 
-def _count_consecutive(columns: Columns, first: int, size: int) -> Counts:
-    """Return the same for keys first, first + 1, ... and reports of columns a, c and width."""
-    a, c, width = columns
-    keys = np.arange(first, first + size, dtype=np.uint64)
-    return _count_some((a, np.zeros_like(a), c, width), keys)
-
-
 def _count_some_compiled(columns: tuple[Words, ...], keys: Words) -> Halves:
     """Return what `_count_some` does."""
     # Halves as wide as the counts let LLVM use whole vectors for both.
     lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
     counts = np.zeros(len(keys), np.uint32)
     _add_support(_gather(*columns), lows, highs, counts)
-    return counts
-
-
-def _count_consecutive_compiled(columns: tuple[Words, ...], first: int, size: int) -> Halves:
-    """Return what `_count_consecutive` does."""
-    counts = np.zeros(size, np.uint32)
-    _add_support_from(_gather(*columns), np.uint64(first), counts)
     return counts
 
 
@@ -208,39 +166,6 @@ def _add_eight(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> N
             + np.uint32(a1[6] * low + a2[6] * high + c[6] < width[6])
             + np.uint32(a1[7] * low + a2[7] * high + c[7] < width[7])
         )
-
-
-@kernel
-def _add_support_from(reports: Words, first: np.uint64, counts: Halves) -> None:
-    """Add to counts the support of keys first, first + 1, ... by reports of rows a, c, width."""
-    for start in range(0, len(counts), BLOCK):
-        stop = min(start + BLOCK, len(counts))
-        for i in range(0, reports.shape[1], 8):
-            _add_eight_from(reports[:, i : i + 8], first + np.uint64(start), counts[start:stop])
-
-
-@kernel
-def _add_eight_from(reports: Words, first: np.uint64, counts: Halves) -> None:
-    """Add the support of consecutive keys by eight reports, stepping all eight hashes at once."""
-    a, c, width = _eight(reports[0]), _eight(reports[1]), _eight(reports[2])
-    # Scalars, not a tuple: LLVM recognises them as inductions and steps whole vectors.
-    h0, h1 = c[0] + a[0] * first, c[1] + a[1] * first
-    h2, h3 = c[2] + a[2] * first, c[3] + a[3] * first
-    h4, h5 = c[4] + a[4] * first, c[5] + a[5] * first
-    h6, h7 = c[6] + a[6] * first, c[7] + a[7] * first
-    for j in range(len(counts)):
-        counts[j] += (
-            np.uint32(h0 < width[0])
-            + np.uint32(h1 < width[1])
-            + np.uint32(h2 < width[2])
-            + np.uint32(h3 < width[3])
-            + np.uint32(h4 < width[4])
-            + np.uint32(h5 < width[5])
-            + np.uint32(h6 < width[6])
-            + np.uint32(h7 < width[7])
-        )
-        h0, h1, h2, h3 = h0 + a[0], h1 + a[1], h2 + a[2], h3 + a[3]
-        h4, h5, h6, h7 = h4 + a[4], h5 + a[5], h6 + a[6], h7 + a[7]
 
 
 @kernel

@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from types import FunctionType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -150,20 +150,13 @@ class Kernel:
         return made
 
 
-class _Cache(Protocol):
-    @property
-    def cache_path(self) -> str: ...
-    def load_overload(self, signature: object, context: object) -> object: ...
-    def save_overload(self, signature: object, code: object) -> None: ...
-
-
 class _Forgiving:
     """Numba's cache of one kernel on disk, whose failures cost time and nothing else.
 
     A disk may fill up, or lose its mount, at any time after the cache was found to be writable.
     """
 
-    def __init__(self, cache: _Cache) -> None:
+    def __init__(self, cache: Any) -> None:
         self._cache = cache
 
     def __getattr__(self, name: str) -> object:

@@ -131,15 +131,6 @@ def _multiples(products: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.i
     return multiples
 
 
-def decode_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> Counts:
-    """Count the supports of each value from the counts of some cells, in the cheapest way."""
-    if not shears(field, t, d, len(cells)):
-        return solve_cells(cells, counts, field, t, d)
-    folded = np.zeros(folded_size(field.order, t), np.int64)
-    np.add.at(folded, cells.astype(np.int64), counts)
-    return decode_folded(folded, field, t, d)
-
-
 def shears(field: Field, t: int, d: int, m: int) -> bool:
     """Tell whether m cells are decoded by shearing the whole table, which must fit in memory."""
     if not folding_bytes(field, t):

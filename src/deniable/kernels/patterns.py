@@ -38,11 +38,8 @@ _BYTE = 5.0
 class Source(Protocol):
     """Where random bytes come from; each part of a split is independent of the others."""
 
-    def bytes(self, count: int) -> Bytes:
-        """Return uniform random bytes."""
-
-    def split(self, count: int) -> Sequence[Source]:
-        """Return independent sources, each for the use of one thread."""
+    def bytes(self, count: int) -> Bytes: ...
+    def split(self, count: int) -> Sequence[Source]: ...
 
 
 class Patterns(NamedTuple):

@@ -17,7 +17,7 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from deniable.kernels.fields import Field
+from deniable.kernels.fields import Field, prime_factors
 from deniable.kernels.parallel import iterate_chunks
 
 Codes = npt.NDArray[np.uint64]
@@ -108,14 +108,28 @@ def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
         return _count_points(codes, field, m)[:d]
     distinct, times = _distinct(codes, (g - 1) * g)
     rows, places = np.divmod(distinct, np.uint64(g))
+    # The reports of each function stand together.
     starts = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])[: len(rows)])
     ends = np.append(starts[1:], len(rows))
     powers, logarithms = _cycle(field)
     turns = logarithms[field.negate(rows[starts] + np.uint64(1))]
 
-    total = _rotate_rows((starts, ends, places.astype(np.int64), times), turns, field, m)
-    result = np.empty(g, np.int64)
-    result[0], result[powers[: g - 1]] = total[0], total[1:]
+    def rotate(start: int, stop: int) -> npt.NDArray[np.int32]:
+        own = np.repeat(np.arange(stop - start), ends[start:stop] - starts[start:stop])
+        here = slice(starts[start], ends[stop - 1])
+        cells = np.zeros((stop - start, g), np.int32)
+        cells[own, places[here].view(np.int64)] = times[here]
+        total = np.zeros(g, np.int32)
+        # Zero, which is no power, has a place of its own.
+        for row, turn in zip(window_sums(cells, field, m), turns[start:stop], strict=True):
+            total[0] += row[0]
+            total[1:] += row.take(powers[turn : turn + g - 1], mode="wrap")
+        return total
+
+    result = np.zeros(g, np.int64)
+    order = np.append(0, powers[: g - 1])
+    for total in iterate_chunks(rotate, len(starts), max(1, _CELLS // g)):
+        result[order] += total
     return result[:d]
 
 
@@ -137,44 +151,14 @@ def _count_points(codes: Codes, field: Field, m: int) -> Counts:
     return total
 
 
-Groups = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]
-]
-"""Where the reports of each function start and end among all, their places, and their times."""
-
-
-def _rotate_rows(groups: Groups, turns: npt.NDArray[np.int64], field: Field, m: int) -> Counts:
-    """Add up the rows of window sums, each rotated by its turn; zero has a place of its own."""
-    starts, ends, places, times = groups
-    g, (powers, _) = field.order, _cycle(field)
-
-    def part(start: int, stop: int) -> npt.NDArray[np.int32]:
-        own = np.repeat(np.arange(stop - start), ends[start:stop] - starts[start:stop])
-        here = slice(starts[start], ends[stop - 1])
-        cells = np.zeros((stop - start, g), np.int32)
-        cells[own, places[here]] = times[here]
-        total = np.zeros(g, np.int32)
-        for row, turn in zip(window_sums(cells, field, m), turns[start:stop], strict=True):
-            total[0] += row[0]
-            total[1:] += row.take(powers[turn : turn + g - 1], mode="wrap")
-        return total
-
-    total = np.zeros(g, np.int64)
-    for rotated in iterate_chunks(part, len(starts), max(1, _CELLS // g)):
-        total += rotated
-    return total
-
-
 def _distinct(codes: Codes, size: int) -> tuple[Codes, npt.NDArray[np.int32]]:
     """Return the different codes below a size in ascending order, and how often each comes."""
     if size <= min(_COUNTED, 64 * len(codes)):
         counts = np.bincount(codes.view(np.int64), minlength=size)
         distinct = np.flatnonzero(counts)
         return distinct.astype(np.uint64), counts[distinct].astype(np.int32)
-    ordered = np.sort(codes)
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-    times = np.diff(np.append(first, len(ordered)))
-    return ordered[first], times.astype(np.int32)
+    ordered, times = np.unique(codes, return_counts=True)
+    return ordered, times.astype(np.int32)
 
 
 @lru_cache(maxsize=8)
@@ -195,12 +179,5 @@ def _cycle(field: Field) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 def _generator(p: int) -> int:
     """Return the least number whose powers are all nonzero residues modulo a prime."""
-    rest, factors = p - 1, set()
-    for r in count(2):
-        if r * r > rest:
-            break
-        while rest % r == 0:
-            factors.add(r)
-            rest //= r
-    factors |= {rest} - {1}
+    factors = prime_factors(p - 1)
     return next(a for a in count(1) if all(pow(a, (p - 1) // r, p) != 1 for r in factors))

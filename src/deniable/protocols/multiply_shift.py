@@ -106,9 +106,10 @@ class MultiplyShiftFamily:
         """Count the reports with H(x) = y: for each key, or for every value of a closed domain."""
         reports = of_form(statistic, Collected).reports
         a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))
-        if self.domain_size is not None:
-            return hashes.count_support_small(a1, b, y, self.domain_size, self.g)
-        return hashes.count_support(a1, reports["a2"], b, y, keys, self.g)
+        if self.domain_size is None:
+            return hashes.count_support(a1, reports["a2"], b, y, keys, self.g)
+        every = np.arange(self.domain_size, dtype=np.uint64)
+        return hashes.count_support(a1, np.zeros_like(a1), b, y, every, self.g)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
         """Tell which reports (H, y) have H(x) = y."""
