@@ -101,10 +101,10 @@ def test_an_object_of_a_module_is_audited_as_it_is(mine):
     [
         (["no_such_module:Kept"], "there is no module 'no_such_module'"),
         (["mine_audited:Kep"], "did you mean 'Kept'?"),
-        (["mine_audited:Kept"], "mine_audited:Kept needs --epsilon"),
-        (["mine_audited:Kept", "--epsilon", "1"], "mine_audited:Kept needs --domain-size"),
+        (["mine_audited:Kept"], "missing 2 required positional arguments: 'epsilon' and"),
+        (["mine_audited:Kept", "--epsilon", "1"], "argument: 'domain_size'; give --epsilon and"),
         (["mine_audited:Nothing"], "has no privatize and no epsilon"),
-        (["mine_audited:Nothing", "--epsilon", "1"], "takes no epsilon; leave out --epsilon"),
+        (["mine_audited:Nothing", "--epsilon", "1"], "Nothing() takes no arguments"),
         (["mine_audited:Silent"], "positive number, got 'much'"),
         (["mine_audited:Fussy", "--epsilon", "1"], "RuntimeError: not today"),
         (["mine_wrong:Kept"], "mine_wrong cannot be imported: SyntaxError"),

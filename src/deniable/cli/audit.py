@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import sys
@@ -161,19 +160,7 @@ def _current_directory() -> Iterator[None]:
 
 
 def _make(text: str, kind: type, given: dict[str, float | None]) -> object:
-    """Call the class with those of the options that it takes."""
-    try:
-        parameters = inspect.signature(kind).parameters
-    except (TypeError, ValueError):
-        parameters = inspect.signature(lambda epsilon, domain_size: None).parameters
-    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    for name, value in given.items():
-        option, taken = f"--{name.replace('_', '-')}", name in parameters or any_name
-        if value is not None and not taken:
-            raise InputError(f"{text} takes no {name}; leave out {option}")
-        needed = name in parameters and parameters[name].default is inspect.Parameter.empty
-        if value is None and needed:
-            raise InputError(f"{text} needs {option}; give it a number")
+    """Call the class with the options that were given."""
     arguments = {name: value for name, value in given.items() if value is not None}
     try:
         made: object = kind(**arguments)
@@ -182,7 +169,8 @@ def _make(text: str, kind: type, given: dict[str, float | None]) -> object:
     except Exception as error:
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         raise InputError(
-            f"{text} cannot be made with ({shown}): {type(error).__name__}: {error}"
+            f"{text} cannot be made with ({shown}): {type(error).__name__}: {error}; give "
+            "--epsilon and --domain-size as far as it takes them"
         ) from error
     return made
 

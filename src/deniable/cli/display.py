@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -30,10 +31,8 @@ _STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "soli
            "shade": "blue", "tick": "bold yellow", "zero": "dim"}  # fmt: skip
 
 
-class Advance(Protocol):
-    """Shows how far some work has come."""
-
-    def __call__(self, completed: float) -> None: ...
+Advance = Callable[[float], None]
+"""Shows how much of some work is done."""
 
 
 class _Output(Console):

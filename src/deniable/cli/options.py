@@ -49,13 +49,6 @@ goal_option = click.option(
 plot_option = click.option(
     "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
 )
-candidates_option = click.option(
-    "--candidates", type=FILE, metavar="FILE",
-    help="The answers to count, in a file of labels; for open questions.",
-)  # fmt: skip
-candidates_column_option = click.option(
-    "--candidates-column", metavar="NAME", help="The column of --candidates to take."
-)
 
 
 def token_option(help: str) -> Decorator:
@@ -121,6 +114,15 @@ def answers_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(source=Source(answers, **place), form=form, **rest)
 
     return read
+
+
+def candidates_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _all_of((
+        click.option("--candidates", type=FILE, metavar="FILE",
+                     help="The answers to count, in a file of labels; for open questions."),
+        click.option("--candidates-column", metavar="NAME",
+                     help="The column of --candidates to take."),
+    ))(command)  # fmt: skip
 
 
 def export_options(*, top: str, significant: str, alpha: str) -> Decorator:

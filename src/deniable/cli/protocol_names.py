@@ -15,8 +15,6 @@ from deniable.protocols.hashing import OpenLH
 if TYPE_CHECKING:
     import click
 
-    from deniable.advice.ranking import Goal
-
 AUTO = "auto"
 LARGE_EPSILON = 5.0
 """Above this a report hides little, and the user is warned."""
@@ -25,16 +23,13 @@ _TARGET = {"epsilon", "domain_size"}
 """The arguments that are not settings: options and labels give them."""
 
 
-def choose_protocol(
-    text: str, epsilon: float | None, domain_size: int | None, *, goal: Goal = "mean"
-) -> Protocol:
-    """Return the protocol that ``text`` names; a domain size of None stands for an open domain.
-
-    ``goal`` is what the recommended one is made for.
-    """
+def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -> Protocol:
+    """Return the protocol that ``text`` names; a domain size of None stands for an open domain."""
     name, *settings = text.split(":")
-    if name.lower() == AUTO:
-        return _recommended(_needed(epsilon), domain_size, goal)
+    if name.lower() == AUTO and domain_size is not None:
+        from deniable.advice import recommend  # noqa: PLC0415 - only auto needs advice
+
+        return recommend(needed(epsilon), domain_size).best.protocol
     kind = find_protocol(name)
     known = {f.name: f for f in fields(kind)}
     given: dict[str, object] = {}
@@ -51,7 +46,7 @@ def choose_protocol(
         given[key] = _number(setting, value)
     if "epsilon" in known:
         if epsilon is not None or known["epsilon"].default is MISSING:
-            given["epsilon"] = _needed(epsilon)
+            given["epsilon"] = needed(epsilon)
     elif epsilon is not None:
         raise InputError(
             f"the epsilon of {kind.__name__} follows from its settings; leave out --epsilon"
@@ -68,6 +63,13 @@ def choose_protocol(
         raise InputError(f"{kind.__name__} needs {' and '.join(missing)}; write for example "
                          f"{_example(kind)}")  # fmt: skip
     return kind(**given)
+
+
+def at_epsilon(text: str, epsilon: float, domain_size: int) -> Protocol:
+    """Return the protocol that ``text`` names, at its own epsilon where its settings give one."""
+    name = text.partition(":")[0]
+    given = name.lower() == AUTO or takes(find_protocol(name), "epsilon")
+    return choose_protocol(text, epsilon if given else None, domain_size)
 
 
 def find_protocol(name: str) -> type[Protocol]:
@@ -117,15 +119,7 @@ def takes(kind: type[Protocol], argument: str) -> bool:
     return argument in {f.name for f in fields(kind)}
 
 
-def _recommended(epsilon: float, domain_size: int | None, goal: Goal) -> Protocol:
-    if domain_size is None:
-        return OpenLH(epsilon)
-    from deniable.advice import recommend  # noqa: PLC0415 - only auto needs advice
-
-    return recommend(epsilon, domain_size, goal=goal).best.protocol
-
-
-def _needed(epsilon: float | None) -> float:
+def needed(epsilon: float | None) -> float:
     if epsilon is None:
         raise InputError("an epsilon is missing; pass for example --epsilon 1")
     return epsilon

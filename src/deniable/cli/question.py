@@ -18,7 +18,13 @@ from deniable.cli.inputs import read_labels, read_question
 from deniable.cli.labels import Form, twins
 from deniable.cli.options import FILE, goal_option, output_option, question_argument
 from deniable.cli.outputs import STDIO, warn, write_atomically
-from deniable.cli.protocol_names import AUTO, check_privacy, choose_protocol, complete_protocols
+from deniable.cli.protocol_names import (
+    AUTO,
+    check_privacy,
+    choose_protocol,
+    complete_protocols,
+    needed,
+)
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
@@ -105,10 +111,14 @@ def create(
     check_privacy(epsilon, size)
     if goal != "mean" and (is_open or protocol_name.lower() != AUTO):
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
-    protocol = choose_protocol(protocol_name, epsilon, size, goal=goal)
+    answers = None if is_open else listed
+    if protocol_name.lower() == AUTO:
+        made = Question(name, answers, epsilon=needed(epsilon), other=other, goal=goal)
+    else:
+        protocol = choose_protocol(protocol_name, epsilon, size)
+        made = Question(name, answers, protocol, other=other)
     if epsilon is None:  # the settings give it
-        check_privacy(protocol.epsilon)
-    made = Question(name, None if is_open else listed, protocol, other=other)
+        check_privacy(made.protocol.epsilon)
     _warn_of_twins(listed)
     write_atomically(output, made.to_json().encode())
     if str(output) != STDIO:

@@ -13,27 +13,14 @@ import click
 import numpy as np
 
 from deniable.advice.ranking import find_protocols
+from deniable.cli import display
 from deniable.cli.answers import read_answers
-from deniable.cli.display import (
-    fitting,
-    new_table,
-    open_console,
-    print_estimates,
-    print_table,
-    show_progress,
-)
 from deniable.cli.group import Command, InputError
 from deniable.cli.inputs import read_labels, read_question
 from deniable.cli.labels import Form, Matcher
 from deniable.cli.options import FILE, answers_options, plot_option
 from deniable.cli.outputs import check_plot, write_plot
-from deniable.cli.protocol_names import (
-    AUTO,
-    choose_protocol,
-    complete_protocols,
-    find_protocol,
-    takes,
-)
+from deniable.cli.protocol_names import at_epsilon, complete_protocols
 from deniable.cli.sources import Source, check_stdin
 from deniable.optional import load
 from deniable.protocol import Open, Protocol
@@ -182,7 +169,7 @@ def _choose(
         if not listed:
             raise InputError(f"expected names of protocols, got {names!r}; write for example "
                              "--protocol DE,LH:g=4")  # fmt: skip
-        made = [_make(name, epsilon, d) for name in listed for epsilon in epsilons]
+        made = [at_epsilon(name, epsilon, d) for name in listed for epsilon in epsilons]
         return list(dict.fromkeys([*own, *made])), []
     if own:
         return own, []
@@ -190,12 +177,6 @@ def _choose(
     fast = [p for p in every if _words(p, population) <= _MOST_WORDS]
     skipped = [f"{p.name} at epsilon = {p.epsilon:g}" for p in every if p not in fast]
     return fast, skipped
-
-
-def _make(name: str, epsilon: float, d: int) -> Protocol:
-    """Return a protocol by name; one whose settings give its epsilon has that."""
-    own = name.lower() != AUTO and not takes(find_protocol(name.partition(":")[0]), "epsilon")
-    return choose_protocol(name, None if own else epsilon, d)
 
 
 def _words(protocol: Protocol, population: Population) -> int:
@@ -219,7 +200,7 @@ def _try(
     """Return the trials, and what one run of each took."""
     top, runs = size
     trials, seconds = [], []
-    with show_progress("Simulating", len(protocols)) as advance:
+    with display.show_progress("Simulating", len(protocols)) as advance:
         for position, protocol in enumerate(protocols):
             start = perf_counter()
             trials.append(try_protocol(protocol, population, top=top, runs=runs, rng=rng))
@@ -246,17 +227,17 @@ def _document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
 
 def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
     """Print what the trials measured beside theory, and the estimates of the best in theory."""
-    console, n, top = open_console(), population.size, min(top, len(population.labels))
+    console, n, top = display.open_console(), population.size, min(top, len(population.labels))
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"
     console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
     heads = (*_HEADS, f"top {top}", "found")
     columns = list(zip(heads, *(_cells(trial, n) for trial in trials), strict=True))
-    columns, left_out = fitting(columns, _SPARED, console.width)
-    table = new_table(*(column[0] for column in columns))
+    columns, left_out = display.fitting(columns, _SPARED, console.width)
+    table = display.new_table(*(column[0] for column in columns))
     for cells in list(zip(*columns, strict=True))[1:]:
         table.add_row(*cells)
-    print_table(console, table)
+    display.print_table(console, table)
     if left_out:
         console.print(f"Not shown at this width: {', '.join(left_out)}.")
     after = "" if runs == 1 else " (± its standard deviation from run to run)"
@@ -272,7 +253,7 @@ def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
     last = "" if runs == 1 else ", in the last run"
     console.print(f"The best in theory, {best.protocol.name} at epsilon = "
                   f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
-    print_estimates(console, labelled.take(rows), truth=population.truth[rows])
+    display.print_estimates(console, labelled.take(rows), truth=population.truth[rows])
 
 
 def _cells(trial: Trial, n: int) -> tuple[str, ...]:
