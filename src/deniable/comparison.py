@@ -98,7 +98,6 @@ class Comparison(Presentable):
         return key in self.first
 
     def __getitem__(self, key: str | int) -> Change:
-        """Return the change of a label or, where there are none, of a value."""
         place = self.first.place(key)
         return self.take(np.array([place])).rows()[0]
 
@@ -114,7 +113,6 @@ class Comparison(Presentable):
 
     @property
     def unknown(self) -> str | None:
-        """Why there are no intervals and no significance, where there are none."""
         return self.first.unknown or self.second.unknown
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
@@ -195,11 +193,9 @@ class Comparison(Presentable):
         return np.asarray(np.abs(self.differences) > add(reach, drawn))
 
     def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
-        """Return the first ``k`` places, or all of them: the largest changes come first."""
         return np.arange(len(self))[:k]
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Comparison:
-        """Return some rows; the significance stays that of all answers."""
         return replace(self, first=self.first.take(rows), second=self.second.take(rows))
 
     def rows(
@@ -213,7 +209,6 @@ class Comparison(Presentable):
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
     ) -> View:
-        """Return what text, page and figure show; ``truth`` has the true changes of the rows."""
         rows = self.rows(level=level, alpha=alpha, truth=truth)
         first, second, interval = self.first, self.second, f"{percent(level)} interval"
         before = f"{first.n:,}" if first.repeats is None else first.sample
@@ -236,6 +231,11 @@ class Comparison(Presentable):
                 "first, second: shares of all people; change: the second less the first, in "
                 "percentage points",
                 *(
+                    (f"shares by {first.estimator}, which may be biased",)
+                    if first.estimator
+                    else ()
+                ),
+                *(
                     f"{place}, {each.repeats.sentence}"
                     for place, each in (("first", first), ("second", second))
                     if each.repeats is not None
@@ -250,7 +250,6 @@ class Comparison(Presentable):
         )
 
     def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
-        """Return the columns of the exports by name, shares in full, the largest change first."""
         lower, upper = self.interval(level) or (None, None)
         return {
             "value" if self.first.labels is None else "label": self.first.keys,
@@ -263,7 +262,6 @@ class Comparison(Presentable):
         }
 
     def constants(self) -> dict[str, object] | None:
-        """Return the provenance by the names of the exports, with both numbers of people."""
         mine, other = self.first.constants(), self.second.constants()
         if mine is None or other is None:
             return None
@@ -277,7 +275,6 @@ class Comparison(Presentable):
         return found
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
-        """Return what holds for all rows."""
         return {
             "provenance": self.constants(),
             "first_n": self.first.n,
@@ -290,7 +287,6 @@ class Comparison(Presentable):
         }
 
     def title(self) -> str:
-        """Return the name of the question, if there is one."""
         return f"Changes: {self._name or 'Estimates'}"
 
     @property
@@ -381,7 +377,6 @@ def _origin(estimates: Estimates) -> str:
 
 
 def _places(first: Estimates, second: Estimates) -> list[int]:
-    """Return where the answers of the first are in the second."""
     if len(first) != len(second) or first.total != second.total:
         raise InvalidParameter(
             f"expected the same answers in both estimates, got {len(first)} of {first.total} and "

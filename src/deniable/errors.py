@@ -23,7 +23,7 @@ _LONGEST = 80
 
 
 class DeniableError(Exception):
-    """The base of all errors of this package; ``value`` is what gave offence."""
+    """The base of all errors of this package; ``value`` is the offending value."""
 
     def __init__(self, message: str, *, value: object = None) -> None:
         super().__init__(message)

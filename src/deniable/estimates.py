@@ -115,7 +115,6 @@ class Estimates(Presentable):
         return key in self._index
 
     def __getitem__(self, key: str | int) -> Answer:
-        """Return the row of a label or, where there are none, of a value."""
         return self.take([self.place(key)]).rows()[0]
 
     def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Answer, ...]:
@@ -257,7 +256,6 @@ class Estimates(Presentable):
         return replace(self.take(places), tested=None)
 
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:
-        """Return some rows; the threshold stays that of all answers."""
         index = np.asarray(rows, dtype=np.int64)
         values = np.arange(len(self)) if self.values is None else self.values
         return replace(
@@ -339,7 +337,6 @@ class Estimates(Presentable):
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
     ) -> View:
-        """Return what text, page and figure show; ``truth`` has the true counts of the rows."""
         threshold = self.threshold(alpha)
         rows = self._rows(level, threshold, truth)
         adjusted, origin, interval = self.adjusted, self.provenance, f"{percent(level)} interval"
@@ -367,7 +364,6 @@ class Estimates(Presentable):
         )
 
     def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
-        """Return what a reader has to know about the significance and the intervals."""
         own = "" if self.law is not None else " and as far by its own error"
         said = [
             self.unknown or "significance is not known"
@@ -387,7 +383,6 @@ class Estimates(Presentable):
         return tuple(said)
 
     def title(self) -> str:
-        """Return the name of the question, if there is one."""
         return (self.provenance and self.provenance.question) or "Estimates"
 
 

@@ -220,7 +220,6 @@ class Closed(Protocol, abstract=True):
             """d, the number of values."""
 
     def __post_init__(self) -> None:
-        """Check epsilon and the domain size, for those whose fields these are."""
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
 
@@ -236,7 +235,6 @@ class Closed(Protocol, abstract=True):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return small instances, which the conformance suite puts through every property."""
         return [cls(0.5, 5), cls(1.0, 4), cls(3.0, 9)]
 
     @property
@@ -370,7 +368,6 @@ class Pure(Protocol, abstract=True):
         return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n))
 
     def law(self, n: int) -> SupportLaw:
-        """Return the law of an estimated count among ``n`` people."""
         return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
 
     def variance(self, n: int, share: Share = 0.0) -> Share:
@@ -387,7 +384,6 @@ class CountedPure(Pure, Closed, Counted, abstract=True):
 
     @property
     def _footprint(self) -> Footprint:
-        """A report supports a value or not; how many it supports may be known besides."""
         return Footprint(self.domain_size)
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:

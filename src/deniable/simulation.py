@@ -36,16 +36,13 @@ class Population:
 
     @property
     def size(self) -> int:
-        """How many people there are."""
         return len(self.values)
 
     @cached_property
     def truth(self) -> npt.NDArray[np.int64]:
-        """How many people hold each value."""
         return np.bincount(self.values, minlength=len(self.labels))
 
     def sample(self, people: int, rng: np.random.Generator) -> Population:
-        """Return people drawn from these, with replacement."""
         return Population(self.labels, rng.choice(self.values, people))
 
 
@@ -70,7 +67,6 @@ class Trial:
 
     @property
     def squared_error(self) -> float:
-        """The mean squared error over all runs."""
         return float(np.mean(self.squared_errors))
 
     @property
@@ -146,7 +142,6 @@ class Census:
 
     @staticmethod
     def read() -> Census:
-        """Return the census that comes with the package."""
         text = files("deniable").joinpath(_CENSUS).read_text(encoding="utf-8")
         rows = list(csv.DictReader(text.splitlines()))
         names = [row["name"] for row in rows]
@@ -154,14 +149,11 @@ class Census:
         return Census(labels, np.array([float(row["count"]) for row in rows]))
 
     def question(self, epsilon: float) -> Question:
-        """Return the question about the surname."""
         return Question("surname", self.labels, OLH(epsilon, len(self.labels)), other=_OTHER)
 
     def draw(self, people: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """Return the surnames of people drawn from the census, as values of the question."""
         return rng.choice(len(self.labels), people, p=self.bearers / self.bearers.sum())
 
     @property
     def other(self) -> int:
-        """The value that stands for all rarer surnames."""
         return self.labels.index(_OTHER)

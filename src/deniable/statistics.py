@@ -132,14 +132,12 @@ class Table(Statistic):
     form: ClassVar[str] = "table"
 
     def __init__(self, size: int, cells: Cells, counts: Integers) -> None:
-        """Keep ascending cells with their positive counts."""
         self.size = size
         self._all: Integers | None = None
         self._hit = cells, counts
 
     @classmethod
     def from_dense(cls, table: Integers) -> Self:
-        """Return the table of a dense array of counts."""
         table.setflags(write=False)
         result = cls(len(table), np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64))
         result._all = table
@@ -147,13 +145,11 @@ class Table(Statistic):
 
     @classmethod
     def from_hits(cls, size: int, cells: Cells) -> Self:
-        """Return the table of cells that were hit one by one."""
         unique, counts = np.unique(cells, return_counts=True)
         return cls(size, unique.astype(np.uint64), counts.astype(np.int64))
 
     @property
     def used(self) -> int:
-        """How many cells were hit."""
         return len(self._hit[0]) if self._all is None else int(np.count_nonzero(self._all))
 
     def hits(self) -> tuple[Cells, Integers]:
@@ -170,7 +166,6 @@ class Table(Statistic):
         return table
 
     def add_to(self, table: Integers) -> None:
-        """Add the counts to those of a dense array."""
         if self._all is not None:
             table += self._all
         else:
@@ -190,7 +185,6 @@ class Table(Statistic):
 
     @property
     def last(self) -> int:
-        """The last cell that was hit, or 0 if none was."""
         if self._all is None:
             return int(self._hit[0].max(initial=0))
         back = int(np.argmax(self._all[::-1] != 0))
@@ -282,7 +276,6 @@ class TableSum(Sum):
         self._take(of_form(statistic, Table))
 
     def add_dense(self, table: Integers) -> None:
-        """Add the counts of all cells."""
         self._densely()[:] += table
 
     def statistic(self) -> Table:
@@ -325,7 +318,6 @@ class Collected(Statistic):
 
     @classmethod
     def from_reports(cls, reports: Reports) -> Self:
-        """Return the reports in canonical order."""
         names = reports.dtype.names or ()
         first = reports[names[0]]
         order = np.argsort(first, kind="stable")

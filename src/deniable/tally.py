@@ -176,14 +176,12 @@ class Tally:
     question: str | None = None
 
     def __add__(self, other: Tally) -> Tally:
-        """Merge two tallies of the same protocol and question."""
         if not isinstance(other, Tally):
             return NotImplemented
         _check_alike(self, other)
         return replace(self, n=_add(self.n, other.n), statistic=self.statistic + other.statistic)
 
     def __radd__(self, other: object) -> Tally:
-        """Let ``sum`` start from 0."""
         return self if other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
@@ -307,7 +305,6 @@ class Accumulator:
 
 
 def _check_alike(mine: Tally | Accumulator, other: Tally) -> None:
-    """Refuse to add what was made by another protocol or on another question."""
     if mine.protocol != other.protocol:
         wanted, came, what = f"{mine.protocol}", f"{other.protocol}", "protocol"
     elif mine.question != other.question:
@@ -332,7 +329,6 @@ def _add(n: int, more: int) -> int:
 
 @lru_cache(maxsize=16)
 def _rest_of_header(protocol: Summable, question: str | None, form: str) -> bytes:
-    """Return the canonical header after n, which is the first of its fields."""
     specification = protocol.specification()
     fields = {"protocol": specification, "question": question, "statistic": form}
     return canonical_json(fields)[1:]
@@ -340,7 +336,6 @@ def _rest_of_header(protocol: Summable, question: str | None, form: str) -> byte
 
 @lru_cache(maxsize=16)
 def _read_header(written: bytes) -> tuple[Summable, str | None]:
-    """Return the protocol and the question that a header names."""
     header = parse_json(written)
     if not isinstance(header, dict) or set(header) != _FIELDS:
         raise InvalidDocument("expected a tally header with its four fields", value=header)
@@ -355,7 +350,6 @@ def _read_header(written: bytes) -> tuple[Summable, str | None]:
 
 
 def _split(view: memoryview) -> tuple[bytes, memoryview]:
-    """Return the header and the statistic of a tally whose frame holds."""
     if len(view) < 48 or bytes(view[:8]) != MAGIC:
         raise InvalidDocument.expected(
             "a deniable tally", len(view), "check the file", came="something else"
@@ -383,7 +377,6 @@ def _split(view: memoryview) -> tuple[bytes, memoryview]:
 
 
 def _batches(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:
-    """Return reports as batches: an array is one, and any other iterable has them."""
     if isinstance(reports, np.ndarray):
         return [reports]
     if isinstance(reports, bytes | bytearray | memoryview | str):

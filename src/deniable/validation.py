@@ -46,7 +46,6 @@ def _written(number: int) -> str:
 
 
 def check_positive(name: str, value: object) -> int:
-    """Return a whole number of at least 1, or say what is wrong with it."""
     return check_whole(name, value, 1, _MAX_PEOPLE)
 
 
@@ -62,7 +61,6 @@ def check_number(name: str, value: object, remedy: str = "") -> float:
 
 
 def check_probability(name: str, value: object, remedy: str = "") -> float:
-    """Return a probability as a float, or say what is wrong with it."""
     result = check_number(name, value, remedy)
     if not 0 < result < 1:
         raise InvalidParameter.expected(f"{name} between 0 and 1, both excluded", value, remedy)
@@ -70,7 +68,6 @@ def check_probability(name: str, value: object, remedy: str = "") -> float:
 
 
 def check_epsilon(epsilon: object) -> float:
-    """Return epsilon as a float, or say what is wrong with it."""
     result = check_number("epsilon", epsilon, "1 or 2 is usual")
     if not 0 < result <= MAX_EPSILON:
         raise InvalidParameter.expected(
@@ -82,7 +79,6 @@ def check_epsilon(epsilon: object) -> float:
 
 
 def check_domain_size(domain_size: object) -> int:
-    """Return the domain size as an int, or say what is wrong with it."""
     many = isinstance(domain_size, int) and domain_size > MAX_DOMAIN
     remedy = "with more answers can be open" if many else "needs at least two answers"
     name = "the number of values, domain_size,"
@@ -196,7 +192,6 @@ def check_below(what: str, largest: int, limit: int) -> None:
 
 
 def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
-    """Refuse packed rows of ``bits`` bits whose last byte has others set."""
     unused = -bits % 8
     if unused and np.any(rows[:, -1] >> (8 - unused)):
         raise InvalidReport.expected(
@@ -300,7 +295,6 @@ class Footprint:
 
 
 def forged(expected: str, came: str) -> InvalidDocument:
-    """Return the error for a tally that no reports can have left."""
     return InvalidDocument(
         f"expected {expected} in the tally, got {came}; the file was not written by deniable",
         value=came,

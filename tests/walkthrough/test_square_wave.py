@@ -137,6 +137,7 @@ def test_changes_have_no_interval_either(estimates: Estimates) -> None:
     found = compare(estimates, other)
     assert found.interval() is found.significant() is None
     assert NOT_KNOWN in repr(found)
+    assert "shares by expectation maximisation, which may be biased" in repr(found)
     assert all(row["lower"] is None for row in read(found.to_json())["changes"])
     assert {line.count(",") for line in found.to_csv().splitlines()} == {13}
 

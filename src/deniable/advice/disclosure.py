@@ -157,17 +157,14 @@ class _Bits:
         second = first if stayed else (first + step) % self.d
         old = self._permanent(first, rng)
         new = old if stayed else self._permanent(second, rng)
-        return self._ones(old, self.numbers[0], rng), self._ones(new, self.numbers[1], rng)
+        before, after = self.numbers
+        return rng.binomial(before, old), rng.binomial(after, new)
 
-    def _permanent(self, values: Counts, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    def _permanent(self, values: Counts, rng: np.random.Generator) -> Floats:
+        """Return with what chance each bit is reported as one, by a permanent bit for each."""
         true = np.arange(self.d) == values[:, None]
         chances = np.where(true, self.kept, self.flipped)
-        return np.asarray(rng.random(chances.shape) < chances)
-
-    def _ones(
-        self, permanent: npt.NDArray[np.bool_], number: int, rng: np.random.Generator
-    ) -> Counts:
-        return rng.binomial(number, np.where(permanent, self.p, self.q))
+        return np.where(rng.random(chances.shape) < chances, self.p, self.q)
 
     def known(self, x: Counts, y: Counts) -> Floats:
         """Return the logarithms of the ratio of the likelihoods, of value 0 and a change to 1."""

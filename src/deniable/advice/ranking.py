@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from deniable.errors import InvalidParameter
 from deniable.protocol import Closed
@@ -51,7 +52,6 @@ class Option:
     client_cost: str
     server_cost: str
     fits: bool
-    """Whether a report is within the limit of bytes."""
     guideline: bool
     """Whether the paper's guideline takes this protocol. [sec:compare]"""
 
@@ -65,7 +65,6 @@ class Option:
         return {"protocol": self.name, **rest}
 
     def noise(self, goal: Goal) -> float:
-        """Return the variance that the goal asks for."""
         return self.variance if goal == "rare" else self.mean_variance
 
     def cells(self, least: float, goal: Goal = "mean") -> tuple[str, ...]:
@@ -189,15 +188,10 @@ def find_protocols(epsilon: float, domain_size: int, share: float | None = None)
     """
     found = []
     for kind in discover().values():
-        if not issubclass(kind, Closed):
-            continue
-        try:
-            protocol = kind.usual(epsilon, domain_size, share)
-        except InvalidParameter:
-            continue  # this protocol cannot be had at this epsilon and domain size
-        if protocol is not None:
-            found.append(protocol)
-    return found
+        if issubclass(kind, Closed):
+            with suppress(InvalidParameter):  # it cannot be had at this epsilon and domain size
+                found.append(kind.usual(epsilon, domain_size, share))
+    return [protocol for protocol in found if protocol is not None]
 
 
 def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[Closed]:
@@ -252,16 +246,13 @@ def _option(protocol: Closed, limit: int | None, *, guideline: bool) -> Option:
 @lru_cache(maxsize=256)
 def _growth(kind: type[Closed]) -> str:
     """Say how the random words of a report grow with the domain."""
-    small, large = (_word_count(kind, d) for d in (1 << 8, 1 << 16))
+    words = [1, 1]
+    for place, domain_size in enumerate((1 << 8, 1 << 16)):
+        with suppress(InvalidParameter):  # what cannot be had at a size does not grow with it
+            made = kind.usual(1.0, domain_size)
+            words[place] = 1 if made is None else made.words.count
+    small, large = words
     return "O(1)" if large <= small else "O(d)" if large >= 100 * small else "O(log d)"
-
-
-def _word_count(kind: type[Closed], domain_size: int) -> int:
-    try:
-        made = kind.usual(1.0, domain_size)
-    except InvalidParameter:
-        return 1  # a protocol that cannot be had at this size does not grow with it
-    return 1 if made is None else made.words.count
 
 
 def _server_cost(protocol: Closed, growth: str) -> str:
@@ -292,15 +283,12 @@ def _reason(options: Sequence[Option], limit: int | None, goal: Goal) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Saving:
-    """What the protocol of the paper's guideline would take to be as accurate."""
+class Saving(NamedTuple):
+    """How many people the guideline's protocol would need, and how many fewer the better one."""
 
     guideline: str
     users: int
-    """How many people it would need."""
     saved: int
-    """How many fewer the better protocol needs."""
 
     def __str__(self) -> str:
         share = 100 * self.saved / self.users
@@ -339,7 +327,6 @@ def variance(protocol: Closed, share: float) -> float:
 
 
 def mean_variance(protocol: Closed) -> float:
-    """Return the variance that one person adds, averaged over all values."""
     return variance(protocol, 1 / protocol.domain_size)
 
 
@@ -349,7 +336,6 @@ def std_error(protocol: Closed, users: int) -> float:
 
 
 def not_known(name: str, consequence: str) -> str:
-    """Say what follows for a protocol whose error is not known."""
     return (
         f"{name} is {consequence}: its error is not known in closed form. Try it on answers like "
         "those you expect, with deniable simulate."
