@@ -253,6 +253,19 @@ def test_only_the_owner_reads_a_store(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_reader_opens_a_store_that_is_being_written(tmp_path: Path) -> None:
+    """Opening and reading wait for no writer, however long it takes."""
+    path = tmp_path / "store.db"
+    writer = SqliteStore(path, today=lambda: DAY)
+    writer.ask(QUESTION)
+    writer.connection().execute("BEGIN IMMEDIATE")
+    reader = SqliteStore(path, today=lambda: DAY)
+    assert reader.asked(QUESTION.digest) == QUESTION
+    writer.connection().execute("ROLLBACK")
+    reader.close()
+    writer.close()
+
+
 @pytest.mark.parametrize(("mode", "then"), [(0o644, 0o600), (0o666, 0o600), (0o640, 0o640)])
 def test_a_store_that_everybody_could_read_is_closed(tmp_path: Path, mode: int, then: int) -> None:
     """Opening takes it from the others; a group that was let in alone stays."""

@@ -31,37 +31,36 @@ def open_store(url: str, *, window: int = 7) -> Store:
 
 
 def is_postgres(url: str) -> bool:
-    """Tell whether a store is a PostgreSQL database, and not a file."""
     return url.startswith(("postgresql://", "postgres://"))
 
 
 def file_of(url: str) -> Path:
-    """Return where the file of a SQLite store is."""
     return Path(url.removeprefix("sqlite://"))
 
 
 def restore(url: str, copy: Path) -> Path | None:
     """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
-    if is_postgres(url):
-        raise StoreUnavailable(
-            "this store is in PostgreSQL, which has commands of its own; stop all collectors, then "
-            "run psql -c 'DROP SCHEMA deniable CASCADE' DATABASE, and "
-            f"pg_restore --single-transaction --dbname=DATABASE {copy}",
-            kind="unsuitable",
-        )
     from deniable.collector.stores import sqlite_copies  # noqa: PLC0415 - only the one in use
 
+    _refuse_postgres(
+        url,
+        "has commands of its own; stop all collectors, then run psql -c 'DROP SCHEMA deniable "
+        f"CASCADE' DATABASE, and pg_restore --single-transaction --dbname=DATABASE {copy}",
+    )
     return sqlite_copies.restore(copy, file_of(url))
 
 
 def vacuum(url: str) -> None:
     """Give back the room that is free in a store that nobody has open."""
-    if is_postgres(url):
-        raise StoreUnavailable(
-            "this store is in PostgreSQL, which vacuums by itself; to give back all room at once, "
-            "run psql -c 'VACUUM FULL' DATABASE",
-            kind="unsuitable",
-        )
     from deniable.collector.stores import sqlite_copies  # noqa: PLC0415 - only the one in use
 
+    _refuse_postgres(
+        url,
+        "vacuums by itself; to give back all room at once, run psql -c 'VACUUM FULL' DATABASE",
+    )
     sqlite_copies.vacuum(file_of(url))
+
+
+def _refuse_postgres(url: str, said: str) -> None:
+    if is_postgres(url):
+        raise StoreUnavailable(f"this store is in PostgreSQL, which {said}", kind="unsuitable")

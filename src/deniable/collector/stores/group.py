@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from deniable.collector.stores.records import Outcome, State, Submission
 from deniable.collector.stores.waiting import checksum
 
-Row = tuple[int, int, bytes]
-"""The key of a submission: number of the question, day, id."""
-Fresh = tuple[int, int, bytes, int]
-"""A key and the fingerprint of what came under it."""
+ArrivalKey = tuple[int, int, bytes]
+"""Under which a submission is counted once: number of the question, day, id."""
+Arrival = tuple[int, int, bytes, int]
+"""The key, and the fingerprint of what came under it."""
 _REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
 """Refusals of what may have been stored before, when the question or the clock was another."""
 
@@ -46,11 +46,11 @@ class Group:
     def __init__(self, submissions: Sequence[Submission], openness: Openness) -> None:
         self._submissions = submissions
         self._refusals = [openness.refusal(submission) for submission in submissions]
-        self._keys: list[Row | None] = []
-        first: dict[Row, Submission] = {}
-        asked: list[Row] = []
+        self._keys: list[ArrivalKey | None] = []
+        first: dict[ArrivalKey, Submission] = {}
+        asked: list[ArrivalKey] = []
         for submission, refusal in zip(submissions, self._refusals, strict=True):
-            key: Row | None = None
+            key: ArrivalKey | None = None
             if refusal in _REMEMBERED:
                 key = (openness.questions[submission.question][0], submission.day, submission.id)
                 if refusal is None:
@@ -64,12 +64,12 @@ class Group:
         self._first = first
         self._asked = asked
 
-    def doubtful(self, inserted: set[Row]) -> list[Row]:
+    def doubtful(self, inserted: set[ArrivalKey]) -> list[ArrivalKey]:
         """Return the keys whose stored fingerprint decides: there before, or no longer open."""
         before = [key for key in self._first if key not in inserted]
         return sorted({*before, *self._asked})
 
-    def bundles(self, inserted: set[Row]) -> list[tuple[int, int, str, int, int, bytes]]:
+    def bundles(self, inserted: set[ArrivalKey]) -> list[tuple[int, int, str, int, int, bytes]]:
         """Join what was inserted: question, day, source, number of reports, checksum, bytes."""
         parts: dict[tuple[int, int, str], list[Submission]] = {}
         for key in sorted(inserted):
@@ -81,7 +81,7 @@ class Group:
             bundles.append((*place, n, checksum(place, n, reports), reports))
         return bundles
 
-    def outcomes(self, inserted: set[Row], stored: Iterable[Fresh]) -> list[Outcome]:
+    def outcomes(self, inserted: set[ArrivalKey], stored: Iterable[Arrival]) -> list[Outcome]:
         """Say what became of each; ``stored`` has the fingerprints of the doubtful keys."""
         known = {(question, day, id): mark for question, day, id, mark in stored}
         known.update((key, self._marks[key]) for key in inserted)

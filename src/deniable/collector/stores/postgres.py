@@ -7,7 +7,7 @@ database's. Everything lives in the schema ``deniable``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow
 
 from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreUnavailable
 from deniable.collector.stores.dialect import POSTGRES, Horizon, Result, Transaction
-from deniable.collector.stores.group import Fresh, Row
+from deniable.collector.stores.group import Arrival, ArrivalKey
 from deniable.collector.stores.migrations import pending
 from deniable.collector.stores.questions import Questions
 from deniable.collector.stores.submissions import Submissions
@@ -185,21 +185,14 @@ class PostgresStore(Submissions, Questions, Upkeep):
         """Do nothing: PostgreSQL overwrites by vacuum and by recycling its log."""
         return True
 
-    def insert(self, transaction: Transaction, rows: Sequence[Fresh]) -> set[Row]:
+    def insert(self, transaction: Transaction, rows: Sequence[Arrival]) -> set[ArrivalKey]:
         columns = [list(column) for column in zip(*rows, strict=True)]
         return set(transaction.execute(_INSERT, columns))
 
-    def fingerprints(self, transaction: Transaction, keys: Sequence[Row]) -> list[Fresh]:
+    def fingerprints(self, transaction: Transaction, keys: Sequence[ArrivalKey]) -> list[Arrival]:
         # Another statement sees what the first one waited for and then found in its way.
         columns = [list(column) for column in zip(*keys, strict=True)]
         return transaction.execute(_FIND, columns).fetchall()
-
-    def search(self, transaction: Transaction, rows: Collection[int]) -> None:
-        """Do nothing: what PostgreSQL does not find was folded by another collector."""
-
-    def give_back(self, transaction: Transaction) -> int:
-        """Do nothing: PostgreSQL vacuums by itself."""
-        return 0
 
     def flaws(self, transaction: Transaction) -> Iterator[str]:
         for name, wanted in _DURABLE.items():

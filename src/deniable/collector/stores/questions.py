@@ -96,7 +96,7 @@ class Questions(Database):
         text = f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day"
         for day, n in transaction.execute(text, place):
             counts[day] = int(n)
-        for row in sound(transaction.execute(_WAITING, place).fetchall()):
+        for row in sound(transaction.execute(_WAITING, place)):
             counts[row.day] += row.n
         text = "SELECT first, last, n, edition, days FROM published WHERE question = ?"
         published = {
@@ -116,7 +116,7 @@ class Questions(Database):
             text = f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}"
             tallies += [Total(*row) for row in transaction.execute(text, place)]
             text = f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}"
-            rows = sound(transaction.execute(text, place).fetchall())
+            rows = sound(transaction.execute(text, place))
             waiting += [Total(row.day, row.source, row.n, row.reports) for row in rows]
         text, published = f"SELECT n, edition, tally, days {_PUBLISHED}", {}
         for part in shown:
@@ -140,23 +140,17 @@ class Questions(Database):
     def sources(self, transaction: Transaction, digest: str) -> list[Source]:
         values = (number_of(transaction, digest),)
         counts: Counter[str] = Counter()
-        for source, n in transaction.execute(
-            "SELECT source, sum(n) FROM tallies WHERE question = ? GROUP BY source", values
-        ):
+        text = "SELECT source, sum(n) FROM tallies WHERE question = ? GROUP BY source"
+        for source, n in transaction.execute(text, values):
             counts[source] = int(n)
         waiting = transaction.execute(f"SELECT {HEAD} FROM waiting WHERE question = ?", values)
-        for row in sound(waiting.fetchall()):
+        for row in sound(waiting):
             counts[row.source] += row.n
-        excluded = {
-            source
-            for (source,) in transaction.execute(
-                "SELECT source FROM exclusions WHERE question = ?", values
-            )
-        }
+        whole = transaction.execute("SELECT source FROM exclusions WHERE question = ?", values)
+        excluded = {source for (source,) in whole}
         days: dict[str, list[int]] = {}
-        for source, day in transaction.execute(
-            "SELECT source, day FROM exclusions_by_day WHERE question = ? ORDER BY day", values
-        ):
+        text = "SELECT source, day FROM exclusions_by_day WHERE question = ? ORDER BY day"
+        for source, day in transaction.execute(text, values):
             days.setdefault(source, []).append(day)
         return [
             Source(name, n, name in excluded, tuple(days.get(name, ())))
@@ -196,8 +190,7 @@ class Questions(Database):
             (no, total.source),
         ).fetchone()
         if before:
-            same = before == (total.day, fingerprint)
-            return Outcome.REPEATED if same else Outcome.CONFLICT
+            return Outcome.REPEATED if before == (total.day, fingerprint) else Outcome.CONFLICT
         transaction.execute(
             "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, ?, ?)",
             (no, total.day, total.source, total.n, fingerprint, total.data),
@@ -237,5 +230,4 @@ class Questions(Database):
 
 
 def _read(row: tuple[str, str, str, str, int]) -> Asked:
-    digest, document, state, terms, edition = row
-    return Asked(digest, document, State(state), terms, edition)
+    return Asked(row[0], row[1], State(row[2]), *row[3:])

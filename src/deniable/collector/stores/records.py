@@ -244,23 +244,17 @@ class Key:
     role: str
     name: str
     expires: int | None = None
-    last_used: int | None = None
-    """The day."""
+    last_used: int | None = None  # the day
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Sizes in bytes, reports and days; what a database does not tell is not a number."""
+    """How full a store is, with sizes in bytes; NaN is what a database does not tell."""
 
-    waiting: int
-    """Reports that are not in a tally yet."""
-    oldest: int | None
-    """The first day that has such reports."""
+    waiting: int  # reports that are in no tally yet
+    oldest: int | None  # the first day that has such reports
     sealed_through: int
-    set_aside: int
-    """Rows that could not be read."""
+    set_aside: int  # rows that could not be read
     size: float
-    log_size: float = nan
-    """The file that SQLite writes ahead."""
-    free: float = nan
-    """What the file system has left."""
+    log_size: float = nan  # of SQLite's write-ahead log
+    free: float = nan  # what the file system has left

@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from errno import EEXIST
 from functools import cache
 from pathlib import Path
 from shutil import disk_usage
@@ -19,10 +20,10 @@ from weakref import finalize
 
 from deniable.collector.stores.base import StoreCorrupt, StoreReplaced
 from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transaction
-from deniable.collector.stores.group import Fresh, Row
+from deniable.collector.stores.group import Arrival, ArrivalKey
 from deniable.collector.stores.migrations import pending
 from deniable.collector.stores.questions import Questions
-from deniable.collector.stores.sqlite_copies import copy_of, write_copy
+from deniable.collector.stores.sqlite_copies import copy_of
 from deniable.collector.stores.sqlite_file import SETTINGS, Place, connect, describe, make_private
 from deniable.collector.stores.submissions import Submissions
 from deniable.collector.stores.upkeep import Upkeep
@@ -179,7 +180,10 @@ class SqliteStore(Submissions, Questions, Upkeep):
 
     def backup(self, target: Path) -> None:
         self._place.look()
-        write_copy(self.connection(), target)
+        if target.exists():
+            raise FileExistsError(EEXIST, "a backup replaces no file; name a new one", str(target))
+        with copy_of(self.connection(), target) as copy:
+            copy.take_name()
 
     def erase(self) -> bool:
         """Empty the write-ahead log, where removed rows are still to be found."""
@@ -194,30 +198,28 @@ class SqliteStore(Submissions, Questions, Upkeep):
             raise describe(error, self.path) from error
         return not busy
 
-    def insert(self, transaction: Transaction, rows: Sequence[Fresh]) -> set[Row]:
+    def insert(self, transaction: Transaction, rows: Sequence[Arrival]) -> set[ArrivalKey]:
         # What is there is asked for first, which is little. RETURNING would give every row to
         # Python one by one, and each time wait for the event loop's turn to end.
         inserted, chunks = {row[:3] for row in rows}, _chunks(rows)
         for values in chunks:
-            known = transaction.execute(_find(len(values) // 4), values)
+            known = transaction.execute(_texts(len(values) // 4)[0], values)
             inserted.difference_update(known.fetchall())
         if len(inserted) < len(rows):
             chunks = _chunks([row for row in rows if row[:3] in inserted])
         for values in chunks:
-            transaction.execute(_insert(len(values) // 4), values)
+            transaction.execute(_texts(len(values) // 4)[1], values)
         return inserted
 
-    def fingerprints(self, transaction: Transaction, keys: Sequence[Row]) -> list[Fresh]:
+    def fingerprints(self, transaction: Transaction, keys: Sequence[ArrivalKey]) -> list[Arrival]:
         text = "SELECT fingerprint FROM arrivals WHERE question = ? AND day = ? AND id = ?"
         found = [(key, transaction.execute(text, key).fetchone()) for key in keys]
         return [(*key, row[0]) for key, row in found if row]
 
-    def search(self, transaction: Transaction, rows: Collection[int]) -> None:
+    def overlooked(self, transaction: Transaction, rows: Collection[int]) -> bool:
         # The sign keeps SQLite from looking where the row should be: it reads the whole table.
-        text = "SELECT count(*) FROM waiting WHERE +no = ANY(?)"
-        ((count,),) = transaction.execute(text, (SQLITE.array(rows),))
-        if count:
-            raise self.corrupt("waiting rows are listed and cannot be found")
+        text = "SELECT 1 FROM waiting WHERE +no = ANY(?) LIMIT 1"
+        return transaction.execute(text, (SQLITE.array(rows),)).fetchone() is not None
 
     def give_back(self, transaction: Transaction) -> int:
         pages, free = (
@@ -230,13 +232,13 @@ class SqliteStore(Submissions, Questions, Upkeep):
         return free - int(transaction.execute("PRAGMA freelist_count").fetchone()[0])
 
     def flaws(self, transaction: Transaction) -> Iterator[str]:
-        for (said,) in transaction.execute("PRAGMA integrity_check").fetchall():
-            if said != "ok":
-                yield said
+        found = transaction.execute("PRAGMA integrity_check").fetchall()
+        return (said for (said,) in found if said != "ok")
 
     def sizes(self, transaction: Transaction) -> tuple[float, ...]:
         log = self.path.with_name(f"{self.path.name}-wal")
-        return _size(self.path), _size(log), disk_usage(self.path.parent).free
+        size = log.stat().st_size if log.exists() else 0
+        return self.path.stat().st_size, size, disk_usage(self.path.parent).free
 
 
 def _statements(script: str) -> Iterator[str]:
@@ -249,7 +251,7 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def _chunks(rows: Sequence[Fresh]) -> list[list[int | bytes]]:
+def _chunks(rows: Sequence[Arrival]) -> list[list[int | bytes]]:
     """Return the values of some rows at a time, the last row repeated up to a power of two."""
     chunks = []
     for start in range(0, len(rows), _LARGEST_CHUNK):
@@ -261,27 +263,13 @@ def _chunks(rows: Sequence[Fresh]) -> list[list[int | bytes]]:
 
 
 @cache
-def _find(size: int) -> str:
+def _texts(size: int) -> tuple[str, str]:
+    """Return the statements that find and that insert as many rows."""
+    places = ", ".join(["(?, ?, ?, ?)"] * size)
     return (
-        f"WITH asked (question, day, id, fingerprint) AS (VALUES {_places(size)})"
+        f"WITH asked (question, day, id, fingerprint) AS (VALUES {places})"
         " SELECT a.question, a.day, a.id FROM asked CROSS JOIN arrivals AS a"
-        " ON a.question = asked.question AND a.day = asked.day AND a.id = asked.id"
+        " ON a.question = asked.question AND a.day = asked.day AND a.id = asked.id",
+        f"INSERT INTO arrivals (question, day, id, fingerprint) VALUES {places}"
+        " ON CONFLICT DO NOTHING",
     )
-
-
-@cache
-def _insert(size: int) -> str:
-    return (
-        f"INSERT INTO arrivals (question, day, id, fingerprint) VALUES {_places(size)}"
-        " ON CONFLICT DO NOTHING"
-    )
-
-
-def _places(size: int) -> str:
-    return ", ".join(["(?, ?, ?, ?)"] * size)
-
-
-def _size(path: Path) -> int:
-    with suppress(FileNotFoundError):
-        return path.stat().st_size
-    return 0

@@ -13,13 +13,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from tempfile import mkstemp
 from urllib.parse import quote
 
 from deniable.collector.stores.base import StoreCorrupt, StoreUnavailable
 from deniable.collector.stores.migrations import pending
-from deniable.collector.stores.sqlite_file import SETTINGS, describe
+from deniable.collector.stores.sqlite_file import AUTO_VACUUM, describe
 
 if sys.platform != "win32":  # where nobody can remove or replace a file that is open
     import fcntl
@@ -47,16 +48,6 @@ class Copy:
         synchronise(self.target.parent)
 
 
-def write_copy(connection: sqlite3.Connection, target: Path) -> None:
-    """Write a consistent copy of an open store to a new file."""
-    if target.exists():
-        raise FileExistsError(
-            errno.EEXIST, "a backup never replaces a file; name a new one", str(target)
-        )
-    with copy_of(connection, target) as copy:
-        copy.take_name()
-
-
 @contextmanager
 def copy_of(connection: sqlite3.Connection, target: Path) -> Iterator[Copy]:
     """Write and verify a copy beside ``target``; it goes unless it takes its name."""
@@ -72,14 +63,13 @@ def copy_of(connection: sqlite3.Connection, target: Path) -> Iterator[Copy]:
         synchronise(part)
         yield Copy(part, target, _verify(part))
     finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+        part.unlink(missing_ok=True)
         os.close(held)
 
 
 def _new_part(target: Path) -> tuple[Path, int]:
     """Return a temporary file that is locked, after removing those of processes that ended."""
-    for left in target.parent.glob(f".{_escaped(target.name)}.*.part"):
+    for left in target.parent.glob(f".{escape(target.name)}.*.part"):
         with suppress(OSError):
             held = os.open(left, os.O_RDWR)
             try:
@@ -92,10 +82,6 @@ def _new_part(target: Path) -> tuple[Path, int]:
     if sys.platform != "win32":
         fcntl.flock(held, fcntl.LOCK_EX)
     return Path(name), held
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def _verify(path: Path) -> int:
@@ -248,12 +234,12 @@ def _in_use(path: Path) -> StoreUnavailable:
 
 
 def vacuum(path: Path) -> None:
-    """Write a store that nobody has open anew without the room that became free in it."""
+    """Write a store that nobody has open anew, without its free pages."""
     with _alone(path) as connection:
         if connection is None:
             raise StoreCorrupt(f"{path} is damaged; restore a backup", value=str(path))
         try:
-            connection.execute(f"PRAGMA auto_vacuum = {SETTINGS['auto_vacuum']}").fetchall()
+            connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}").fetchall()
             connection.execute("VACUUM")
         except sqlite3.Error as error:
             raise describe(error, path) from error

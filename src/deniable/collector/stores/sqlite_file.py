@@ -14,15 +14,11 @@ from pathlib import Path
 from threading import Lock
 from typing import ClassVar
 
-from deniable.collector.stores.base import (
-    StoreCorrupt,
-    StoreError,
-    StoreReplaced,
-    StoreUnavailable,
-)
+from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreReplaced, StoreUnavailable
 
+AUTO_VACUUM = 2
+"""INCREMENTAL, which only a new file or one that is vacuumed takes."""
 SETTINGS = {
-    "auto_vacuum": 2,  # INCREMENTAL, which only a new file or one that is vacuumed takes
     "journal_mode": "wal",
     "synchronous": 2,  # FULL: every commit is synchronised, not only every checkpoint
     "secure_delete": 1,
@@ -50,18 +46,16 @@ _VERSIONS, _LOGGED = slice(18, 20), b"\2\2"
 def connect(path: Path) -> sqlite3.Connection:
     """Open a file in autocommit, with the settings on which durability rests."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    connection.text_factory = _read_text
+    # Damaged text is read as far as it goes, so that one bad row keeps no others from being read.
+    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
     configure(connection)
     return connection
 
 
-def _read_text(data: bytes) -> str:
-    """Read text that may be damaged, so that one bad row does not keep others from being read."""
-    return data.decode(errors="surrogateescape")
-
-
 def configure(connection: sqlite3.Connection) -> None:
     """Apply the settings, and refuse a file system that does not take them."""
+    if not connection.execute("PRAGMA page_count").fetchone()[0]:  # else it waits for writers
+        connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}").fetchall()
     for name, value in SETTINGS.items():
         connection.execute(f"PRAGMA {name} = {value}").fetchall()
     for name in ("journal_mode", "synchronous"):
@@ -153,7 +147,6 @@ class Place:
 
     @property
     def known(self) -> bool:
-        """Whether it is known which file it is."""
         return self._identity is not None
 
     def note(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
 
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
-from deniable.collector.stores.group import Fresh, Group, Openness, Row
+from deniable.collector.stores.group import Arrival, ArrivalKey, Group, Openness
 from deniable.collector.stores.questions import NEW_EDITION, number_of
 from deniable.collector.stores.records import Aside, Outcome, Pile, State, Submission
 from deniable.collector.stores.waiting import HEAD, ascending, is_placed, remains, sort
@@ -20,7 +20,7 @@ _KEEP = (
     "INSERT INTO waiting (question, day, source, n, checksum, reports) VALUES (?, ?, ?, ?, ?, ?)"
 )
 _PLACE = (
-    "SELECT w.question, w.day, w.source, q.digest FROM waiting w"
+    "SELECT q.digest, w.day, w.source, w.question FROM waiting w"
     " JOIN questions q ON q.no = w.question AND q.state != 'deleted'"
     " GROUP BY w.question, w.day, w.source, q.digest"
     " HAVING w.day <= (SELECT sealed_through FROM horizon)"
@@ -35,6 +35,7 @@ _ROWS = (
     " AND source IS NOT DISTINCT FROM ? ORDER BY no LIMIT ?) AS found"
     " WHERE size <= ? OR position = 1 ORDER BY no"
 )
+_OVERLOOKED = "waiting rows are listed and cannot be found"
 _AT = "question = ? AND day = ? AND source = ?"
 _ASIDE = (
     "INSERT INTO set_aside (question, day, source, n, content, origin, reason)"
@@ -50,16 +51,16 @@ class Submissions(Database):
     """What comes in, and what becomes of it."""
 
     @abstractmethod
-    def insert(self, transaction: Transaction, rows: Sequence[Fresh]) -> set[Row]:
+    def insert(self, transaction: Transaction, rows: Sequence[Arrival]) -> set[ArrivalKey]:
         """Insert the rows whose keys are new, and return these keys."""
 
     @abstractmethod
-    def fingerprints(self, transaction: Transaction, keys: Sequence[Row]) -> list[Fresh]:
+    def fingerprints(self, transaction: Transaction, keys: Sequence[ArrivalKey]) -> list[Arrival]:
         """Return those of these rows that are there."""
 
-    @abstractmethod
-    def search(self, transaction: Transaction, rows: Collection[int]) -> None:
-        """Make sure that rows which a search did not find are not there, or say that it lied."""
+    def overlooked(self, transaction: Transaction, rows: Collection[int]) -> bool:
+        """Tell whether waiting rows that were not found are there after all."""
+        return False
 
     @writing
     def add(self, transaction: Transaction, submissions: Sequence[Submission]) -> list[Outcome]:
@@ -84,24 +85,17 @@ class Submissions(Database):
         place = transaction.execute(_PLACE, (least, MOST_ROWS)).fetchone()
         if not place:
             return None
-        found = transaction.execute(_ROWS, (*place[:3], MOST_ROWS, most)).fetchall()
+        digest, day, source, no = place
+        found = transaction.execute(_ROWS, (no, day, source, MOST_ROWS, most)).fetchall()
         if len({row[0] for row in found}) != max(1, len(found)):
-            raise self.corrupt("waiting rows are listed twice, or are listed and cannot be found")
+            raise self.corrupt(f"{_OVERLOOKED}, or are listed twice")
         rows, damaged = sort(found)
-        tally, counted, version = transaction.execute(
-            f"SELECT tally, n, version FROM tallies WHERE {_AT}", place[:3]
-        ).fetchone() or (None, 0, 0)
-        return Pile(
-            question=place[3],
-            day=place[1],
-            source=place[2],
-            rows=tuple(row.no for row in rows),
-            parts=tuple((row.n, row.reports) for row in rows),
-            tally=tally,
-            counted=counted,
-            version=version,
-            damaged=damaged,
-        )
+        text = f"SELECT tally, n, version FROM tallies WHERE {_AT}"
+        found = transaction.execute(text, (no, day, source)).fetchone()
+        tally, counted, version = found or (None, 0, 0)
+        numbers = tuple(row.no for row in rows)
+        parts = tuple((row.n, row.reports) for row in rows)
+        return Pile(digest, day, source, numbers, parts, tally, counted, version, damaged)
 
     def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
         try:
@@ -119,8 +113,8 @@ class Submissions(Database):
             (transaction.dialect.array(pile.rows), *place),
         ).rowcount
         if removed != len(pile.rows):
-            if no is not None:
-                self.search(transaction, pile.rows)
+            if no is not None and self.overlooked(transaction, pile.rows):
+                raise self.corrupt(_OVERLOOKED)
             raise _Outrun
         if pile.tally is None:
             written = transaction.execute(
@@ -154,8 +148,8 @@ class Submissions(Database):
             f"DELETE FROM waiting WHERE no = ANY(?) RETURNING {HEAD}, reports",
             (transaction.dialect.array(rows),),
         ).fetchall()
-        if len(found) < len(rows):
-            self.search(transaction, rows)
+        if len(found) < len(rows) and self.overlooked(transaction, rows):
+            raise self.corrupt(_OVERLOOKED)
         for row in sorted(found, key=itemgetter(0)):
             transaction.execute(_ASIDE, (*remains(row), "waiting", rows[row[0]]))
             if is_placed(row):

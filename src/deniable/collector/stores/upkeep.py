@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import astuple
 
 from deniable.collector.stores.dialect import Database, Horizon, Transaction, reading, writing
 from deniable.collector.stores.records import Key, Measures, Window, write_day
@@ -14,6 +15,9 @@ from deniable.collector.stores.records import Key, Measures, Window, write_day
 _LARGEST_STEP = 2
 """By how many days the clock may move between two runs before it is not trusted any more."""
 _MOVE = "UPDATE horizon SET sealed_through = ?, last_run = ?"
+_FORGET = (
+    "UPDATE horizon SET forgotten_through = ? WHERE sealed_through >= ? AND forgotten_through < ?"
+)
 _OLDEST_IDS = "SELECT min(day) FROM arrivals WHERE question = ?"
 _REMOVE_IDS = (
     "DELETE FROM arrivals WHERE question = ? AND day = ? AND id IN"
@@ -35,9 +39,9 @@ class Upkeep(Database):
 
     _window: int
 
-    @abstractmethod
     def give_back(self, transaction: Transaction) -> int:
         """Give some free room back to the file system, and return how many pages."""
+        return 0
 
     @abstractmethod
     def flaws(self, transaction: Transaction) -> Iterator[str]:
@@ -86,8 +90,7 @@ class Upkeep(Database):
     @writing
     def keep(self, transaction: Transaction, key: Key) -> bool:
         text = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-        values = (key.hash, key.kind, key.role, key.name, key.expires, key.last_used)
-        return transaction.execute(text, values).rowcount == 1
+        return transaction.execute(text, astuple(key)).rowcount == 1
 
     @reading
     def key(self, transaction: Transaction, hash: bytes) -> Key | None:
@@ -174,15 +177,11 @@ def _remove_ids(transaction: Transaction, no: int, most: int, sealed: int) -> in
     waiting = "SELECT 1 FROM waiting WHERE question = ? AND day = ? LIMIT 1"
     if transaction.execute(waiting, (no, day)).fetchone():
         return 0
-    # Once a day is forgotten nobody opens it again; until then it is held against that.
-    forgotten = "SELECT 1 FROM horizon WHERE forgotten_through >= ?"
-    if not transaction.execute(forgotten, (day,)).fetchone():
-        forget = (
-            "UPDATE horizon SET forgotten_through = ?"
-            " WHERE sealed_through >= ? AND forgotten_through < ?"
-        )
-        if not transaction.execute(forget, (day, day, day)).rowcount:
-            return 0
+    # Once a day is forgotten nobody opens it again; the first time it is held against that.
+    transaction.execute(_FORGET, (day, day, day))
+    ((forgotten,),) = transaction.execute("SELECT forgotten_through FROM horizon")
+    if forgotten < day:
+        return 0
     return transaction.execute(_REMOVE_IDS, (no, day, no, day, most)).rowcount
 
 

@@ -5,14 +5,13 @@ The migrations *are* the schema: a new store runs all of them. A released file n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
+from typing import NamedTuple
 
 from deniable.collector.stores.base import StoreBroken
 
 
-@dataclass(frozen=True)
-class Migration:
+class Migration(NamedTuple):
     """One step of the schema, to ``version``."""
 
     version: int
@@ -22,12 +21,11 @@ class Migration:
 
 def migrations(dialect: str) -> list[Migration]:
     """Return the migrations of ``sqlite`` or ``postgres``, in order."""
-    found = []
-    for file in files(__package__).joinpath(dialect).iterdir():
-        if file.name.endswith(".sql"):
-            version = int(file.name.split("_")[0])
-            found.append(Migration(version, file.name, file.read_text(encoding="utf-8")))
-    return sorted(found, key=lambda migration: migration.version)
+    return sorted(
+        Migration(int(file.name.split("_")[0]), file.name, file.read_text(encoding="utf-8"))
+        for file in files(__package__).joinpath(dialect).iterdir()
+        if file.name.endswith(".sql")
+    )
 
 
 def pending(dialect: str, version: int) -> list[Migration]:
