@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from deniable.collector.stores.records import Outcome, State, Submission
 from deniable.collector.stores.waiting import checksum
@@ -16,8 +16,7 @@ _REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
 """Refusals of what may have been stored before, when the question or the clock was another."""
 
 
-@dataclass(frozen=True)
-class Openness:
+class Openness(NamedTuple):
     """What is open at the moment of a transaction: questions by digest, and days."""
 
     questions: Mapping[str, tuple[int, State]]

@@ -149,7 +149,6 @@ class PostgresStore(Submissions, Questions, Upkeep):
         )
 
     def version(self) -> int:
-        """Return the version of the schema; 0 where there is none."""
         with self.reading() as transaction:
             ((table,),) = transaction.execute("SELECT to_regclass('deniable.schema')")
             found = table and transaction.execute("SELECT version FROM schema").fetchone()
@@ -174,7 +173,6 @@ class PostgresStore(Submissions, Questions, Upkeep):
             )
 
     def backup(self, target: Path) -> None:
-        """Refuse: PostgreSQL has tools of its own."""
         raise StoreUnavailable(
             "this store is in PostgreSQL, which has commands of its own: pg_dump --format=custom "
             f"--schema=deniable --file={target} DATABASE",

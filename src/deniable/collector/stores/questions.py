@@ -34,7 +34,6 @@ _COUNTED = (
     " AND (question, source) NOT IN (SELECT question, source FROM exclusions)"
     " AND (question, source, day) NOT IN (SELECT question, source, day FROM exclusions_by_day)"
 )
-_WAITING = f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}"
 _PUBLISHED = "FROM published WHERE question = ? AND first = ? AND last = ?"
 
 
@@ -96,7 +95,9 @@ class Questions(Database):
         text = f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day"
         for day, n in transaction.execute(text, place):
             counts[day] = int(n)
-        for row in sound(transaction.execute(_WAITING, place)):
+        for row in sound(
+            transaction.execute(f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}", place)
+        ):
             counts[row.day] += row.n
         text = "SELECT first, last, n, edition, days FROM published WHERE question = ?"
         published = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sqlite3
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from errno import EEXIST
@@ -23,6 +22,7 @@ from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transacti
 from deniable.collector.stores.group import Arrival, ArrivalKey
 from deniable.collector.stores.migrations import pending
 from deniable.collector.stores.questions import Questions
+from deniable.collector.stores.records import today
 from deniable.collector.stores.sqlite_copies import copy_of
 from deniable.collector.stores.sqlite_file import SETTINGS, Place, connect, describe, make_private
 from deniable.collector.stores.submissions import Submissions
@@ -30,15 +30,13 @@ from deniable.collector.stores.upkeep import Upkeep
 
 _WRITE = "BEGIN IMMEDIATE"
 _HORIZON = "SELECT sealed_through, last_run, forgotten_through FROM horizon"
+_FIRST_HORIZON = (
+    "INSERT INTO horizon (one, sealed_through, last_run) VALUES (1, ?, ?) ON CONFLICT DO NOTHING"
+)
 _FEW_PAGES = 1024
 """Pages that are given back at once, and that may be free without anybody minding."""
 _LARGEST_CHUNK = 512
 """Rows of one statement: few different statements, and few calls for many rows."""
-
-
-def utc_day() -> int:
-    """Return today, in days since 1970-01-01, by the clock of this machine."""
-    return int(time.time() // 86400)
 
 
 class SqliteStore(Submissions, Questions, Upkeep):
@@ -49,7 +47,7 @@ class SqliteStore(Submissions, Questions, Upkeep):
         path: Path,
         *,
         window: int = 7,
-        today: Callable[[], int] = utc_day,
+        today: Callable[[], int] = today,
         connect: Callable[[Path], sqlite3.Connection] = connect,
     ) -> None:
         self.path = path
@@ -144,7 +142,6 @@ class SqliteStore(Submissions, Questions, Upkeep):
         )
 
     def version(self) -> int:
-        """Return the version of the schema."""
         with self.reading() as transaction:
             return int(transaction.execute("PRAGMA user_version").fetchone()[0])
 
@@ -160,16 +157,8 @@ class SqliteStore(Submissions, Questions, Upkeep):
                 for statement in _statements(step.script):
                     self.connection().execute(statement)
                 self.connection().execute(f"PRAGMA user_version = {step.version:d}")
-        with self.reading() as transaction:
-            known = transaction.execute("SELECT 1 FROM horizon").fetchone()
-        if not known:
-            today = self._today()
-            with self._transaction(_WRITE) as transaction:
-                transaction.execute(
-                    "INSERT INTO horizon (one, sealed_through, last_run) VALUES (1, ?, ?)"
-                    " ON CONFLICT DO NOTHING",
-                    (today - self._window - 1, today),
-                )
+                today = self._today()
+                transaction.execute(_FIRST_HORIZON, (today - self._window - 1, today))
 
     def _keep_copy(self, version: int) -> None:
         """Keep the store as it is before an upgrade: without a whole copy there is none."""

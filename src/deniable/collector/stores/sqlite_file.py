@@ -16,8 +16,7 @@ from typing import ClassVar
 
 from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreReplaced, StoreUnavailable
 
-AUTO_VACUUM = 2
-"""INCREMENTAL, which only a new file or one that is vacuumed takes."""
+AUTO_VACUUM = 2  # INCREMENTAL, which only a new file or one that is vacuumed takes
 SETTINGS = {
     "journal_mode": "wal",
     "synchronous": 2,  # FULL: every commit is synchronised, not only every checkpoint
@@ -115,7 +114,7 @@ class Place:
     _open: ClassVar[dict[str, Place]] = {}
 
     def __init__(self, path: Path) -> None:
-        self.path, self._key = path, os.path.realpath(path)
+        self.path, self._key = str(path), os.path.realpath(path)
         self._handles = 0
         self._identity: tuple[int, int] | None = None
         self._file: int | None = None
@@ -166,7 +165,7 @@ class Place:
             raise StoreReplaced(
                 f"the file of the store is no longer at {self.path}; put it back, or stop the "
                 "collector and restore a backup with `deniable store restore`",
-                value=str(self.path),
+                value=self.path,
                 kind="missing",
             ) from None
         except OSError:  # SQLite will meet it too
@@ -177,7 +176,7 @@ class Place:
             raise StoreReplaced(
                 f"the file at {self.path} is not the one that was opened; put that one back, or "
                 "restart the collector to go on with this one",
-                value=str(self.path),
+                value=self.path,
             )
 
     def _overwritten(self, changed: int) -> bool:

@@ -37,13 +37,13 @@ class Row(NamedTuple):
 
 def checksum(place: tuple[int, int, str], n: int, reports: bytes) -> int:
     """Return the checksum of a row at (question, day, source), a signed number of 64 bits."""
-    head = _head(place[0], place[1], n, place[2].encode())
+    head = _head(place[0], place[1], n, place[2])
     found = head << 32 | crc32(reports, head)
     return found - (1 << 64) if found >> 63 else found
 
 
-def _head(question: int, day: int, n: int, source: bytes) -> int:
-    return crc32(pack("<qqq", question, day, n) + source)
+def _head(question: int, day: int, n: int, source: str) -> int:
+    return crc32(pack("<qqq", question, day, n) + source.encode())
 
 
 def read(row: Stored) -> Row | str:
@@ -55,7 +55,6 @@ def read(row: Stored) -> Row | str:
         and isinstance(question, int)
         and isinstance(day, int)
         and isinstance(source, str)
-        and _is_whole(source)
         and isinstance(n, int)
         and isinstance(mark, int | None)
         and isinstance(reports, bytes)
@@ -63,18 +62,16 @@ def read(row: Stored) -> Row | str:
         return "a field is not of its type"
     if n < 1:
         return f"it says that it has {n} reports"
+    try:
+        head = _head(question, day, n, source)
+    except UnicodeEncodeError:
+        return "its source is not text"
     if mark is not None:  # rows of 0.2.0 have none
-        head = _head(question, day, n, source.encode())
         if head != mark >> 32 & _HALF:
             return "its checksum is not that of its question, day, source and number of reports"
         if len(row) > 6 and crc32(reports, head) != mark & _HALF:
             return "its checksum is not that of its reports"
     return Row(no, question, day, source, n, reports)
-
-
-def _is_whole(text: str) -> bool:
-    """Tell whether a text was read without parts of letters."""
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
@@ -91,7 +88,6 @@ def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
 
 
 def sound(rows: Iterable[Stored]) -> list[Row]:
-    """Return the sound rows alone, for those who count."""
     return sort(rows)[0]
 
 
@@ -112,7 +108,7 @@ def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None
     return (
         question if isinstance(question, int) else None,
         day if isinstance(day, int) and 0 <= day < _LAST_DAY else None,
-        source if isinstance(source, str) and _is_whole(source) else None,
+        source if isinstance(source, str) and source.isprintable() else None,
         n if isinstance(n, int) else None,
         row[6] if isinstance(row[6], bytes) else str(row[6]).encode(errors="replace"),
     )
