@@ -100,7 +100,7 @@ def test_days_are_opened_again(path: Path) -> None:
     SqliteStore(fresh, today=lambda: today() + 30).close()
     found = run(fresh, "reopen")
     assert found.exit_code == 0
-    assert f"days from {write_day(today() - 7)} to {write_day(today() + 1)}" in found.stdout
+    assert f"accepted for {write_day(today() - 7)} to {write_day(today() + 1)}" in found.stdout
 
 
 def test_a_vacuum_says_what_it_gave_back(path: Path) -> None:

@@ -23,6 +23,7 @@ from deniable.collector.stores.records import (
 from deniable.collector.stores.waiting import HEAD, holding, sound
 from deniable.errors import InvalidParameter
 
+Publications = Mapping[Slice, Publication]
 NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = ?"
 Place = tuple[int | None, int, int]
 """A slice as statements take it: the number of the question, the first and the last day."""
@@ -95,9 +96,8 @@ class Questions(Database):
         text = f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day"
         for day, n in transaction.execute(text, place):
             counts[day] = int(n)
-        for row in sound(
-            transaction.execute(f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}", place)
-        ):
+        text = f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}"
+        for row in sound(transaction.execute(text, place)):
             counts[row.day] += row.n
         text = "SELECT first, last, n, edition, days FROM published WHERE question = ?"
         published = {
@@ -200,12 +200,7 @@ class Questions(Database):
         return Outcome.STORED
 
     @writing
-    def publish(
-        self,
-        transaction: Transaction,
-        new: Mapping[Slice, Publication],
-        before: Mapping[Slice, Publication],
-    ) -> bool:
+    def publish(self, transaction: Transaction, new: Publications, before: Publications) -> bool:
         mine = True
         # In the same order for all, so that no two wait for each other in a circle.
         for part in sorted(new, key=lambda part: (part.question, part.days.first, part.days.last)):

@@ -146,7 +146,6 @@ class Standing:
 
     @property
     def n(self) -> int:
-        """The number of reports."""
         return sum(n for _, n in self.daily)
 
 
