@@ -94,7 +94,7 @@ def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collect
 
 def test_browsers_see_problems_as_pages(collector: Collector) -> None:
     """The status is that of the interface; programs still get problem+json."""
-    for path, status, said in (("/", 401, "token login"), ("/nothing", 404, "Nothing is here")):
+    for path, status, said in (("/", 401, "token login"), ("/nothing", 404, "There is no page")):
         answer = collector.request("GET", path, headers=HTML)
         assert (answer.status, answer.headers["content-type"]) == (
             status,

@@ -108,7 +108,7 @@ def test_days_are_pulled_in_python(workshop: Workshop) -> None:
 def test_what_is_no_collector_is_refused(workshop: Workshop) -> None:
     """Another server at the address is told from a collector."""
     transport = Transport(workshop.collector.address + "/nowhere")
-    with pytest.raises(Refused, match="expected"):
+    with pytest.raises(Refused, match="Not Found"):
         find(transport, "fruit")
     with pytest.raises(OSError, match="cannot be reached"):
         pull("http://127.0.0.1:1", "fruit")

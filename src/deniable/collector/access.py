@@ -136,9 +136,9 @@ class Access:
             if holder is not None and connection.scope["method"] not in SAFE:
                 check_origin(connection)
         if holder is None:
-            raise Unauthorized("expected a token or a session, got none that is valid; log in")
+            raise Unauthorized("log in, or send a token")
         if not holder.role.grants(role):
-            raise Forbidden(f"expected the role {role.value}, got {holder.role.value}")
+            raise Forbidden(f"this needs the role {role.value}; you have {holder.role.value}")
         return holder
 
     async def bearer(self, header: str | None) -> Holder | None:
@@ -148,7 +148,7 @@ class Access:
         scheme, _, secret = header.partition(" ")
         holder = await self._find(secret.strip(), TOKEN) if scheme.lower() == "bearer" else None
         if holder is None:
-            raise Unauthorized("expected a valid token after Bearer, got none; make a new one")
+            raise Unauthorized("the token is unknown or has expired; make a new one")
         return holder
 
     async def _find(self, secret: str, kind: str) -> Holder | None:
@@ -182,7 +182,10 @@ def check_origin(connection: HTTPConnection) -> None:
     else:
         same = origin is not None and origin.partition("://")[2] == connection.headers.get("host")
     if not same:
-        raise Forbidden("expected a form of this site, got one of another")
+        raise Forbidden(
+            "cross-site form refused",
+            page="The form came from another site: open the page here and send it again.",
+        )
 
 
 def audit(who: str, what: str, status: int) -> None:

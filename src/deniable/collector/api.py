@@ -92,7 +92,7 @@ class Resource:
         if operation is None or operation.handler is None:
             methods = {*self._operations, *(["HEAD"] if "GET" in self._operations else [])}
             raise MethodRefused(
-                f"expected one of {', '.join(sorted(methods))}, got {method}",
+                f"use {', '.join(sorted(methods))} and not {method}",
                 value=", ".join(sorted(methods)),
             )
         request = Request(scope, receive, send)

@@ -106,12 +106,26 @@ def _beside(error: Exception) -> list[tuple[bytes, bytes]]:
     return []
 
 
+_SENTENCES = {
+    "invalid-request": "The address or the form is not complete.",
+    "unknown-question": "It was deleted, or the address is not complete.",
+    "not-found": "There is no page at this address.",
+    "forbidden": "This needs the login of an administrator.",
+    "too-large": "This is more than the collector takes.",
+    "conflict": "Somebody else was faster: load the page again.",
+    "store-unavailable": "Try again in a moment.",
+    "stopping": "Try again in a moment.",
+    "internal": "The log of the collector says what failed.",
+}
+"""What people read, by the type of the problem; its title says the rest."""
+
+
 @dataclass(frozen=True)
 class Trouble:
     """What the page of an error shows."""
 
     title: str
-    detail: str | None
+    sentence: str
     status: int
 
 
@@ -125,5 +139,5 @@ def _wants_page(scope: Scope) -> bool:
 
 def _page(error: Exception) -> Response:
     found = problems.find_problem(error)
-    detail = str(error) if problems.shows_detail(found) else None
-    return page("problem.html", Trouble(found.title, detail, found.status), found.status)
+    sentence = getattr(error, "page", "") or _SENTENCES.get(found.type, "")
+    return page("problem.html", Trouble(found.title, sentence, found.status), found.status)

@@ -361,7 +361,7 @@ class Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP with a problem like any other."""
-        status, headers, body = render(InvalidRequest("expected an HTTP request"))
+        status, headers, body = render(InvalidRequest("this is no HTTP request"))
         lines = [b"HTTP/1.1 %d Bad Request" % status]
         lines += [name + b": " + value for name, value in [*headers, *CORS]]
         self.transport.write(b"\r\n".join([*lines, b"connection: close", b"", body]))

@@ -7,7 +7,7 @@ table; the framework's own refusals and a failure inside are no exception.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.exceptions import HTTPException
 
@@ -30,11 +30,17 @@ CORS = [
 
 
 class Refusal(DeniableError):
-    """A request that cannot be granted; ``extra`` goes into the problem document."""
+    """A request that cannot be granted; ``extra`` goes into the problem document.
 
-    def __init__(self, message: str, *, value: object = None, **extra: str | int) -> None:
+    The message is for programs; ``page`` is the sentence that a person reads, if there is a better
+    one than for all errors of the kind.
+    """
+
+    def __init__(
+        self, message: str, *, value: object = None, page: str = "", **extra: str | int
+    ) -> None:
         super().__init__(message, value=value)
-        self.extra = extra
+        self.page, self.extra = page, extra
 
 
 class InvalidRequest(Refusal):
@@ -43,6 +49,9 @@ class InvalidRequest(Refusal):
 
 class Mistake(InvalidRequest):
     """A form that a person filled in wrongly; the message is for that person."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, page=message)
 
 
 class Unauthorized(Refusal):
@@ -115,31 +124,34 @@ class Problem:
     retry_after: int | None = None
 
 
+_INVALID = Problem("invalid-request", 400, "Invalid request")
+_DOCUMENT = Problem("invalid-document", 400, "Invalid document")
+_STORE = Problem("store-unavailable", 503, "Store unavailable", retry_after=2)
 PROBLEMS: dict[type[Exception], Problem] = {
-    InvalidRequest: Problem("invalid-request", 400, "The request is not understood"),
-    InvalidParameter: Problem("invalid-request", 400, "The request is not understood"),
-    OutOfDomain: Problem("invalid-request", 400, "The request is not understood"),
-    InvalidReport: Problem("invalid-report", 400, "No client of this question can have sent this"),
-    InvalidDocument: Problem("invalid-document", 400, "The document is foreign or altered"),
-    IncompatibleTally: Problem("invalid-document", 400, "The document is foreign or altered"),
-    Unauthorized: Problem("unauthorized", 401, "A token is needed"),
-    Forbidden: Problem("forbidden", 403, "The token does not allow this"),
-    OriginRefused: Problem("origin-refused", 403, "The question does not list this site"),
-    UnknownQuestion: Problem("unknown-question", 404, "No such question"),
-    NotFound: Problem("not-found", 404, "Nothing is here"),
-    MethodRefused: Problem("method-refused", 405, "Not with this method"),
-    Conflict: Problem("conflict", 409, "Something else is there already"),
-    TooFewReports: Problem("too-few-reports", 409, "Too few reports to show estimates"),
-    Closed: Problem("question-closed", 410, "The question is closed"),
-    TooLarge: Problem("too-large", 413, "More bytes than the limit"),
-    OutsideWindow: Problem("outside-window", 422, "The day is not open"),
-    TooCostly: Problem("too-costly", 422, "The estimate is too costly for the collector"),
-    QueueFull: Problem("queue-full", 503, "Too many submissions at once", retry_after=1),
-    Stopping: Problem("stopping", 503, "The collector is about to end", retry_after=5),
-    NotReady: Problem("store-unavailable", 503, "The store does not answer", retry_after=2),
-    StoreUnavailable: Problem("store-unavailable", 503, "The store does not answer", retry_after=2),
-    StoreBroken: Problem("store-unavailable", 503, "The store does not answer", retry_after=60),
-    Exception: Problem("internal", 500, "Something went wrong inside"),
+    InvalidRequest: _INVALID,
+    InvalidParameter: _INVALID,
+    OutOfDomain: _INVALID,
+    InvalidReport: Problem("invalid-report", 400, "Invalid report"),
+    InvalidDocument: _DOCUMENT,
+    IncompatibleTally: _DOCUMENT,
+    Unauthorized: Problem("unauthorized", 401, "Login or token required"),
+    Forbidden: Problem("forbidden", 403, "Not allowed"),
+    OriginRefused: Problem("origin-refused", 403, "Site not allowed"),
+    UnknownQuestion: Problem("unknown-question", 404, "Question not found"),
+    NotFound: Problem("not-found", 404, "Not found"),
+    MethodRefused: Problem("method-refused", 405, "Method not allowed"),
+    Conflict: Problem("conflict", 409, "Conflict"),
+    TooFewReports: Problem("too-few-reports", 409, "Too few reports"),
+    Closed: Problem("question-closed", 410, "Question closed"),
+    TooLarge: Problem("too-large", 413, "Too large"),
+    OutsideWindow: Problem("outside-window", 422, "Day not open"),
+    TooCostly: Problem("too-costly", 422, "Estimate too costly"),
+    QueueFull: Problem("queue-full", 503, "Too many submissions", retry_after=1),
+    Stopping: Problem("stopping", 503, "Shutting down", retry_after=5),
+    NotReady: _STORE,
+    StoreUnavailable: _STORE,
+    StoreBroken: replace(_STORE, retry_after=60),
+    Exception: Problem("internal", 500, "Internal error"),
 }
 
 _FRAMEWORK: dict[int, type[Refusal]] = {404: NotFound, 405: MethodRefused, 413: TooLarge}
@@ -159,7 +171,7 @@ def own(error: Exception) -> Exception:
     """Turn the framework's refusals into ours."""
     if isinstance(error, HTTPException):
         kind = _FRAMEWORK.get(error.status_code, InvalidRequest)
-        return kind(f"expected another request, got one refused as {error.detail!r}")
+        return kind(error.detail)
     return error
 
 

@@ -185,14 +185,14 @@ class Questions:
         if known := self.fresh(digest, now):
             return known
         if len(digest) != 64 or not digest.isascii():
-            raise UnknownQuestion("expected a digest of 64 hexadecimal digits; check the address")
+            raise UnknownQuestion("a digest has 64 hexadecimal digits; check the address")
         search = self._searches.get(digest)
         if search is None:
             search = self._searches[digest] = asyncio.create_task(self._search(digest, now))
             search.add_done_callback(lambda found: found.cancelled() or found.exception())
         known = await asyncio.shield(search)
         if known is None:
-            raise UnknownQuestion(f"expected a question that is asked here, got {digest}")
+            raise UnknownQuestion(f"no question here has the digest {digest}")
         return known
 
     async def _search(self, digest: str, now: float) -> Known | None:

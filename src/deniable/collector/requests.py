@@ -55,8 +55,8 @@ class Call:
         for name, value in self.request.query_params.multi_items():
             if name not in names or (name in found and name != repeated):
                 raise InvalidRequest(
-                    f"expected the parameters {', '.join(names) or '(none)'}, each once, got "
-                    f"{name[:40]!r}",
+                    f"{name[:40]!r} is unknown or repeated; the parameters are "
+                    f"{', '.join(names) or 'none'}",
                     value=name[:40],
                 )
             found[name] = value
@@ -71,7 +71,7 @@ class Call:
         async for part in self.request.stream():
             body += part
             if len(body) > limit:
-                raise TooLarge(f"expected at most {limit} bytes, got more", limit=limit)
+                raise TooLarge(f"expected at most {limit} bytes", limit=limit)
         return bytes(body)
 
     async def json(self, kind: type[Decoded], limit: int) -> Decoded:
@@ -80,7 +80,7 @@ class Call:
             return msgspec.json.decode(await self.body(limit), type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             names = ", ".join(msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"])
-            raise InvalidRequest(f"expected a JSON object with {names}: {error}") from error
+            raise InvalidRequest(f"the body must be a JSON object with {names}: {error}") from error
 
     async def form(self, limit: int = 1 << 16) -> dict[str, str]:
         """Return the fields of a form; of fields that repeat, the last."""

@@ -95,7 +95,7 @@ def read_settings(
         found |= _read_file(file)
     if unknown := sorted(set(found) - set(known)):
         raise InvalidParameter(
-            f"expected settings among {', '.join(known)}, got {', '.join(unknown)} in {file}",
+            f"{file} has unknown settings: {', '.join(unknown)}; there are {', '.join(known)}",
             value=unknown,
         )
     found |= _read_environment(environment)
@@ -121,7 +121,7 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
         elif name in named and value:
             if named[name] in environment:
                 raise InvalidParameter(
-                    f"expected one of {name} and {named[name]}, got both; keep the file",
+                    f"both {name} and {named[name]} are set; keep the file",
                     value=name,
                 )
             found[known[named[name]]] = read_secret(Path(value), name)
@@ -130,7 +130,7 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
             near = get_close_matches(name.removeprefix(PREFIX), others, 1)
             hint = f"; did you mean {PREFIX}{near[0]}?" if near else "; remove it"
             raise InvalidParameter(
-                f"expected settings of deniable in the environment, got {name[:80]}{hint}",
+                f"{name[:80]} is not a setting of deniable{hint}",
                 value=name,
             )
     return found
@@ -142,7 +142,7 @@ def read_secret(file: Path, name: str) -> str:
         return file.read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidParameter(
-            f"expected a file of text in {name}, got: {error}; check its path and its rights",
+            f"the file of {name} cannot be read: {error}; check its path and its rights",
             value=str(file),
         ) from error
 
@@ -157,5 +157,5 @@ def _read_file(file: Path) -> dict[str, object]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidParameter(
-            f"expected TOML in {file}, got: {error}; write for example port = 8000", value=str(file)
+            f"{file} is not TOML: {error}; write for example port = 8000", value=str(file)
         ) from error

@@ -78,7 +78,7 @@ class Submissions:
         day = _day(scope["query_string"])
         origin, authorization, length = _headers(scope)
         if origin is not None and not known.terms.allows(origin, _own(scope, self._settings.url)):
-            raise OriginRefused(f"expected a page of {', '.join(known.terms.origins)}")
+            raise OriginRefused(f"only pages of {', '.join(known.terms.origins)} may submit")
         holder = None if authorization is None else await self._relay(authorization)
         most = ID_SIZE + known.report_size if holder is None else self._settings.body_limit
         if length is not None and length > most:
@@ -93,13 +93,13 @@ class Submissions:
             if len(body) > most:
                 raise _too_large(known, most, len(body))
             if self._held.refuses(len(body)):
-                raise QueueFull("expected fewer bytes at once; send it again later")
+                raise QueueFull("too many submissions at once; send this one again later")
         await self._store(_submission(known, day, body, holder))
 
     async def _relay(self, authorization: str) -> Holder | None:
         holder = await self._access.bearer(authorization)
         if holder is not None and not holder.role.grants(Role.RELAY):
-            raise Forbidden(f"expected the role relay, got {holder.role.value}")
+            raise Forbidden(f"this needs the role relay; the token has {holder.role.value}")
         return holder
 
     async def _store(self, submission: Submission) -> None:
@@ -114,13 +114,11 @@ class Submissions:
 
     async def _refusal(self, outcome: Outcome, submission: Submission) -> Refusal:
         if outcome is Outcome.CONFLICT:
-            return Conflict("expected the bytes that came with this id before, got others")
+            return Conflict("this id came with other bytes before")
         if outcome is Outcome.UNKNOWN:
-            return UnknownQuestion(
-                "expected a question that is asked here, got one that is deleted"
-            )
+            return UnknownQuestion("this question was deleted")
         if outcome is Outcome.CLOSED:
-            return Closed("expected an open question, got a closed one; no more reports are taken")
+            return Closed("this question is closed and takes no more reports")
         window = await self._readers.run(lambda store: store.window())
         first, last = write_day(window.first), write_day(window.last)
         return OutsideWindow(
@@ -165,7 +163,7 @@ def _own(scope: Scope, url: str) -> str:
 def _day(query: bytes) -> int:
     name, _, value = query.decode("ascii", "replace").partition("=")
     if name != "day":
-        raise InvalidRequest("expected ?day=YYYY-MM-DD and nothing else after the address")
+        raise InvalidRequest("end the address with ?day=YYYY-MM-DD and nothing else")
     return read_day(value)
 
 

@@ -153,7 +153,7 @@ async def upload(call: Call) -> Response:
     query = call.query("day")
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
-        raise InvalidRequest("expected an id of 32 hexadecimal digits, lower case")
+        raise InvalidRequest("an id has 32 hexadecimal digits in lower case")
     day = read_day(query.get("day", ""))
     body = await call.body(call.services.settings.tally_limit)
     data, n = await call.services.worker.run(jobs.check_upload, known.asked.document, body)
@@ -161,9 +161,9 @@ async def upload(call: Call) -> Response:
     digest, mark = known.asked.digest, sha256(data).digest()
     outcome = await call.services.writer.run(lambda store: store.upload(digest, total, mark))
     if outcome is Outcome.CONFLICT:
-        raise Conflict("expected the tally that came with this id before, got another")
+        raise Conflict("another tally came with this id before")
     if outcome is Outcome.UNKNOWN:
-        raise UnknownQuestion("expected a question that is asked here, got one that is deleted")
+        raise UnknownQuestion("this question was deleted")
     return answer({"source": total.source, "reports": n}, 201 if outcome is Outcome.STORED else 200)
 
 
@@ -199,5 +199,5 @@ async def exclude(call: Call) -> Response:
     if not await call.services.writer.run(
         lambda store: store.exclude(digest, source, wanted.excluded, day=day)
     ):
-        raise NotFound("expected a source that contributed to the question, got none such")
+        raise NotFound("this question has no such source")
     return await _sources(call)

@@ -75,7 +75,7 @@ async def status(call: Call) -> Response:
         lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
     if asked is None:
-        raise UnknownQuestion("expected a question that is asked here, got one that is deleted")
+        raise UnknownQuestion("this question was deleted")
     return answer(_status(asked, found.n))
 
 

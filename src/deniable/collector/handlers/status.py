@@ -71,6 +71,6 @@ async def end_session(call: Call) -> Response:
     call.query()
     name = call.request.path_params["session"]
     if await call.services.writer.run(lambda store: access.revoke(store, SESSION, name)) is None:
-        raise NotFound("expected the name of a session, got none such")
+        raise NotFound("no session has this name")
     call.services.access.forget()
     return Response(status_code=204)

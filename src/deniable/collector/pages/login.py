@@ -39,10 +39,8 @@ async def login(call: Call) -> Response:
     secret = parse_qs(body).get("key", [""])[0]
     session = await call.services.writer.run(lambda store: use_login(store, secret))
     if session is None:
-        raise Unauthorized(
-            "expected a login link that was not used and is not older than ten minutes; make a new "
-            "one with `deniable token login`"
-        )
+        said = "This login link was used before, or is older than ten minutes."
+        raise Unauthorized("the login link was used or has expired", page=said)
     opened = await call.services.readers.run(lambda store: store.key(hashed(session)))
     audit(f"session {opened.name}" if opened else "session", "log in", 303)
     response = RedirectResponse("/", 303)

@@ -64,7 +64,7 @@ async def send(call: Call) -> Response:
     try:
         digest = await _create(call, fields)
     except DeniableError as error:
-        wrong = Plan((), str(error), None)
+        wrong = Plan((), _said(error), None)
         return page("new_question.html", Asking(fields, wrong), 400)
     return RedirectResponse(f"/questions/{digest}", 303)
 
@@ -86,8 +86,15 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
     try:
         found = await call.services.worker.run(views.propose, _draft(fields))
     except DeniableError as error:
-        return Plan((), str(error), None)
+        return Plan((), _said(error), None)
     return Plan(_sentences(found, fields["solve"]), None, _warning(found))
+
+
+def _said(error: DeniableError) -> str:
+    """Return what went wrong for the person who filled in the form."""
+    if isinstance(error, Mistake):
+        return str(error)
+    return f"This question cannot be asked: {error}."
 
 
 def _sentences(found: Proposal, solve: str) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ async def serve(call: Call) -> Response:
     name, hash = call.request.path_params["name"], call.request.path_params["hash"]
     found = assets().get(name)
     if found is None or found.hash != hash:
-        raise NotFound("expected a file of this version, got another; load the page again")
+        raise NotFound("this file belongs to another version; load the page again")
     return _response(found, _FOREVER)
 
 
@@ -114,7 +114,7 @@ async def client(call: Call) -> Response:
     hash = call.request.path_params["hash"]
     known = {each.hash: each for each in (*released().values(), assets()[CLIENT])}
     if hash not in known:
-        raise NotFound("no client with this hash was released; paste the tag of the question again")
+        raise NotFound("no released client has this hash; paste the tag of the question again")
     return _response(known[hash], _FOREVER)
 
 
