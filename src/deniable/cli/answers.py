@@ -83,7 +83,6 @@ def _read_lines(source: Source, stream: BinaryIO) -> Iterator[Batch]:
 
 
 def _read_ndjson(source: Source, stream: BinaryIO) -> Iterator[Batch]:
-    """Yield the answers in an NDJSON file."""
     before = 0
     for text in read_texts(source, stream):
         batch, lines = Batch([], found := []), split_lines(text)

@@ -160,7 +160,6 @@ def _current_directory() -> Iterator[None]:
 
 
 def _make(text: str, kind: type, given: dict[str, float | None]) -> object:
-    """Call the class with the options that were given."""
     arguments = {name: value for name, value in given.items() if value is not None}
     try:
         made: object = kind(**arguments)

@@ -61,7 +61,6 @@ def demo(people: int, epsilon: float, top: int, as_json: bool) -> None:
 
 
 def run_survey(people: int, epsilon: float) -> Survey:
-    """Draw people from the census, collect one report from each, and estimate the counts."""
     census = Census.read()
     question = census.question(epsilon)
     population = np.random.default_rng(2010)  # the people are repeatable, their noise is not
@@ -90,7 +89,6 @@ def run_survey(people: int, epsilon: float) -> Survey:
 
 
 def show(survey: Survey, top: int, console: Console) -> None:
-    """Print the survey's table and what it means."""
     question, estimates, rows = survey.question, survey.estimates, survey.rows
     protocol, listed = question.protocol, zip(estimates.rows(), survey.truth, strict=True)
     covered = np.mean([row.ends[0] <= true <= row.ends[1] for row, true in listed])

@@ -30,7 +30,6 @@ _GATHERED_BYTES = 1 << 23
 
 
 def read_question(path: Path) -> Question:
-    """Read a question file."""
     with open_input(path) as stream:
         data = read_fully(stream, _LARGEST_QUESTION + 1)
     if len(data) > _LARGEST_QUESTION:

@@ -48,7 +48,6 @@ class Form:
 
     @property
     def options(self) -> str:
-        """The options that ask for this form."""
         flags = (("--strip", self.strip), ("--fold-case", self.fold_case),
                  ("--normalise", self.normalise))  # fmt: skip
         return " ".join(name for name, given in flags if given)
@@ -139,7 +138,6 @@ class Matcher:
 
 
 def match(question: Question, form: Form | None = None) -> Matcher:
-    """Return what finds the values of answers to a question."""
     chosen = isinstance(question.answers, Choice)
     return Matcher(question.labels or () if chosen else (), question.other, form)
 
@@ -164,7 +162,6 @@ def encode(
 
 
 def _line_of(answer: str, batch: Batch) -> int:
-    """Return the line on which an answer comes first."""
     return batch.lines[batch.answers.index(answer)]
 
 

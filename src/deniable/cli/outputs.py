@@ -120,7 +120,6 @@ def check_replaceable(path: Path, *, force: bool) -> None:
 
 
 def check_summary(output: Path, as_json: bool) -> None:
-    """Refuse a summary on the same stream as the output."""
     if as_json and str(output) == STDIO:
         raise click.UsageError("--json prints to standard output; name a file with -o")
 
@@ -132,7 +131,6 @@ def check_plot(path: Path | None) -> None:
 
 
 def write_plot(figure: Figure, path: Path, metadata: dict[str, str] | None = None) -> None:
-    """Write a matplotlib figure in the format that the file's name says."""
     sink, kind = BytesIO(), path.suffix.lower().removeprefix(".")
     figure.savefig(sink, format=kind, dpi=150, metadata=metadata)
     write_atomically(path, sink.getvalue())
@@ -149,7 +147,6 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def refuse_terminal(path: Path) -> None:
-    """Refuse to write binary data to a terminal."""
     if str(path) == STDIO and _is_terminal():
         raise click.UsageError("the output is binary; name a file with -o, or pipe it on")
 

@@ -213,7 +213,6 @@ def _error(protocol: Protocol) -> tuple[str, str]:
 
 
 def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:
-    """Yield p* and q*, where the protocol has them."""
     if (found := protocol.parameters) is not None:
         yield "p*, q*", f"{found.p:.6g}, {found.q:.6g}"
 

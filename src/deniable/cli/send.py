@@ -208,7 +208,6 @@ def _sent_before(box: Outbox, name: str) -> str:
 
 
 def _only(transport: Transport) -> str:
-    """Return the digest of the only open question of a collector."""
     found = [entry for entry in listed(transport) if entry.state == "open"]
     if len(found) != 1:
         names = ", ".join(map(str, found[:10]))
@@ -260,7 +259,6 @@ def _deliver(box: Outbox, couriers: Couriers) -> set[str]:
 
 
 def _standing(box: Outbox) -> str:
-    """Say how many reports have which outcome."""
     ends = ((box.count(outcome), outcome.value) for outcome in Outcome)
     said = ", ".join(f"{n:,} {end}" for n, end in ends if n)
     return f"{counted(box.count(), 'report')}: {said or 'nothing to send'}"

@@ -150,6 +150,5 @@ def _open(settings: Settings) -> Store:
 
 
 def _shown(store: str) -> str:
-    """Return the address of a store without a password."""
     head, at, tail = store.rpartition("@")
     return f"{head.split('://')[0]}://…@{tail}" if at else store

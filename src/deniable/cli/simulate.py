@@ -197,7 +197,6 @@ def _try(
     size: tuple[int, int],
     rng: np.random.Generator | None,
 ) -> tuple[list[Trial], list[float]]:
-    """Return the trials, and what one run of each took."""
     top, runs = size
     trials, seconds = [], []
     with display.show_progress("Simulating", len(protocols)) as advance:
@@ -210,7 +209,6 @@ def _try(
 
 
 def _document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
-    """Return a trial as JSON; ``seconds`` is what one run took."""
     return {
         "protocol": trial.protocol.specification(),
         "report_bytes": trial.protocol.report_dtype.itemsize,

@@ -30,7 +30,6 @@ _SEPARATORS = ";\t|,"
 
 @contextmanager
 def open_raw(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading as it is."""
     if str(path) == STDIO:
         try:
             yield sys.stdin.buffer
@@ -44,7 +43,6 @@ def open_raw(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_input(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading, decompressed where it is gzip."""
     with open_raw(path) as stream:
         yield decompressed(stream, name=name_of(path))
 
@@ -62,7 +60,6 @@ def check_stdin(*paths: Path | None) -> None:
 
 
 def name_of(path: Path) -> str:
-    """Return what messages call a file."""
     return "standard input" if str(path) == STDIO else str(path)
 
 
@@ -122,7 +119,6 @@ class Digest:
         return stream if self._known else cast("BinaryIO", Watched(stream, self._hash))
 
     def __call__(self) -> str:
-        """Return the digest, in hexadecimal."""
         return self._hash.hexdigest()
 
 
@@ -156,7 +152,6 @@ class Source:
         return name_of(self.path)
 
     def wrong(self, line: int, message: str) -> InputError:
-        """Return the error that names the file and the line."""
         return InputError(f"{self.name}:{line}: {message}")
 
 
@@ -240,6 +235,5 @@ def find_column(source: Source, head: list[str], delimiter: str | None = None) -
 
 
 def enumerate_names(names: object, most: int = 12) -> str:
-    """Return names as an error lists them."""
     listed = [repr(name) for name in names] if isinstance(names, list | dict) else []
     return ", ".join(listed[:most]) + (", …" if len(listed) > most else "") or "none"

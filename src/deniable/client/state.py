@@ -104,7 +104,6 @@ class Ledger:
         return Parcel(id, report, State(day, bool(doubt), since), turn, address)
 
     def spent(self) -> float:
-        """Return the sum of epsilon over all questions that were answered."""
         row = self._find(_SPENT)
         return float(row[0]) if row else 0.0
 
@@ -290,7 +289,6 @@ class Outbox:
         ]
 
     def save(self, no: int, parcel: Parcel) -> None:
-        """Note how far the delivery of a parcel has come."""
         state = parcel.state
         with self._lock:
             self._change(

@@ -113,7 +113,6 @@ class Transport:
         return self._connection
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -123,7 +122,6 @@ class Transport:
 
 
 def _split(address: str) -> SplitResult:
-    """Return the parts of a collector's address, or say what one looks like."""
     try:
         parts = urlsplit(address)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:

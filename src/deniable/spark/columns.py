@@ -141,12 +141,6 @@ def group_rows(
 
 def _codes(key: pa.Array) -> tuple[npt.NDArray[np.uint32], int]:
     """Return small integers that are equal where the keys are, and a bound above them."""
-    dates = pa.types.is_date32(key.type)
-    if (dates or pa.types.is_signed_integer(key.type)) and len(key) and not key.null_count:
-        values = (key.view(pa.int32()) if dates else key).to_numpy()
-        low, high = int(values.min()), int(values.max())
-        if high - low < _MOST_CODES:
-            return (values.astype(np.int64) - low).astype(np.uint32), high - low + 1
     encoded = pc.dictionary_encode(key, null_encoding="encode")
     codes: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
     return codes.astype(np.uint32), max(1, len(encoded.dictionary))

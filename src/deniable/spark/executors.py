@@ -165,7 +165,6 @@ def second_stage(
 
 
 def fetch(frame: DataFrame) -> Iterable[pa.RecordBatch]:
-    """Bring the sums in a frame to the driver."""
     fetched: Iterable[pa.RecordBatch] = frame.where(f"{REASON} is null").toArrow().to_batches()
     return fetched
 

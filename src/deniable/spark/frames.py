@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -104,7 +104,7 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
         if protocol.memoises and rounds is None:
             question.estimate(question.tally([]), names)  # refuses, before anything is read
         number = _count_rounds(frame, column, rounds) if isinstance(rounds, str) else rounds
-        total = _one(tally(frame, question, column, refused=refused))
+        total = cast("Tally", tally(frame, question, column, refused=refused))
         return question.estimate(total, names, rounds=number)
     if rounds is not None:
         raise InvalidParameter.expected(
@@ -212,7 +212,6 @@ def _sums(  # noqa: PLR0913 - one job: what is summed, how, and what becomes of 
 
 
 def _frame_of(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str]) -> DataFrame:
-    """Make a frame of sums that were added on the driver."""
     types = load("pyspark.sql.types", "spark")
     kinds = ((COUNT, types.LongType()), (SUM, types.BinaryType()))
     fields = [frame.schema[name] for name in by]
@@ -222,7 +221,6 @@ def _frame_of(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str
 
 
 def _count_rounds(frame: DataFrame, column: str, rounds: str) -> int:
-    """Return how many different values the column of rounds has."""
     _check_columns(frame, column, (rounds,))
     return max(1, int(frame.select(rounds).distinct().count()))
 
@@ -243,13 +241,6 @@ def _refuse_answers(
             "pass refused=Counter() to leave them out and count them",
             value=dict(found),
         )
-
-
-def _one(found: Tally | DataFrame) -> Tally:
-    """Return what was summed up without groups as the tally that it is."""
-    if not isinstance(found, Tally):
-        raise TypeError(f"expected a tally, got {type(found).__name__}")
-    return found
 
 
 def _check_answers(frame: DataFrame, question: Question, column: str) -> None:

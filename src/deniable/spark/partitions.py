@@ -205,7 +205,6 @@ class _Sums:
         return self._sums[key]
 
     def group_by(self, keys: Sequence[pa.Array]) -> None:
-        """Note the types of the keys."""
         self._fields = [pa.field(n, k.type) for n, k in zip(self._by, keys, strict=True)]
 
     def overflow(self) -> Iterator[pa.RecordBatch]:
@@ -251,7 +250,6 @@ def _refusals(refused: Counter[str], keys: int) -> Rows:
 
 
 def _batches(rows: Rows, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
-    """Yield rows as batches of bounded size."""
     schema = pa.schema([*fields, (COUNT, pa.int64()), (SUM, pa.binary()), (REASON, pa.string())])
     held: list[dict[str, object]] = []
     size = 0

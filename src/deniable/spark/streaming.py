@@ -102,7 +102,6 @@ class TallyTable:
         return True
 
     def holds(self, query: str, batch: int) -> bool:
-        """Tell whether a batch of a query has been added."""
         with self._transaction("BEGIN") as connection:
             last = connection.execute(_LAST, (query,)).fetchone()
         return last is not None and batch <= last[0]
@@ -114,7 +113,6 @@ class TallyTable:
         return {tuple(json.loads(name)): Tally.from_bytes(data) for name, data in rows}
 
     def refused(self) -> Counter[str]:
-        """Return how many rows were left out, by reason."""
         with self._transaction("BEGIN") as connection:
             return Counter(dict(connection.execute("SELECT reason, n FROM refused").fetchall()))
 
