@@ -126,6 +126,11 @@ class Question:
         """The label that stands for all answers that are not among the labels, if there is one."""
         return self.answers.other if isinstance(self.answers, Choice) else None
 
+    @property
+    def version(self) -> int:
+        """The version of the document: the newer one only says what the older one cannot."""
+        return 1 if self.answers.first_form() else 2
+
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the canonical JSON form, in hexadecimal."""
@@ -141,13 +146,10 @@ class Question:
         )
 
     def _document(self) -> dict[str, object]:
-        said, version = self.answers.first_form(), 1
-        rest: dict[str, object] = {}
-        # The newer form is for what the older one cannot say, so that each question has one form.
+        said, rest = self.answers.first_form(), dict[str, object]()
         if said is None:
-            said, version = {"answers": self.answers.document()}, 2
-            rest = {"repeat": None, "segments": []}
-        head = {"format": _FORMAT, "version": version, "name": self.name}
+            said, rest = {"answers": self.answers.document()}, {"repeat": None, "segments": []}
+        head = {"format": _FORMAT, "version": self.version, "name": self.name}
         return {**head, **said, "protocol": self.protocol.specification(), **rest}
 
     @overload

@@ -258,7 +258,7 @@ def test_what_browsers_do_not_speak_is_said(visit):
     """A protocol that the client does not make reports of gets a sentence, and no form."""
     question = visit.ask(Question("foreign", LABELS, SHE(1.0, 4)), collect=True)
     page = visit.read(question)
-    assert "Browsers do not make reports of SHE" in page
+    assert "The browser client does not know SHE" in page
     assert "<script" not in page
     assert "<button" not in page
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import dataclass
 from hashlib import sha256, sha384
 from html import unescape
 from html.parser import HTMLParser
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from deniable.answers import Answers
+from deniable.collector.pages.embed import unknown
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import OLH, OpenLH
 from deniable.protocols.histogram import SHE
@@ -37,7 +40,7 @@ def test_the_snippet_names_the_question_and_the_hash_of_the_client(collector: Co
     assert f'data-question="{question.digest}"' in text
     assert collector.request("GET", "/client/000000000000/deniable.js").status == 404
     other = collector.ask(SHE(1.0, 3))
-    assert "does not speak SHE" in get(collector, f"/questions/{other.digest}")
+    assert "does not know SHE" in get(collector, f"/questions/{other.digest}")
 
 
 class Form(HTMLParser):
@@ -113,3 +116,20 @@ def test_every_released_client_is_served_for_ever(collector: Collector) -> None:
         assert "immutable" in answer.headers["cache-control"]
     first = (STATIC / "clients" / "0.2.0.js").read_bytes()
     assert collector.request("GET", "/deniable.js").body == first
+
+
+def test_kinds_that_browsers_do_not_know_are_not_offered_to_them() -> None:
+    """A protocol that browsers speak is not enough: they read version 1 of the document."""
+
+    @dataclass(frozen=True)
+    class _Digit(Answers):
+        kind, labels, value_count, wanted = "digit", tuple("0123456789"), 10, "a digit"
+
+        def value(self, answer: object) -> int | None:
+            return answer if answer in range(10) else None
+
+        def suggest(self, epsilon: float, goal: str = "mean") -> DE:
+            return DE(epsilon, 10)
+
+    assert unknown(Question("digit", _Digit(), epsilon=1.0)) == "answers of the kind digit"
+    assert unknown(Question("digit", _Digit.labels, epsilon=1.0)) == ""

@@ -43,8 +43,7 @@ class Snippet:
     html: str
     address: str
     command: str
-    speaks: bool
-    protocol: str
+    unknown: str
     beyond: str
 
 
@@ -56,10 +55,16 @@ def make(call: Call, question: Question) -> Snippet:
         f"{_form(form, question)}{_tag(form, base, question.digest)}",
         f"{base}/try/{question.digest}",
         f"deniable send {base} answers.txt --question {question.digest}",
-        question.protocol.name in BROWSERS,
-        question.protocol.name,
+        unknown(question),
         beyond(question),
     )
+
+
+def unknown(question: Question) -> str:
+    """Return what browsers do not know of a question: its protocol, or its kind of answers."""
+    if question.protocol.name not in BROWSERS:
+        return question.protocol.name
+    return "" if question.version == 1 else f"answers of the kind {question.answers.kind}"
 
 
 def beyond(question: Question) -> str:

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 
 from deniable.advice import meaning
 from deniable.collector.jobs import Wanted
-from deniable.collector.pages.embed import beyond
+from deniable.collector.pages.embed import beyond, unknown
 from deniable.collector.pages.templating import page
 from deniable.collector.questions import Known
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import Slice, State
-from deniable.policy import BROWSERS
 from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
 
@@ -54,7 +53,7 @@ class Trying:
     digest: str
     protocol: str
     closed: bool
-    spoken: bool
+    unknown: str
     beyond: str
     tried: bool
     sending: bool
@@ -74,14 +73,14 @@ async def show(call: Call) -> Response:
     question, protocol = known.question, known.question.protocol
     counts = await _counts(call, known)
     gain, fall = _shifts(protocol)
-    spoken, too_much = protocol.name in BROWSERS, beyond(question)
-    tried = spoken and not too_much
+    lacking, too_much = unknown(question), beyond(question)
+    tried = not lacking and not too_much
     context = Trying(
         name=one_line(question.name, _NAME_WIDTH),
         digest=question.digest,
         protocol=protocol.name,
         closed=question.labels is not None,
-        spoken=spoken,
+        unknown=lacking,
         beyond=too_much,
         tried=tried,
         sending=tried and known.terms.collect and known.asked.state is State.OPEN,
