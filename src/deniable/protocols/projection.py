@@ -164,7 +164,9 @@ class RandomMatrixProjection(Pure, Closed):
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Add to the errors of pure estimates what shared rows cost, as the module explains."""
         found = super()._estimate(tally, chosen)
-        variance = self.variance(tally.n, found.shares.clip(0.0, 1.0))
+        # Squares of roots, since earlier versions had them: estimates stay the same to the bit.
+        variance = np.sqrt(self.variance(tally.n, found.shares.clip(0.0, 1.0))) ** 2
+        null = float(np.sqrt(self.variance(tally.n))) ** 2
         # Without bias for N_v (N_v - 1); negative when there is nothing to see.
         pairs = found.counts**2 - variance - found.counts
         shared = np.maximum(pairs.sum() - pairs, 0.0) / self.rows
@@ -172,6 +174,6 @@ class RandomMatrixProjection(Pure, Closed):
         return replace(
             found,
             std_errors=np.sqrt(variance + shared),
-            null_std_error=float(np.sqrt(self.variance(tally.n) + extra)),
+            null_std_error=(null + extra) ** 0.5,
             law=WidenedLaw(law, law.variance, extra),
         )
