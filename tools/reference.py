@@ -26,9 +26,9 @@ Every command with its options, written by `python -m tools reference` from the 
 replaced only with `--force`, and never if the command reads it or nobody may write it.
 
 An error is one line on stderr that names the file, the line and the remedy. The exit code is 0 on
-success, 1 if an audit finds that a protocol spends more than it claims, 2 after an error, 130 when
-interrupted and 143 when terminated. If the reader of the output goes away, as `head` does, the
-command ends quietly with 0.
+success, 1 if an audit finds that a protocol spends more than it claims or a collector stops because
+its store is broken, 2 after any other error, 130 when interrupted and 143 when terminated. If the
+reader of the output goes away, as `head` does, the command ends quietly with 0.
 
 `DENIABLE_THREADS` limits the threads, one for each core by default, and never changes a result.
 `DENIABLE_MEMORY`, such as `8G`, raises the 2 GiB beyond which an estimate is refused.

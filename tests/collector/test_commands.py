@@ -16,11 +16,14 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import pytest
+from click.testing import CliRunner
 
 from deniable import DE
 from deniable.cli import cli
 from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
+from deniable.collector.app import Application
 from deniable.collector.stores import open_store
+from deniable.collector.stores.base import StoreCorrupt
 from deniable.collector.stores.records import Key
 from deniable.question import Question
 from tests.collector.conftest import QUESTION, Collector, Workshop, today
@@ -233,3 +236,19 @@ def test_a_port_that_is_taken_is_an_error(workshop: Workshop) -> None:
     found = workshop.run(f"deniable serve --port {port}")
     assert found.returncode == 2
     assert "take another --port" in found.stderr
+
+
+def test_a_corrupt_store_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector that stopped because of its store says so, with an exit code of its own."""
+
+    class Stopped:
+        def __init__(self, app: Application, *_: object) -> None:
+            self.health = app.services.health
+
+        def run(self) -> None:
+            self.health.broken = StoreCorrupt("two rows contradict each other")
+
+    monkeypatch.setattr("deniable.cli.serve.Server", Stopped)
+    found = CliRunner().invoke(cli, ["serve", "--store", str(tmp_path / "store.db")])
+    assert found.exit_code == 1
+    assert "deniable: the collector has stopped: two rows contradict each other\n" in found.stderr
