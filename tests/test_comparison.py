@@ -39,6 +39,7 @@ from deniable.consistency import norm_sub
 from deniable.law.difference import fisher_tail
 from deniable.statistics import Counts
 from tests.marks import shortened
+from tools.paper.trials import simulate_tally
 
 FRUIT = ("kiwi", "fig", "plum", "pear")
 QUESTION = Question("fruit", FRUIT, DE(3.0, 4))
@@ -115,7 +116,7 @@ def test_intervals_cover_the_true_change(protocol: Protocol, sizes: tuple[int, i
 def _filtered(n: int, shares: npt.NDArray[np.float64], rng: np.random.Generator) -> Estimates:
     """Return RAPPOR's estimates of so many people, all answers being candidates."""
     protocol, keys = RAPPOR(4.0), np.arange(len(shares), dtype=np.uint64)
-    return protocol.estimate(protocol.simulate_tally(rng.multinomial(n, shares), rng), keys)
+    return protocol.estimate(simulate_tally(protocol, rng.multinomial(n, shares), rng), keys)
 
 
 def _repeated(n: int, shares: npt.NDArray[np.float64], rng: np.random.Generator) -> Estimates:

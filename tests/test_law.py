@@ -38,6 +38,7 @@ from deniable.protocols.histogram import laplace_weights
 from tests.marks import shortened
 from tests.naive.law import NormalLaw, estimates_of
 from tests.test_binomial_sum import naive_tail
+from tools.paper.trials import simulate_tally
 
 CROWDS = (1, 2, 5, 10, 100, 10**4, 10**6)
 
@@ -227,7 +228,7 @@ def test_false_alarms_of_filters(n: int, epsilon: float) -> None:
     for _ in range(runs):
         truth = np.append(rng.multinomial(n, shares / shares.sum()), np.zeros(10, dtype=np.int64))
         keys = rng.integers(0, 1 << 63, 20, dtype=np.uint64)
-        found = protocol.estimate(protocol.simulate_tally(truth, rng, keys), keys)
+        found = protocol.estimate(simulate_tally(protocol, truth, rng, keys), keys)
         alarms += bool(found.significant()[truth == 0].any())
     assert alarms / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 

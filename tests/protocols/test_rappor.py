@@ -13,6 +13,7 @@ import pytest
 from deniable import RAPPOR, BasicRAPPOR, DeniableError, InvalidParameter, InvalidReport, Tally
 from deniable.progress import listening
 from deniable.statistics import Counts
+from tools.paper.trials import simulate_tally
 
 LONG = pytest.mark.long("simulated surveys")
 
@@ -147,7 +148,7 @@ def test_selection_finds_the_frequent_among_many_candidates() -> None:
     protocol = RAPPOR(epsilon=4.0, bits=64, cohorts=8)
     held = np.zeros(5120, dtype=np.int64)
     held[::512] = np.linspace(20_000, 60_000, 10)
-    tally = protocol.simulate_tally(held, np.random.default_rng(5))
+    tally = simulate_tally(protocol, held, np.random.default_rng(5))
     steps: list[tuple[int, int]] = []
     with listening(lambda done, total: steps.append((done, total))):
         found = protocol.estimate(tally, np.arange(5120, dtype=np.uint64))
@@ -170,8 +171,8 @@ def test_nothing_is_selected_from_noise() -> None:
     """Candidates that nobody holds come out as noise when no other answer is there either."""
     protocol = RAPPOR(epsilon=2.0, bits=32, cohorts=4)
     held = np.full(2000, 5)
-    tally = protocol.simulate_tally(
-        held, np.random.default_rng(6), np.arange(2000, 4000).astype("u8")
+    tally = simulate_tally(
+        protocol, held, np.random.default_rng(6), np.arange(2000, 4000).astype("u8")
     )
     found = protocol.estimate(tally, np.arange(2000, dtype=np.uint64))
     assert not found.significant().any()
@@ -199,7 +200,7 @@ def test_intervals_cover_the_truth(protocol, n, candidates, runs) -> None:
     hits, false = [], 0
     for _ in range(runs):
         keys = rng.integers(0, WORD, candidates, dtype=np.uint64)
-        found = protocol.estimate(protocol.simulate_tally(held, rng, keys), keys)
+        found = protocol.estimate(simulate_tally(protocol, held, rng, keys), keys)
         lower, upper = found.interval()
         hits.append((lower <= held) & (held <= upper))
         false += int(np.any(found.significant() & (held == 0)))
@@ -220,7 +221,7 @@ def test_frequent_answers_that_are_not_named_make_few_others_significant(named, 
     false, found, runs = 0, 0, 30
     for _ in range(runs):
         keys = rng.integers(0, WORD, len(held), dtype=np.uint64)
-        tally = protocol.simulate_tally(held, rng, keys)
+        tally = simulate_tally(protocol, held, rng, keys)
         candidates = np.r_[np.arange(2 * named)[::2], 20:520]
         significant = protocol.estimate(tally, keys[candidates]).significant()
         false += bool(significant[named:].any())
@@ -238,7 +239,7 @@ def test_candidates_with_the_same_filter_are_said_to_be_unknown() -> None:
     twins = np.flatnonzero(places[:, 0] == place)[:2].astype(np.uint64)
     other = np.flatnonzero(places[:, 0] != place)[:1].astype(np.uint64)
     keys = np.concatenate([twins, other])
-    tally = protocol.simulate_tally([4000, 1000, 2000], np.random.default_rng(7), keys)
+    tally = simulate_tally(protocol, [4000, 1000, 2000], np.random.default_rng(7), keys)
     found = protocol.estimate(tally, keys)
     assert np.all(found.std_errors[:2] == tally.n)
     assert abs(found.counts[2] - 2000) < 5 * found.std_errors[2] < 2000
@@ -265,7 +266,7 @@ def test_repeated_candidates_are_refused() -> None:
 def test_missing_scikit_learn_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the extra is not installed the error says how to get it."""
     protocol = RAPPOR(epsilon=4.0, bits=8, cohorts=1)
-    tally = protocol.simulate_tally([1000] * 9, np.random.default_rng(8))
+    tally = simulate_tally(protocol, [1000] * 9, np.random.default_rng(8))
     monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
     with pytest.raises(DeniableError, match=r"deniable\[rappor\]"):
         protocol.estimate(tally, np.arange(9, dtype=np.uint64))
@@ -282,7 +283,7 @@ def test_kosarak_decodes_in_bounded_time_between_blh_and_olh(shared_data: Path) 
         for line in lines:
             np.add.at(held, [int(item) - 1 for item in line.split()], 10)
     protocol = RAPPOR(epsilon=4.0, cohorts=16)
-    tally = protocol.simulate_tally(held, np.random.default_rng(9))
+    tally = simulate_tally(protocol, held, np.random.default_rng(9))
     found = protocol.estimate(tally, np.arange(41_270, dtype=np.uint64))
     above = held > found.threshold()
     assert above.sum() == 63

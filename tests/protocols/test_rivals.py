@@ -20,6 +20,7 @@ from deniable import (
 )
 from deniable.auditing import output_law
 from tests.marks import shortened
+from tools.paper.trials import simulate_tally
 
 
 def test_permanent_response_is_the_same_ten_thousand_times() -> None:
@@ -131,7 +132,7 @@ def test_a_hundred_separate_candidates_are_estimated_without_bias() -> None:
     rng = np.random.default_rng(1)
     errors, stated = [], []
     for _ in range(20):
-        tally = protocol.simulate_tally(held, rng, fingerprints(labels))
+        tally = simulate_tally(protocol, held, rng, fingerprints(labels))
         found = protocol.estimate(tally, labels)
         errors.append(found.counts - held)
         stated.append(found.std_errors)
@@ -146,7 +147,7 @@ def test_rappor_reports_and_simulated_tallies_have_the_same_law() -> None:
     protocol = RAPPOR(epsilon=3.0, bits=32, hashes=2, cohorts=4)
     values = np.repeat(np.arange(3, dtype=np.uint64), [50_000, 20_000, 5_000])
     real = protocol.tally(protocol.privatize(values, np.random.default_rng(2)))
-    drawn = protocol.simulate_tally([50_000, 20_000, 5_000], np.random.default_rng(3))
+    drawn = simulate_tally(protocol, [50_000, 20_000, 5_000], np.random.default_rng(3))
     a, b = (t.statistic.values.astype(float) for t in (real, drawn))
     assert real.n == drawn.n == 75_000
     assert np.all(np.abs(a - b) < 6 * np.sqrt(a + b + 1))

@@ -15,6 +15,8 @@ from deniable.estimates import Estimates
 from deniable.protocol import Protocol
 from deniable.protocols.hashing import BLH, OLH
 from deniable.protocols.rappor import RAPPOR
+from deniable.statistics import Counts as CountsStatistic
+from deniable.tally import Tally
 
 Counts = npt.NDArray[np.int64]
 
@@ -42,6 +44,34 @@ def make_protocol(name: str, epsilon: float, domain_size: int) -> Protocol:
     return RAPPOR(epsilon=epsilon, cohorts=int(name.removeprefix("RAP(").removesuffix(")")))
 
 
+def simulate_tally(
+    protocol: RAPPOR,
+    counts: npt.ArrayLike,
+    rng: np.random.Generator,
+    values: npt.NDArray[np.uint64] | None = None,
+) -> Tally:
+    """Draw RAPPOR's tally of so many people with each value, without making their reports.
+
+    The law is that of ``tally(privatize(...))``, given probabilities rounded to floats: a cohort's
+    people are multinomial, and the ones of its bits independent binomials. ``values`` are
+    fingerprints, by default 0, 1, 2, ...
+    """
+    held = np.asarray(counts, dtype=np.int64)
+    keys = np.arange(len(held), dtype=np.uint64) if values is None else values
+    members = rng.multinomial(held, np.full(protocol.cohorts, 1 / protocol.cohorts))
+    p, q = protocol.bit_parameters.p, protocol.bit_parameters.q
+    table = np.empty((protocol.cohorts, 1 + protocol.bits), dtype=np.int64)
+    for cohort, row in enumerate(table):
+        filters = np.sort(protocol.positions(keys, np.full(len(keys), cohort, dtype=np.uint64)))
+        fresh = np.diff(filters, axis=1, prepend=-1) != 0
+        people = np.broadcast_to(members[:, cohort, None], filters.shape)
+        holders = np.zeros(protocol.bits, dtype=np.int64)
+        np.add.at(holders, filters[fresh], people[fresh])
+        row[0] = members[:, cohort].sum()
+        row[1:] = rng.binomial(holders, p) + rng.binomial(row[0] - holders, q)
+    return Tally(protocol, int(table[:, 0].sum()), CountsStatistic(table.ravel()))
+
+
 def collect(protocol: Protocol, truth: Counts, rng: np.random.Generator) -> Estimates:
     """Have one report from everybody, and estimate how many people hold each value.
 
@@ -50,7 +80,7 @@ def collect(protocol: Protocol, truth: Counts, rng: np.random.Generator) -> Esti
     """
     if isinstance(protocol, RAPPOR):
         keys = rng.integers(0, _FINGERPRINTS, len(truth), dtype=np.uint64)
-        return protocol.estimate(protocol.simulate_tally(truth, rng, keys), keys)
+        return protocol.estimate(simulate_tally(protocol, truth, rng, keys), keys)
     people = np.repeat(np.arange(len(truth), dtype=np.uint32), truth)
     return protocol.estimate(protocol.tally(protocol.privatize(people, rng)))
 

@@ -27,27 +27,24 @@ Block Designs" (2023).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import Chosen
 from deniable.kernels import fields, windows
+from deniable.mechanism import Reports
 from deniable.protocol import Closed, Parameters, Pure
 from deniable.protocols.affine_settings import Settings, best, complete
 from deniable.protocols.linear import Lines
 from deniable.randomness import Places, Uniform, Words
 from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
 from deniable.validation import Footprint, check_domain_size, check_epsilon, smallest_unsigned
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from deniable.candidates import Chosen
-    from deniable.mechanism import Reports
 
 
 @dataclass(frozen=True)
@@ -76,13 +73,11 @@ class AffineSelection(Pure, Closed):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return small instances: one digit and more, prime fields and others."""
         shapes = ((1.0, 4, 4, 1, 2), (1.0, 9, 9, 1, 4), (2.0, 13, 4, 2, 2), (3.0, 8, 3, 2, 1))
         return [cls(0.5, 5), *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes)]
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances of all sizes of reports, with fields of all kinds."""
         shapes = ((3.0, 1000, 1009, 1, 48), (4.0, 41_270, 223, 2, 4), (2.0, 10**6, 25, 5, 3))
         chosen = ((1.0, 2), (2.0, 100), (1.0, 41_270), (6.0, 10**6), (10.0, 161_979))
         return [
@@ -115,8 +110,7 @@ class AffineSelection(Pure, Closed):
 
     @cached_property
     def _function(self) -> Uniform:
-        """A uniform draw among the functions without zero."""
-        return Uniform(self._settings.points - 1)
+        return Uniform(self._lines.functions)
 
     @cached_property
     def _places(self) -> Places:
@@ -133,11 +127,10 @@ class AffineSelection(Pure, Closed):
 
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(self._settings.size - 1)
+        return smallest_unsigned(self._lines.reports - 1)
 
     @cached_property
     def words(self) -> Words:
-        """One word for the function and one for the place."""
         return self._places.words_after(self._function)
 
     def _details(self) -> dict[str, object]:
@@ -153,18 +146,15 @@ class AffineSelection(Pure, Closed):
         self._lines.validate(reports)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports (u, s) have <u, v> + s in the window."""
         codes, own = self._check_reports(reports).astype(np.uint64), self._check_values([value])
         g, t, m = self._settings
         hashed = self._field.dot(codes // np.uint64(g) + np.uint64(1), own, t)
         return np.asarray(self._field.add(hashed, codes % np.uint64(g)) < m)
 
     def most_supported(self, values: Sequence[int]) -> int:
-        """Return how many of some values one report can support."""
-        return self._most_by_codes(values, self._settings.size)
+        return self._most_by_codes(values, self._lines.reports)
 
     def decoding_time(self, n: int) -> float:
-        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
         return self._lines.decoding_time(n)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:

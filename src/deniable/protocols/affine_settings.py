@@ -68,16 +68,6 @@ class Settings(NamedTuple):
     digits: int
     window: int
 
-    @property
-    def points(self) -> int:
-        """v, the number of points: g^t."""
-        return int(self.g**self.digits)
-
-    @property
-    def size(self) -> int:
-        """How many different reports there are."""
-        return (self.points - 1) * self.g
-
 
 def best(epsilon: float, domain_size: int, share: float) -> Settings:
     """Return the settings for the least variance at a share."""
@@ -96,7 +86,8 @@ def complete(
         found = Settings(order, t, m)
     else:
         found = _best(epsilon, domain_size, (order, t, m), 1 / domain_size)
-    if found.points < domain_size or found.size > WORD:
+    points = found.g**found.digits
+    if points < domain_size or (points - 1) * found.g > WORD:
         raise InvalidParameter.expected(
             f"g^digits from {domain_size}, the number of values, to what reports of eight bytes "
             "can tell apart",

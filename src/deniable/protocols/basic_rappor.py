@@ -61,12 +61,7 @@ from deniable.randomness import (
     open_source,
 )
 from deniable.tally import Tally
-from deniable.validation import (
-    check_domain_size,
-    check_epsilon,
-    check_positive,
-    check_probability,
-)
+from deniable.validation import check_domain_size, check_epsilon, check_positive, check_probability
 
 SHORTEST_SECRET = 16
 
@@ -123,7 +118,6 @@ class BasicRAPPOR(_Unary, Memoising):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return small instances with one step and with both."""
         return [cls(5, 0.5), cls(9, 0.25), cls(3, 0.5, 0.75, 0.25), cls(2, 0.3, 0.9, 0.2)]
 
     @cached_property
@@ -176,7 +170,6 @@ class BasicRAPPOR(_Unary, Memoising):
 
     @cached_property
     def words(self) -> Words:
-        """One word for each bit and step."""
         return Words(self.domain_size if self.p is None else 2 * self.domain_size)
 
     def _details(self) -> dict[str, object]:
@@ -192,11 +185,9 @@ class BasicRAPPOR(_Unary, Memoising):
     def _permanently(
         self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
     ) -> Reports:
-        """Make the permanent response to each value."""
         return super()._perturb(values, words)
 
     def _instantly(self, permanent: Reports, words: npt.NDArray[np.uint64]) -> Reports:
-        """Make a report of each permanent response."""
         if self.p is None:
             return permanent
         bits = np.unpackbits(permanent, axis=1, count=self.domain_size, bitorder="little")

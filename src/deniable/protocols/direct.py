@@ -46,7 +46,6 @@ class DE(CountedPure):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances with reports of every width."""
         sizes = ((4.0, 2), (1.0, 256), (4.0, 300), (3.0, 41_270), (8.0, 1 << 20))
         return [cls(epsilon, d) for epsilon, d in sizes]
 
@@ -83,16 +82,13 @@ class DE(CountedPure):
         return count_values(reports, self.domain_size)[0]
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports are ``value``."""
         return np.asarray(self._check_reports(reports) == self._check_values([value])[0])
 
     def most_supported(self, values: Sequence[int]) -> int:
-        """Return 1: a report supports one value."""
         return min(1, len(values))
 
     @property
     def _footprint(self) -> Footprint:
-        """A report supports one value."""
         return Footprint(self.domain_size, total=(1, 1))
 
 

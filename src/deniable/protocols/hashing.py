@@ -22,18 +22,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from deniable.candidates import Chosen
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Open, Parameters, Pure
+from deniable.protocols import ranges
 from deniable.protocols.linear import LinearFamily
 from deniable.protocols.multiply_shift import MultiplyShiftFamily
-from deniable.protocols.ranges import (
-    LARGEST_OPEN_RANGE,
-    LARGEST_RANGE,
-    best_integer,
-    best_prime_power,
-    check_linear,
-    check_range,
-    fits,
-    is_linear,
-)
 from deniable.randomness import Direct, Words
 from deniable.statistics import Statistic, Sum
 from deniable.validation import check_epsilon
@@ -50,8 +41,7 @@ class _LocalHashing(Pure):
 
     @property
     @abstractmethod
-    def _family(self) -> Family:
-        """The hash family."""
+    def _family(self) -> Family: ...
 
     @cached_property
     def _weights(self) -> Direct:
@@ -98,11 +88,9 @@ class _LocalHashing(Pure):
         return self._family.support(statistic, chosen.keys)
 
     def decoding_time(self, n: int) -> float:
-        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
         return self._family.decoding_time(n)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports hold the hash of ``value``."""
         place = int(self._check_values([value])[0])
         return self._family.supports(self._check_reports(reports), place)
 
@@ -125,25 +113,23 @@ class LH(_LocalHashing, Closed):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances of both families and all kinds of fields."""
         primes = [cls(2.0, 1000, g) for g in (2, 3, 8, 9)]
         larger = ((3.0, 5000, 25), (4.0, 41_270, 53), (2.0, 41_270, 10), (6.0, 100, 300))
         return [*primes, *(cls(epsilon, d, g) for epsilon, d, g in larger)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "g", check_range(self.g, LARGEST_RANGE))
+        object.__setattr__(self, "g", ranges.check_range(self.g, ranges.LARGEST_RANGE))
         _ = self._weights  # refuses what 64 bits cannot express
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return small instances of both families."""
         settings = ((1.0, 5, 3), (2.0, 7, 4), (1.0, 9, 6), (0.5, 4, 9))
         return [cls(epsilon, d, g) for epsilon, d, g in settings]
 
     @cached_property
     def _family(self) -> Family:
-        if is_linear(self.g) and fits(self.g, self.domain_size):
+        if ranges.is_linear(self.g) and ranges.fits(self.g, self.domain_size):
             return LinearFamily(self.g, self.domain_size)
         return MultiplyShiftFamily(self.g, self.domain_size)
 
@@ -163,7 +149,6 @@ class BLH(_LocalHashing, Closed):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances with reports of every width."""
         return [cls(2.0, 300), cls(1.0, 41_270)]
 
     @cached_property
@@ -191,14 +176,13 @@ class OLH(_LocalHashing, Closed):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances of usual sizes."""
         sizes = ((2.0, 27), (1.0, 41_270), (4.0, 41_270), (2.0, 162_252))
         return [cls(epsilon, d) for epsilon, d in sizes]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        g = best_prime_power(self.epsilon, self.domain_size) if self.g is None else self.g
-        object.__setattr__(self, "g", check_linear(g, self.domain_size))
+        g = ranges.best_prime_power(self.epsilon, self.domain_size) if self.g is None else self.g
+        object.__setattr__(self, "g", ranges.check_linear(g, self.domain_size))
         _ = self._weights  # refuses what 64 bits cannot express
 
     def specification(self) -> dict[str, object]:
@@ -208,7 +192,7 @@ class OLH(_LocalHashing, Closed):
 
     @cached_property
     def _family(self) -> LinearFamily:
-        return LinearFamily(check_linear(self.g, self.domain_size), self.domain_size)
+        return LinearFamily(ranges.check_linear(self.g, self.domain_size), self.domain_size)
 
 
 @dataclass(frozen=True)
@@ -230,20 +214,18 @@ class OpenLH(_LocalHashing, Open):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances with hash values of one byte and of two."""
         return [cls(3.0), cls(6.0)]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        g = best_integer(self.epsilon) if self.g is None else self.g
-        object.__setattr__(self, "g", check_range(g, LARGEST_OPEN_RANGE))
+        g = ranges.best_integer(self.epsilon) if self.g is None else self.g
+        object.__setattr__(self, "g", ranges.check_range(g, ranges.LARGEST_OPEN_RANGE))
         _ = self._weights  # refuses what 64 bits cannot express
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return instances with the best range and with a given one."""
         return [cls(1.0), cls(2.0, 5)]
 
     @cached_property
     def _family(self) -> MultiplyShiftFamily:
-        return MultiplyShiftFamily(check_range(self.g, LARGEST_OPEN_RANGE))
+        return MultiplyShiftFamily(ranges.check_range(self.g, ranges.LARGEST_OPEN_RANGE))

@@ -69,11 +69,7 @@ def laplace_weights(epsilon: float) -> tuple[int, ...]:
     The values in between have slack: two of them absorb what rounding and the cut tails left over,
     so that the total is exactly 2^64 and the mean exactly 0.
     """
-    one = 1 << _SCALE
-    step_low, _ = exponential_bounds(-Fraction(epsilon) / (2 * UNIT))
-    _, half_high = exponential_bounds(-Fraction(epsilon) / 2)
-    decay, half = math.floor(step_low * one), math.ceil(half_high * one)
-    tail = _reach(epsilon)
+    one, tail, (decay, half) = 1 << _SCALE, _reach(epsilon), _ratios(epsilon)
     mass = one * (one - decay) // (one + decay)
     masses = [mass]
     for _ in range(tail):
@@ -91,6 +87,13 @@ def laplace_weights(epsilon: float) -> tuple[int, ...]:
     weights[tail + middle] += to_middle
     weights[tail + middle - 1] += lacking - to_middle
     return tuple(weights)
+
+
+def _ratios(epsilon: float) -> tuple[int, int]:
+    """Return e^(-eps/32), rounded down, and e^(-eps/2), rounded up, in units of 2^-128."""
+    step, _ = exponential_bounds(-Fraction(epsilon) / (2 * UNIT))
+    _, half = exponential_bounds(-Fraction(epsilon) / 2)
+    return math.floor(step * (1 << _SCALE)), math.ceil(half * (1 << _SCALE))
 
 
 def _reach(epsilon: float) -> int:
@@ -111,7 +114,6 @@ class SHE(Closed, Counted):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances with narrow and with wide noise."""
         return [cls(0.125, 3), cls(1.0, 9), cls(8.0, 2)]
 
     def __post_init__(self) -> None:
@@ -158,22 +160,13 @@ class SHE(Closed, Counted):
 
     @cached_property
     def words(self) -> Words:
-        """One word for each value."""
         return Words(self.domain_size)
 
     def _details(self) -> dict[str, object]:
         """Give the constants from which integers alone rebuild the table of weights."""
-        one = 1 << _SCALE
-        step_low, _ = exponential_bounds(-Fraction(self.epsilon) / (2 * UNIT))
-        _, half_high = exponential_bounds(-Fraction(self.epsilon) / 2)
-        return {
-            "unit": UNIT,
-            "reach": self._reach,
-            "weights": {
-                "decay": str(math.floor(step_low * one)),
-                "half": str(math.ceil(half_high * one)),
-            },
-        }
+        decay, half = _ratios(self.epsilon)
+        weights = {"decay": str(decay), "half": str(half)}
+        return {"unit": UNIT, "reach": self._reach, "weights": weights}
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         noise = np.searchsorted(self._cumulative, words, side="right") - self._reach
@@ -244,7 +237,6 @@ class SHE(Closed, Counted):
         return len(self._check_values(list(values))) * (self._reach + UNIT) / UNIT
 
     def law(self, n: int) -> LaplaceLaw:
-        """Return the law of the summed noise, the same for every count."""
         return LaplaceLaw(n, self.epsilon)
 
     @classmethod
@@ -293,7 +285,6 @@ class THE(_Unary):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return an instance with the paper's threshold, and one of several bytes."""
         return [cls(1.0, 10, theta=1.0), cls(4.0, 27)]
 
     def __post_init__(self) -> None:

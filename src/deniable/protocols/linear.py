@@ -62,7 +62,6 @@ class Lines:
 
     @property
     def reports(self) -> int:
-        """How many different reports there are."""
         return self.functions * self.g
 
     @cached_property
@@ -76,7 +75,6 @@ class Lines:
         return linear.folding_bytes(self.field, self.digits)
 
     def decoding_time(self, n: int) -> float:
-        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
         g, t, m = (np.array(float(x)) for x in (self.g, self.digits, self.window or 1))
         time = line_time if self.window is None else window_time
         return float(time(g, t, m, self.domain_size, n))
@@ -150,7 +148,6 @@ class LinesSum(TableSum):
             super().add(codes)
 
     def statistic(self) -> Table:
-        """Return the table so far."""
         if len(self._raw):
             lines, table = self._lines, self._raw
             if lines.window is not None:
@@ -168,7 +165,6 @@ class LinearFamily(Lines):
 
     @cached_property
     def _function(self) -> Uniform:
-        """A uniform draw among the hash functions."""
         return Uniform(self.functions)
 
     @property
@@ -182,24 +178,20 @@ class LinearFamily(Lines):
 
     @cached_property
     def words(self) -> Words:
-        """One word for the hash function and one for the offset."""
         return Words(2, self._function.limits)
 
     def details(self) -> dict[str, object]:
-        """Return what another implementation needs to hash alike."""
         field = self.field.document()
         return {"family": "linear", "g": self.g, "digits": self.digits, "field": field}
 
     def perturb(
         self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64], direct: Direct
     ) -> Reports:
-        """Make one report of each value from its two words."""
         u = self._function.of(words[:, 0])
         y = direct.perturb(self.field.dot(u, values, self.digits), words[:, 1])
         return (u * np.uint64(self.g) + y).astype(self.report_dtype)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports (u, y) have <u, v> = y."""
         codes, g = reports.astype(np.uint64), np.uint64(self.g)
         every = np.array([value], dtype=np.uint64)
         return np.asarray(self.field.dot(codes // g, every, self.digits) == codes % g)

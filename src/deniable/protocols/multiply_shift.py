@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ class MultiplyShiftFamily:
 
     g: int
     domain_size: int | None = None
+    decoding_bytes: ClassVar[int] = 0
+    """How many bytes decoding takes, beyond the statistic and the counts."""
 
     @property
     def collision(self) -> Fraction:
@@ -60,23 +63,15 @@ class MultiplyShiftFamily:
         own = len(self._multipliers)
         return Words(own + 1, public=tuple(range(own)))
 
-    @property
-    def decoding_bytes(self) -> int:
-        """How many bytes decoding takes, beyond the statistic and the counts."""
-        return 0
-
     def decoding_time(self, n: int) -> float:
-        """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""
         return float(n) * (self.domain_size or 1)
 
     def details(self) -> dict[str, object]:
-        """Return what another implementation needs to hash alike."""
         return {"family": "multiply-shift", "g": self.g}
 
     def perturb(
         self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64], direct: Direct
     ) -> Reports:
-        """Make one report of each key from its words."""
         reports = np.empty(len(values), dtype=self.report_dtype)
         for position, name in enumerate(self._multipliers):
             reports[name] = words[:, position]
@@ -91,7 +86,6 @@ class MultiplyShiftFamily:
         return hashes.hash_keys(a1, a2, b, keys, self.g)
 
     def validate(self, reports: Reports) -> None:
-        """Raise InvalidReport unless every hash value is below g."""
         check_below("hash values", int(reports["y"].max(initial=0)), self.g)
 
     def new_sum(self) -> CollectedSum:
@@ -99,7 +93,6 @@ class MultiplyShiftFamily:
         return CollectedSum(self.report_dtype)
 
     def read_statistic(self, data: memoryview, n: int) -> Statistic:
-        """Read a tally's reports."""
         return Collected.decode(data, n, self.report_dtype, self.validate)
 
     def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
@@ -112,6 +105,5 @@ class MultiplyShiftFamily:
         return hashes.count_support(a1, np.zeros_like(a1), b, y, every, self.g)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports (H, y) have H(x) = y."""
         hashed = self._hash(reports, np.array([value], dtype=np.uint64))
         return np.asarray(hashed == reports["y"])

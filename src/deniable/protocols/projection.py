@@ -97,12 +97,10 @@ class RandomMatrixProjection(Pure, Closed):
 
     @cached_property
     def _row(self) -> Uniform:
-        """A uniform draw among the rows."""
         return Uniform(self.rows)
 
     @cached_property
     def words(self) -> Words:
-        """One word for the row and one for the bit."""
         return Words(2, self._row.limits)
 
     def _details(self) -> dict[str, object]:
@@ -128,13 +126,11 @@ class RandomMatrixProjection(Pure, Closed):
         check_below("report codes", int(reports.max(initial=0)), 2 * self.rows)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports hold the bit that their row has at ``value``."""
         codes = self._check_reports(reports).astype(np.uint64)
         bits = self.bits(codes >> _ONE, self._check_values([value]))
         return np.asarray(bits == codes & _ONE)
 
     def most_supported(self, values: Sequence[int]) -> int:
-        """Return how many of some values one report can support."""
         return self._most_by_codes(values, 2 * self.rows)
 
     def _new_sum(self) -> TableSum:
@@ -153,13 +149,9 @@ class RandomMatrixProjection(Pure, Closed):
         ones = (codes & _ONE).astype(np.bool_)
         weights = np.zeros(len(rows), dtype=np.int64)
         np.add.at(weights, where, np.where(ones, counts, -counts))
-        return np.asarray(counts[~ones].sum() + self._add_rows(rows, weights))
-
-    def _add_rows(
-        self, rows: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        chosen = np.flatnonzero(weights)
-        return add_rows(self._keys(rows[chosen]), weights[chosen], self.domain_size)
+        used = np.flatnonzero(weights)
+        total = add_rows(self._keys(rows[used]), weights[used], self.domain_size)
+        return np.asarray(counts[~ones].sum() + total)
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Add to the errors of pure estimates what shared rows cost, as the module explains."""

@@ -41,20 +41,8 @@ from deniable.kernels.splitmix import scale, words_of
 from deniable.law.binomial_sum import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters
-from deniable.protocols.basic_rappor import (
-    permanent_epsilon,
-    permanent_f,
-    permanent_weights,
-)
-from deniable.protocols.regression import (
-    System,
-    least_standing,
-    nearly_normal,
-    solve,
-    solving_bytes,
-    sparse_design,
-    widen,
-)
+from deniable.protocols import regression
+from deniable.protocols.basic_rappor import permanent_epsilon, permanent_f, permanent_weights
 from deniable.randomness import Source, Uniform, Weights, Words
 from deniable.statistics import Counts, of_form
 from deniable.tally import Counted, Tally
@@ -96,7 +84,6 @@ class RAPPOR(Open, Counted):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return the usual settings, and some that fill no byte."""
         return [cls(epsilon=4.0), cls(f=0.5, bits=20, cohorts=10)]
 
     def __post_init__(self) -> None:
@@ -160,12 +147,10 @@ class RAPPOR(Open, Counted):
 
     @cached_property
     def _cohort(self) -> Uniform:
-        """A uniform draw among the cohorts."""
         return Uniform(self.cohorts)
 
     @cached_property
     def words(self) -> Words:
-        """One word for the cohort and one for each bit."""
         return Words(1 + self.bits, self._cohort.limits)
 
     def _details(self) -> dict[str, object]:
@@ -178,7 +163,6 @@ class RAPPOR(Open, Counted):
         return scale(words_of(values[:, None], indices), self.bits).astype(np.int64)
 
     def _filters(self, values: Integers, cohorts: Integers) -> npt.NDArray[np.uint8]:
-        """Return the packed Bloom filter of each value."""
         rows = np.zeros((len(values), math.ceil(self.bits / 8)), dtype=np.uint8)
         for column in self.positions(values, cohorts).T:
             rows[np.arange(len(rows)), column >> 3] |= (1 << (column & 7)).astype(np.uint8)
@@ -260,14 +244,16 @@ class RAPPOR(Open, Counted):
         selection is beyond them. Name all answers that may be frequent: one that is missing lifts
         the counts of those that share bits with it.
         """
-        counts, std_errors = solve(self._system(tally, chosen.keys))
+        counts, std_errors = regression.solve(self._system(tally, chosen.keys))
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
         std_errors = np.minimum(std_errors, n)
-        if not nearly_normal(n * self.hashes, self._noise):
-            large = np.flatnonzero(counts > least_standing(len(counts)) * std_errors)
+        if not regression.nearly_normal(n * self.hashes, self._noise):
+            large = np.flatnonzero(counts > regression.least_standing(len(counts)) * std_errors)
             trials, ones = self._ones(tally, chosen.keys[large])
-            std_errors[large] = widen(counts[large], std_errors[large], trials, ones, self._noise)
+            std_errors[large] = regression.widen(
+                counts[large], std_errors[large], trials, ones, self._noise
+            )
         return Estimates(counts, std_errors, n, null)
 
     @cached_property
@@ -289,10 +275,10 @@ class RAPPOR(Open, Counted):
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         equations, keys = self.cohorts * self.bits, len(chosen.keys)
-        solving = solving_bytes(equations, keys, keys * self.cohorts * self.hashes)
+        solving = regression.solving_bytes(equations, keys, keys * self.cohorts * self.hashes)
         return super()._estimate_bytes(chosen) + solving
 
-    def _system(self, tally: Tally, keys: Integers) -> System:
+    def _system(self, tally: Tally, keys: Integers) -> regression.System:
         """Return the equations: expected ones of each bit, less the noise, as sums of counts."""
         n = tally.n
         table = of_form(tally.statistic, Counts).values.reshape(self.cohorts, -1)
@@ -307,36 +293,9 @@ class RAPPOR(Open, Counted):
         for index, cohort in enumerate(present):
             cohorts = np.full(len(keys), cohort, dtype=np.uint64)
             rows[:, index] = self.positions(keys, cohorts) + index * self.bits
-        design = sparse_design(rows.reshape(len(keys), -1), share)
+        design = regression.sparse_design(rows.reshape(len(keys), -1), share)
         noise = math.sqrt(n * q * (1 - q)) / gap
-        return System(design, response.ravel(), share, noise, self.bits)
-
-    def simulate_tally(
-        self,
-        counts: npt.ArrayLike,
-        rng: np.random.Generator,
-        values: npt.NDArray[np.uint64] | None = None,
-    ) -> Tally:
-        """Draw the tally of so many people with each value, without making their reports.
-
-        The law is that of ``tally(privatize(...))``, given probabilities rounded to floats: a
-        cohort's people are multinomial, and the ones of its bits independent binomials.
-        ``values`` are fingerprints, by default 0, 1, 2, ...
-        """
-        held = np.asarray(counts, dtype=np.int64)
-        keys = np.arange(len(held), dtype=np.uint64) if values is None else values
-        members = rng.multinomial(held, np.full(self.cohorts, 1 / self.cohorts))
-        p, q = self.bit_parameters.p, self.bit_parameters.q
-        table = np.empty((self.cohorts, 1 + self.bits), dtype=np.int64)
-        for cohort, row in enumerate(table):
-            filters = np.sort(self.positions(keys, np.full(len(keys), cohort, dtype=np.uint64)))
-            fresh = np.diff(filters, axis=1, prepend=-1) != 0
-            people = np.broadcast_to(members[:, cohort, None], filters.shape)
-            holders = np.zeros(self.bits, dtype=np.int64)
-            np.add.at(holders, filters[fresh], people[fresh])
-            row[0] = members[:, cohort].sum()
-            row[1:] = rng.binomial(holders, p) + rng.binomial(row[0] - holders, q)
-        return Tally(self, int(table[:, 0].sum()), Counts(table.ravel()))
+        return regression.System(design, response.ravel(), share, noise, self.bits)
 
 
 def _columns(reports: Reports) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:

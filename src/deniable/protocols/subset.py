@@ -27,15 +27,18 @@ all members take part in it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
+from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
 from deniable.protocols.affine_settings import selection_variance
 from deniable.randomness import WORD, Places, Uniform, Words
@@ -47,12 +50,6 @@ from deniable.validation import (
     check_whole,
     smallest_unsigned,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from fractions import Fraction
-
-    from deniable.mechanism import Reports
 
 LARGEST_TABLE = 1 << 24
 """How many binomials may be kept, k for each value: 128 MiB of them."""
@@ -81,7 +78,6 @@ class SubsetSelection(CountedPure):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances of all sizes of reports."""
         chosen = ((1.0, 2), (1.0, 12), (1.0, 16), (0.5, 24), (1.0, 40), (0.1, 67))
         return [*(cls(epsilon, d) for epsilon, d in chosen), cls(6.0, 1000, 3), cls(1.0, 12, 7)]
 
@@ -97,7 +93,6 @@ class SubsetSelection(CountedPure):
 
     @cached_property
     def _subset(self) -> Uniform:
-        """A uniform draw among the sets of k values."""
         return Uniform(math.comb(self.domain_size, self._k))
 
     @cached_property
@@ -122,7 +117,6 @@ class SubsetSelection(CountedPure):
 
     @cached_property
     def words(self) -> Words:
-        """One word for the set and one for the place."""
         return self._places.words_after(self._subset)
 
     def _details(self) -> dict[str, object]:
@@ -147,7 +141,6 @@ class SubsetSelection(CountedPure):
         return subsets.count_members(reports.astype(np.uint64), self._table)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports have ``value`` in their set."""
         checked, own = self._check_reports(reports), int(self._check_values([value])[0])
         members = subsets.unrank(checked.astype(np.uint64), self._table)
         return np.asarray((members == own).any(axis=1))
@@ -162,7 +155,6 @@ class SubsetSelection(CountedPure):
 
     @property
     def _footprint(self) -> Footprint:
-        """A report supports k values."""
         return Footprint(self.domain_size, total=(self._k, self._k))
 
 

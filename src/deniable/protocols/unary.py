@@ -62,7 +62,6 @@ class _Unary(CountedPure):
 
     @cached_property
     def words(self) -> Words:
-        """One word for each bit."""
         return Words(self.domain_size)
 
     def _details(self) -> dict[str, object]:
@@ -86,7 +85,6 @@ class _Unary(CountedPure):
         return count_bits(reports, self.domain_size)
 
     def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
-        """Tell which reports have the bit of ``value`` set."""
         rows, bit = self._check_reports(reports), int(self._check_values([value])[0])
         return (rows[:, bit // 8] >> (bit % 8) & 1).astype(np.bool_)
 
@@ -107,7 +105,6 @@ class UE(_Unary):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances that fill their last byte and that do not."""
         return [cls(p=0.75, q=0.25, domain_size=8), cls(p=0.5, q=0.1, domain_size=13)]
 
     def __post_init__(self) -> None:
@@ -122,13 +119,11 @@ class UE(_Unary):
 
     @classmethod
     def examples(cls) -> list[Self]:
-        """Return small instances, symmetric and not."""
         pairs = ((0.75, 0.25, 5), (0.5, 0.125, 9), (0.9, 0.3, 2))
         return [cls(p=p, q=q, domain_size=d) for p, q, d in pairs]
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy loss of one report."""
         return log_above(self.worst_ratio)
 
 
@@ -145,7 +140,6 @@ class SUE(_Unary):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances that fill their last byte and that do not."""
         return [cls(2.0, 27), cls(1.0, 64)]
 
     @cached_property
@@ -170,7 +164,6 @@ class OUE(_Unary):
 
     @classmethod
     def further_examples(cls) -> list[Self]:
-        """Return instances that fill their last byte and that do not."""
         return [cls(2.0, 27), cls(1.0, 64)]
 
     @cached_property
