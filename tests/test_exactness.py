@@ -120,4 +120,4 @@ def test_uniform_hash_functions_are_exactly_uniform() -> None:
     assert limit % family.functions == 0
     edges = np.array([[0, 0], [limit - 1, 0]], dtype=np.uint64)
     reports = family.perturb(np.zeros(2, dtype=np.uint64), edges, Direct.at(0.5, 3))
-    assert reports.tolist() == [0, family.size - 3]
+    assert reports.tolist() == [0, family.reports - 3]
