@@ -1,7 +1,7 @@
 /**
- * Keeps the numbers of a page fresh: fetches the page's own part again and puts it in place.
+ * Keeps the numbers of a page fresh: fetches the part of the page that changes and replaces it.
  *
- * It stops while nobody looks, and leaves focus and opened details as they are. The sentence for
+ * It pauses while nobody looks, and keeps the focus and opened details. The sentence for
  * screen readers changes at most twice a minute.
  */
 export {};
@@ -9,10 +9,10 @@ export {};
 const SECONDS = 2;
 const SLOWEST = 10;
 const SPEAK_EVERY = 30_000;
-/** What is said when asking again is of no use. @type {Record<number, string>} */
+/** What to say when asking again is pointless. @type {Record<number, string>} */
 const ENDINGS = {
   401: "The session has ended. Log in again to see new numbers.",
-  404: "This question is not asked here any more.",
+  404: "This question is no longer asked here.",
 };
 
 const region = /** @type {HTMLElement} */ (document.querySelector("[data-live]"));
@@ -21,7 +21,7 @@ let wait = SECONDS;
 let spoken = Date.now();
 let before = "";
 
-/** Tell which element has the focus, as a selector that finds it again in a fresh copy. */
+/** Return a selector of the element with the focus, which finds it in a fresh copy. */
 const focused = () => {
   const element = document.activeElement;
   if (!element || !region.contains(element)) return undefined;
@@ -34,13 +34,13 @@ const focused = () => {
   return href ? `${panel} a[href="${CSS.escape(href)}"]` : undefined;
 };
 
-/** Tell whether somebody has marked text here, perhaps to copy it. */
+/** Whether somebody has selected text here, perhaps to copy it. */
 const marked = () => {
   const selection = document.getSelection();
   return !!selection && !selection.isCollapsed && region.contains(selection.anchorNode);
 };
 
-/** Say something that all should see. @param {string} text */
+/** Show a sentence to everybody. @param {string} text */
 const warn = (text) => {
   sentence.textContent = text;
   sentence.classList.toggle("unseen", !text);
@@ -67,7 +67,7 @@ const speak = () => {
   spoken = Date.now();
 };
 
-/** Fetch the part again; false when there is nothing more to come. */
+/** Fetch the part again; false if there is nothing more to come. */
 const refresh = async () => {
   const address = new URL(location.href);
   address.searchParams.set("fragment", "");
@@ -107,7 +107,7 @@ const run = async () => {
       if (!(await refresh())) return;
     } catch {
       wait = Math.min(SLOWEST, 2 * wait);
-      if (wait === SLOWEST) warn("The collector does not answer; these numbers may be old.");
+      if (wait === SLOWEST) warn("The collector does not respond; these numbers may be out of date.");
     }
   }
 };

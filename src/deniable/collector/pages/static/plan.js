@@ -1,4 +1,4 @@
-/** Works out the plan again while somebody types, and shows it in place. */
+/** Computes the plan again while somebody types, and shows it. */
 export {};
 
 const form = /** @type {HTMLFormElement} */ (document.querySelector("[data-plan]"));
@@ -10,7 +10,7 @@ const numbers = ["users", "epsilon", "error"].map(
 let timer = 0;
 let asked = 0;
 
-/** Return what the form would send, and a few fields more. */
+/** Return what the form would send. */
 const fields = () => {
   const found = new URLSearchParams();
   new FormData(form).forEach((value, name) => found.set(name, String(value)));
@@ -29,7 +29,7 @@ const plan = async () => {
   else text.textContent = `The plan is not up to date: the collector answered ${reply.status}. Log in again.`;
 };
 
-/** The number that is computed is not asked for. */
+/** Disable the field of the number that is computed. */
 const mark = () => {
   const solve = new FormData(form).get("solve");
   for (const input of numbers) input.disabled = input.name === solve;
@@ -40,7 +40,7 @@ form.addEventListener("input", () => {
   clearTimeout(timer);
   timer = setTimeout(() => plan().catch(() => {}), 300);
 });
-// A disabled field is not sent; what was entered before it was computed still is.
+// A disabled field is not sent, so enable all: what was entered before is sent too.
 form.addEventListener("submit", () => {
   for (const input of numbers) input.disabled = false;
 });
