@@ -2,12 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from scipy import stats
 
 from deniable import Estimates, Protocol
+from deniable.auditing.report_law import Law
 from deniable.law import Variance, upper_normal
+
+
+def total_chance(law: Law) -> Fraction:
+    """Return the probability of all reports of a law together, which has to be exactly 1."""
+    sums = (Fraction(sum(w.values()), t) for w, t in zip(law.weights, law.totals, strict=True))
+    return math.prod(sums, start=Fraction(1))
 
 
 @dataclass(frozen=True)

@@ -47,12 +47,12 @@ _MANY_VALUES = 64
 _SOME_VALUES = 16
 _FEW_VALUES = 8
 _LEAST_VALUES = 4
-_FEW_WORDS = 16
 _MOST_WORDS = 4096
 _WIDEST = 1 << 17
 _LARGE = 4096
 _ENOUGH = 50_000
 _SAMPLE_BYTES = 1 << 26
+_NOT_REPLAYED = ("it does not say how it makes reports from random words", "its calls differ")
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class _Examination:
 
     def __init__(self, probe: Probe, samples: int) -> None:
         self.probe, self.samples = probe, samples
-        self.values = _some_values(probe, _looked_at(probe))
+        self.values = _some_values(probe)
         self.failures = [] if probe.broken is None else [probe.broken]
         self.proved: list[str] = []
         self.sampled: list[str] = []
@@ -147,7 +147,7 @@ class _Examination:
     def result(self) -> Audit:
         """Replay, enumerate and draw, and return what was found."""
         replayed = self.probe.replayable and self._replay()
-        models, reason = self._enumerate() if replayed else ([], self._not_replayed())
+        models, reason = self._enumerate() if replayed else ([], _NOT_REPLAYED[bool(self.failures)])
         laws = [[model.law() for model in each] for each in models]
         exact = reason is None
         found = self._exact(laws) if exact else None
@@ -271,11 +271,6 @@ class _Examination:
             sampled_bound(probe, values, draw_batch, samples),
         )
 
-    def _not_replayed(self) -> str:
-        if self.failures:
-            return "its calls differ"
-        return "it does not say how it makes reports from random words"
-
     def _resolution(self, *, replayed: bool) -> float:
         if not replayed:
             return detectable(single_calls(self.probe, min(len(self.values), _SOME_VALUES)))
@@ -289,15 +284,6 @@ class _Examination:
         return f"{len(values)} of {self.probe.domain_size:,} values"
 
 
-def _looked_at(probe: Probe) -> int:
-    """Return the most values to replay: all of a small domain."""
-    if probe.domain_size <= _MANY_VALUES:
-        return _MANY_VALUES
-    if probe.domain_size == FINGERPRINTS:
-        return _SOME_VALUES
-    return 2 * _SOME_VALUES if probe.count <= _FEW_WORDS else _FEW_VALUES
-
-
 def _affordable(probe: Probe) -> int:
     """Return the most values to enumerate: all of a small domain, few where each costs much."""
     d = probe.domain_size
@@ -308,11 +294,11 @@ def _affordable(probe: Probe) -> int:
     return min(most, _FEW_VALUES) if _LARGE < d < FINGERPRINTS else most
 
 
-def _some_values(probe: Probe, most: int) -> Values:
+def _some_values(probe: Probe) -> Values:
     """Return all values of a small domain, or the first, the last and some between them."""
     d = probe.domain_size
-    if d <= most:
+    if d <= _MANY_VALUES:
         return np.arange(d, dtype=np.uint64)
-    drawn = probe.generator.integers(1, d - 1, 4 * most, dtype=np.uint64)
-    between = list(dict.fromkeys(drawn.tolist()))[: most - 2]
+    drawn = probe.generator.integers(1, d - 1, 4 * _SOME_VALUES, dtype=np.uint64)
+    between = list(dict.fromkeys(drawn.tolist()))[: _SOME_VALUES - 2]
     return np.array([0, d - 1, *between], dtype=np.uint64)

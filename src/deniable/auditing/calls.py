@@ -15,7 +15,6 @@ none they are compared with a large sample: of replayed words, or else of large 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -44,6 +43,9 @@ _ALIKE = 3
 """A batch of equal values has at most the size of this large batch, counted from 1."""
 _REFERENCE = 4
 _DRAWN_COPIES = 512
+
+Drawn = tuple[str, npt.NDArray[np.intp], Bytes]
+"""A way of calling, the index of the value of each report, and the reports."""
 
 
 def calls_of_each(probe: Probe, values: int) -> int:
@@ -156,30 +158,19 @@ def batch_sizes(report_bytes: int, words: int) -> list[int]:
     return [size for size in LARGE_BATCHES if size <= most] or [max(128, most)]
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Reports of one way of calling, and the index of the value of each."""
-
-    call: str
-    whose: npt.NDArray[np.intp]
-    rows: Bytes
-
-
 def check_draws(probe: Probe, values: Values, laws: list[Law] | None) -> None:
     """Raise Broken for the first way of drawing reports whose law is not what it should be."""
     expected = None if laws else _reference(probe, values)
-    for drawn in chain(_copies(probe, values), _draws(probe, values)):
+    for call, whose, drawn in chain(_copies(probe, values), _draws(probe, values)):
         for k, value in enumerate(values.tolist()):
-            rows, found = drawn.rows[drawn.whose == k], None
+            rows, found = drawn[whose == k], None
             if laws:
                 found = departure(laws[k], rows)
             elif expected is not None and len(rows):
                 flags = (_flags(probe, value, sample) for sample in (rows, expected[k]))
                 found = difference(rows, expected[k], list(zip(*flags, strict=True)))
             if found:
-                raise Broken(
-                    f"{drawn.call}: reports of the value {value} do not follow its law: {found}"
-                )
+                raise Broken(f"{call}: reports of the value {value} do not follow its law: {found}")
         probe.advance(0.02)
 
 
@@ -194,20 +185,20 @@ def _draws(probe: Probe, values: Values) -> Iterator[Drawn]:
     order = generator.permutation(np.repeat(np.arange(len(values)), calls))
     listed = values.tolist()
     singles = np.concatenate([probe.draw([listed[k]], None) for k in order])
-    yield Drawn("privatize([value])", order, singles)
+    yield ("privatize([value])", order, singles)
     for size in _SMALL_BATCHES:
         times = max(1, len(order) // (4 * size))
         whose = generator.integers(0, len(values), (times, size))
         rows = np.concatenate([probe.draw(values[each], None) for each in whose])
-        yield Drawn(f"batches of {size}", whose.ravel(), rows)
+        yield (f"batches of {size}", whose.ravel(), rows)
     # Bulk paths draw far fewer bytes than a word per bit, so only reports limit their size.
     for index, size in enumerate(batch_sizes(singles.shape[1], 0)):
         whose = generator.integers(0, len(values), size)
         rng = generator if index % 2 else None
-        yield Drawn(f"a batch of {size:,}", whose, probe.draw(values[whose], rng))
+        yield (f"a batch of {size:,}", whose, probe.draw(values[whose], rng))
     size = batch_sizes(singles.shape[1], 0)[:_ALIKE][-1]
     whose = np.full(size, generator.integers(0, len(values)))
-    yield Drawn(f"a batch of {size:,} like values", whose, probe.draw(values[whose], generator))
+    yield (f"a batch of {size:,} like values", whose, probe.draw(values[whose], generator))
 
 
 def _copies(probe: Probe, values: Values) -> Iterator[Drawn]:
@@ -216,7 +207,7 @@ def _copies(probe: Probe, values: Values) -> Iterator[Drawn]:
         return
     whose = np.arange(min(_DRAWN_COPIES, probe.calls) * min(4, len(values))) % min(4, len(values))
     rows = [probe.draw([int(values[k])], None, probe.fresh()) for k in whose]
-    yield Drawn("the first calls of fresh copies", whose, np.concatenate(rows))
+    yield ("the first calls of fresh copies", whose, np.concatenate(rows))
 
 
 def _reference(probe: Probe, values: Values) -> list[Bytes]:

@@ -79,7 +79,11 @@ def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str
     for index in range(_ROUNDS):
         steps = _find_steps(probe, values, base, alone=alone)
         try:
-            models = _tabulate(probe, values, base, steps)
+            every = {
+                j: np.unique(np.concatenate([each[j] for each in steps])) for j in probe.hidden
+            }
+            places = _touched(probe, values, base, every)
+            models = _tables(probe, values, base, steps, places)
         except NotEnumerable as reason:
             return _roughly(probe, values, base, steps), str(reason)
         checks = fresh_rows(probe, len(values))
@@ -94,11 +98,6 @@ def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str
         if work > _MOST_WORK:
             break
     return models, "its reports change with the random words in no simple way"
-
-
-def _tabulate(probe: Probe, values: Values, base: Words, steps: list[Steps]) -> list[Model]:
-    union = {j: np.unique(np.concatenate([each[j] for each in steps])) for j in probe.hidden}
-    return _tables(probe, values, base, steps, _touched(probe, values, base, union))
 
 
 def _roughly(probe: Probe, values: Values, base: Words, steps: list[Steps]) -> list[Model]:

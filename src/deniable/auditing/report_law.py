@@ -42,13 +42,6 @@ class Law:
     weights: tuple[Weights, ...]
     totals: tuple[int, ...]
 
-    def total(self) -> Fraction:
-        """Return the total probability, which must be exactly 1."""
-        sums = (
-            Fraction(sum(w.values()), t) for w, t in zip(self.weights, self.totals, strict=True)
-        )
-        return math.prod(sums, start=Fraction(1))
-
     def chance(self, report: bytes) -> float:
         """Return the probability of one whole report."""
         result = 1.0
@@ -87,39 +80,31 @@ class _Factor:
 
 def worst_pair(laws: list[Law]) -> tuple[Fraction | None, tuple[int, int]]:
     """Return the worst likelihood ratio over all ordered pairs of laws, and the pair."""
-    kinds, factors = _kinds(laws)
-    known: dict[tuple[int, int], Fraction | None] = {}
+    # Most values share most of their factors.
+    known: dict[tuple[int, frozenset[tuple[bytes, int]]], _Factor] = {}
+    factors = [
+        [
+            known.setdefault((place, frozenset(weights.items())), _Factor(weights, total))
+            for place, (weights, total) in enumerate(zip(law.weights, law.totals, strict=True))
+        ]
+        for law in laws
+    ]
+    ratios: dict[tuple[_Factor, _Factor], Fraction | None] = {}
     worst, pair = Fraction(1), (0, 0)
     for i, j in product(range(len(laws)), repeat=2):
         ratio = Fraction(1)
-        for mine, theirs in zip(kinds[i], kinds[j], strict=True):
-            if mine == theirs:
+        for both in zip(factors[i], factors[j], strict=True):
+            if both[0] is both[1]:
                 continue
-            if (mine, theirs) not in known:
-                known[mine, theirs] = factors[mine].ratio(factors[theirs])
-            top = known[mine, theirs]
+            if both not in ratios:
+                ratios[both] = both[0].ratio(both[1])
+            top = ratios[both]
             if top is None:
                 return None, (i, j)
             ratio *= top
         if ratio > worst:
             worst, pair = ratio, (i, j)
     return worst, pair
-
-
-def _kinds(laws: list[Law]) -> tuple[list[list[int]], list[_Factor]]:
-    """Number the different factors: most values share most of theirs."""
-    numbers: dict[tuple[int, frozenset[tuple[bytes, int]]], int] = {}
-    factors: list[_Factor] = []
-    kinds: list[list[int]] = []
-    for law in laws:
-        kinds.append([])
-        for place, (weights, total) in enumerate(zip(law.weights, law.totals, strict=True)):
-            key = (place, frozenset(weights.items()))
-            if key not in numbers:
-                numbers[key] = len(factors)
-                factors.append(_Factor(weights, total))
-            kinds[-1].append(numbers[key])
-    return kinds, factors
 
 
 @dataclass(frozen=True)
