@@ -105,7 +105,7 @@ def fetch(name: str, *, output: Path | None, url: str | None, force: bool) -> No
 
 
 def download(url: str) -> bytes:
-    """Return what is at a URL, whole, or say in one line why not."""
+    """Return all that is at a URL, or say in one line why not."""
     if not url.lower().startswith(("http://", "https://")):
         raise InputError(f"expected a URL that begins with http:// or https://, got {url!r}")
     try:
@@ -119,15 +119,15 @@ def download(url: str) -> bytes:
     except HTTPError as error:
         error.close()
         raise InputError(
-            f"{url}: expected a file, got {error.code} {error.reason}; try another --url"
+            f"{url} cannot be fetched: {error.code} {error.reason}; try another --url"
         ) from error
     except (URLError, HTTPException, OSError, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         raise InputError(
-            f"{url}: expected a file, got {reason}; check the network and the URL"
+            f"{url} cannot be fetched: {reason}; check the network and the URL"
         ) from error
     if len(body) > _LARGEST:
-        raise InputError(f"{url}: expected at most {_LARGEST:,} bytes, got more; check the URL")
+        raise InputError(f"{url}: the file has more than {_LARGEST:,} bytes; check the URL")
     if total is not None and len(body) < total:
         raise InputError(
             f"{url}: expected {total:,} bytes, got {len(body):,}; the download was cut short, "

@@ -121,7 +121,7 @@ def _entry(name: str, item: object, *, methods: bool = True) -> str:
 
 
 def _members(kind: type) -> Iterator[str]:
-    """Yield a line for each public method and property; of a kind of protocol, its own."""
+    """Yield a line for each public method and property; for a kind of protocol only its own."""
     special = issubclass(kind, Protocol) and kind is not Protocol
     for name, member in inspect.getmembers(kind):
         if name.startswith("_") or not inspect.getdoc(member):

@@ -4,7 +4,7 @@
 
 QUESTION is a question file, REPORTS a folder of Parquet files with the columns report, day and
 country, and TALLIES the folder that the tallies are written to, one for each day and country. With
-``--sample PEOPLE`` the question and the reports of so many invented people are made first.
+``--sample PEOPLE`` a question and the reports of that many invented people are made first.
 """
 
 from __future__ import annotations

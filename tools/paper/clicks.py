@@ -1,8 +1,8 @@
 """The click stream that the evaluation is about: how often each page was visited.
 
 The paper takes Kosarak, 8 million clicks on 41,270 pages of a Hungarian news site, published by
-the FIMI repository: one session on each line, the pages as numbers from 1. Whoever has no copy gets
-a population of that size which follows Zipf's law, and every result says so.
+the FIMI repository: one session on each line, the pages as numbers from 1. Without a copy of it the
+tools take a population of that size that follows Zipf's law, and every result says so.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Clicks:
         return sha256(self.counts.astype("<i8").tobytes()).hexdigest()[:16]
 
     def repeated(self, times: int) -> Clicks:
-        """Return the same clicks, each counted so many times.
+        """Return the same clicks, each counted ``times`` times.
 
         >>> Clicks("three", np.array([1, 2])).repeated(10).n
         30

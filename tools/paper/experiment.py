@@ -64,12 +64,12 @@ class Context:
 
     @property
     def repetitions(self) -> int:
-        """How often each simulation is run: ten times, as in the paper, unless told otherwise."""
+        """How often each simulation is run: by default ten times, as in the paper."""
         return self.runs or (QUICK_RUNS if self.quick else RUNS)
 
     @cached_property
     def kosarak(self) -> Clicks:
-        """The clicks that stand in the place of Kosarak; synthetic where none were given."""
+        """The clicks to use as Kosarak; synthetic ones where none were given."""
         return synthetic_clicks(self.shrink) if self.clicks is None else self.clicks
 
     def people(self, count: int) -> int:
@@ -77,11 +77,11 @@ class Context:
         return max(count // self.shrink, min(_FEWEST_PEOPLE, count))
 
     def rng(self, *key: int | str) -> np.random.Generator:
-        """Return the generator of one part of the work, whatever order the parts are done in."""
+        """Return the generator of one part of the work, in whatever order the parts are done."""
         return np.random.default_rng([self.seed, *(_entropy(k) for k in key)])
 
     def outcomes(self, parts: Iterable[Part]) -> list[Row]:
-        """Compute parts one after the other, or have those that were kept."""
+        """Compute parts one after the other, or return those that were kept."""
         listed = list(parts)
         found = []
         for position, part in enumerate(listed):

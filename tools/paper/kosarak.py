@@ -1,4 +1,4 @@
-"""The simulations on Kosarak, of which each figure shows another side.           [sec:eval].
+"""The simulations on Kosarak; each figure shows another side of them.            [sec:eval].
 
 A page is a true positive at a threshold when both its true and its estimated count are above it,
 and a false positive when only the estimate is. T_s is the threshold for significance at

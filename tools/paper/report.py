@@ -72,7 +72,7 @@ def make_report(facts: Mapping[str, str], outcomes: Sequence[Outcome], images: s
 
 
 def duration(seconds: float) -> str:
-    """Return a time as people say it.
+    """Return a time in the words people use.
 
     >>> duration(4.2), duration(187)
     ('4.2 s', '3 min 7 s')

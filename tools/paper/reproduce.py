@@ -144,7 +144,7 @@ def reproduce(
 
 
 def _code() -> str:
-    """Return a digest of this package, so that parts of other code are not taken for its own."""
+    """Return a digest of this package, so that parts computed by other code are not reused."""
     digest = sha256(version("numpy").encode())
     package = Path(deniable.__file__).parent
     for path in sorted(package.rglob("*.py")):

@@ -34,7 +34,7 @@ class Store:
     """What they took now."""
 
     def keep(self, key: str, compute: Callable[[], Row]) -> Row:
-        """Return the part that was kept, or compute it and keep that."""
+        """Return the part that was kept, or compute and keep it."""
         start = perf_counter()
         kept = self.memory.get(key) or (None if self.fresh else self.read(key))
         if kept is None:
@@ -46,7 +46,7 @@ class Store:
         return cast("Row", kept["outcome"])
 
     def read(self, key: str) -> Row | None:
-        """Return what was kept under a key, or None where that is nothing, foreign or broken."""
+        """Return what was kept under a key, or None where it is missing, foreign or broken."""
         try:
             document = json.loads(self.kept[self._name(key)])
         except (KeyError, ValueError):

@@ -25,7 +25,7 @@ _FINGERPRINTS = 1 << 64
 
 
 def rappor_name(cohorts: int) -> str:
-    """Return what the figures call RAPPOR with so many cohorts."""
+    """Return what the figures call RAPPOR with this many cohorts."""
     return f"RAP({cohorts})"
 
 
@@ -73,7 +73,7 @@ def simulate_tally(
 
 
 def collect(protocol: Protocol, truth: Counts, rng: np.random.Generator) -> Estimates:
-    """Have one report from everybody, and estimate how many people hold each value.
+    """Collect one report from everybody, and estimate how many people hold each value.
 
     RAPPOR's tally is drawn from its law, which takes no reports; its hash functions are fixed by
     the fingerprints of the values, which are therefore drawn anew in each run.

@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 DOUBT_DAYS = 30
-"""After so many days no collector takes a report of a day: one in doubt is not sent any more."""
+"""After this many days no collector takes a report of that day: one in doubt is not sent again."""
 REFUSAL_DAYS = 7
-"""For so many days a report is sent again though something that may be mended refuses it."""
+"""For this many days a report is sent again although something refuses it that may be mended."""
 MOVES = 2
 """How often the day may change in one delivery."""
 
@@ -92,7 +92,7 @@ def _name(event: Event) -> str:
 
 
 def _ended(state: State | str, event: Event, outcome: str, **more: str | None) -> Step:
-    """Return a step after which nothing is kept but the mark: how it ended."""
+    """Return a step after which only the outcome is kept."""
     sent = more.get("sent", state.get("day") or TODAY) if isinstance(state, dict) else None
     return {
         "state": state, "today": more.get("today", TODAY), "event": event, "sent": sent,
@@ -139,7 +139,7 @@ def _replies() -> Iterator[Row]:
 
 
 def _waits() -> Iterator[Row]:
-    """Yield what may stand in Retry-After: seconds are kept to, anything else is overlooked."""
+    """Yield what may stand in Retry-After: seconds are respected, anything else is ignored."""
     kept = {**FRESH, "day": TODAY}
     for text, wait in {"0": 1, "86400": 86400, "": 1, "-5": 1, "soon": 1,
                        "Wed, 11 Mar 2026 07:28:00 GMT": 1}.items():  # fmt: skip
@@ -171,7 +171,7 @@ def _windows() -> Iterator[Row]:
 
 
 def _hostile() -> Iterator[Row]:
-    """Yield windows that no collector has: what is no window is a refusal that may be mended."""
+    """Yield windows that no collector has: an invalid one is a refusal that may be mended."""
     for why, first, last in (
         ("first after last", "2026-03-12", "2026-03-04"),
         ("no last day", "2026-03-04", None),
@@ -207,7 +207,7 @@ def _hostile() -> Iterator[Row]:
 
 
 def _clocks() -> Iterator[Row]:
-    """Yield days long past and days to come: what may have arrived keeps its day, or is left."""
+    """Yield days long past and days to come: a report in doubt keeps its day, or is given up."""
     old = {**DOUBTFUL, "day": "2026-02-08"}
     yield _row("in doubt for 30 days", _waits_on(old, "cut", old))
     older = {**DOUBTFUL, "day": "2026-02-07"}
@@ -228,7 +228,7 @@ def _clocks() -> Iterator[Row]:
 
 
 def _patience() -> Iterator[Row]:
-    """Yield how long a report is sent again that something in the way refuses."""
+    """Yield how long a report is sent again while something on the way refuses it."""
     for event in (_reply(404), _reply(403, "origin-refused"), _reply(413), _reply(302),
                   _reply(422), _window("2026-03-12", "2026-03-04")):  # fmt: skip
         for doubt, end in ((False, "refused"), (True, "maybe")):
@@ -254,7 +254,7 @@ def _patience() -> Iterator[Row]:
 
 
 def _marks() -> Iterator[Row]:
-    """Yield what an attempt is told when the delivery ended before: nothing is sent."""
+    """Yield deliveries that have ended: nothing is sent."""
     for mark, outcome in (("answered", "already"), ("refused", "refused"), ("maybe", "maybe"),
                           ("opted-out", "opted-out")):  # fmt: skip
         yield _row(f"the delivery ended before: {mark}", _ended(mark, None, outcome))

@@ -1,4 +1,4 @@
-"""How much a device reveals, and which questions it answers because of that: ``policy.json``.
+"""How much a device may reveal, and which questions it therefore answers: ``policy.json``.
 
 A question that is accepted is answered where ceiling and budget allow it.
 """
@@ -21,7 +21,7 @@ from tools.vectors.questions import Case, ask
 
 
 def make_policy() -> dict[str, object]:
-    """Return what a device reveals at most, and which questions it answers because of that."""
+    """Return the most that a device reveals, and which questions it therefore answers."""
     return {
         "format": "deniable-vectors",
         "version": 1,
@@ -45,7 +45,7 @@ def _judge(why: str, protocol: Protocol, outcome: str, **limits: object) -> Case
 
 
 def _ceilings() -> Iterator[Case]:
-    """Yield questions at both sides of the ceiling, which is one of what a question states."""
+    """Yield questions on both sides of the ceiling, which limits what a question states."""
     quiet, loud = BasicRAPPOR(5, f=0.5, p=0.75, q=0.25), BasicRAPPOR(5, f=0.02, p=0.55, q=0.45)
     for why, protocol, outcome in (
         ("at the ceiling", DE(5.0, 5), "answered"),

@@ -97,7 +97,7 @@ def _accepted() -> Iterator[Case]:
 
 
 def _foreign() -> Iterator[Case]:
-    """Yield texts that are no question, or not the one that was named."""
+    """Yield texts that are not a question, or not the one that was named."""
     document, other = ask(DE(1.0, 5)), ask(DE(2.0, 5))
     digest, another = (sha256(canonical_json(d)).hexdigest() for d in (document, other))
     text = json.dumps({**document, "digest": digest})
@@ -168,7 +168,7 @@ def _second_form(**changes: object) -> Document:
 
 
 def _newer() -> Iterator[Case]:
-    """Yield sound questions that a newer client may answer, and this one says so."""
+    """Yield sound questions that only a newer client may answer; this one must say so."""
     labels = {"labels": list(_FRUIT)}
     parts = {"fruit": {"kind": "choice", **labels, "other": None}, "mood": {"kind": "text"}}
     for why, change in (
@@ -298,7 +298,7 @@ def _fields(hashed: Document) -> Iterator[Case]:
 
 
 def _hostile() -> Iterator[Case]:
-    """Yield what is sound and unusual, and what would cost a device dearly, or is not a field."""
+    """Yield unusual questions that are sound, and others that are costly or not fields."""
     unusual: list[Protocol] = [
         LH(1.0, 5, 65_536), LH(1.0, 5, 13**4), LH(1.0, 5, 251**2), LH(1.0, 5, (1 << 31) - 1),
         AffineSelection(1.0, 5, 2, 63, 1), AffineSelection(1.0, 5, 65_536, 3, 17_000),
