@@ -55,7 +55,7 @@ class OperatingSystem:
 
 
 class Seeded:
-    """A NumPy generator, for simulation only: whoever knows the seed can undo the noise."""
+    """A NumPy generator, for simulation only: anyone who knows the seed can undo the noise."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -84,7 +84,7 @@ class Replayed:
         taken = self._data[self.position : self.position + count]
         if len(taken) < count:
             raise InvalidParameter(
-                f"expected {count} more random bytes to replay, {len(taken)} are left; "
+                f"{count} more random bytes are needed and only {len(taken)} are left to replay; "
                 "give at least 8 bytes for each word of each report",
                 value=len(taken),
             )
@@ -128,7 +128,7 @@ class Words:
     public: tuple[int, ...] = ()
 
     def draw(self, source: Source, rows: int) -> npt.NDArray[np.uint64]:
-        """Draw the words of so many reports, a row for each.
+        """Draw the words of ``rows`` reports, a row for each.
 
         All words are read first, row by row; then words at or above their limit are replaced, in
         the same order, by the next words read, until none is left.
@@ -362,9 +362,9 @@ class Places:
         return near * ~outside + far * outside
 
     def shares(self, supported: int, points: int) -> tuple[Fraction, Fraction]:
-        """Return p* and q* of reports that support so many of all points, and all alike.
+        """Return p* and q* of reports that support this many of all points, all others alike.
 
-        Of the points p* + (points - 1) q* are supported on average, hence q*.
+        A report supports p* + (points - 1) q* points on average, hence q*.
         """
         p = Fraction(self.kept * self.inside, self.limit)
         return p, (supported - p) / (points - 1)

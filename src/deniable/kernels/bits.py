@@ -17,14 +17,14 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 Unsigned = npt.NDArray[np.unsignedinteger[npt.NBitBase]]
 
-# Bytes can hold the sum of so many bits, and adding bytes is what NumPy does fastest. Blocks of so
-# many rows have about as many bytes across, so that their bits, one to a byte, fill no cache.
+# A byte holds the sum of 255 bits, and NumPy adds bytes fastest. Blocks of that many rows are about
+# as many bytes wide, so that their bits, unpacked to a byte each, stay in a cache.
 ROWS = 255
 WIDTH, WIDEST = 128, 512
 COUNT_CHUNK = 1 << 22
 VALUES_CHUNK = 1 << 18
 OWN_TABLE = 1 << 18
-"""A table of counts with more places than this is not worth one for each chunk."""
+"""Above this size, chunks share one table of counts instead of having their own."""
 
 # Nanoseconds that NumPy takes on one core for a byte of bits and for a value.
 _BYTE, _VALUE = 1.2, 4.0
@@ -73,7 +73,7 @@ def _count_columns(rows: Bytes) -> Integers:
 
 
 def _count_bits(rows: Bytes, domain_size: int) -> Integers:
-    """Return the same by compiled kernels."""
+    """Count bits as `count_bits` does, compiled."""
     width = rows.shape[1]
     # Short rows are counted several at a time, as one row that fills the columns of the kernel.
     tile = max(1, 8 * COLUMNS // width)
@@ -161,7 +161,7 @@ def _add_bitwise(x: np.uint64, y: np.uint64, z: np.uint64) -> tuple[np.uint64, n
 
 @kernel
 def _flush_planes(planes: Words, counts: Integers, blocks: int) -> None:
-    """Move what the planes hold after so many blocks into counts, and clear them."""
+    """Add what the planes hold, after this many blocks, to the counts, and clear them."""
     plane_bytes = planes.view(np.uint8)
     k = 0
     while DEPTH * blocks >> k:
@@ -174,7 +174,7 @@ def _flush_planes(planes: Words, counts: Integers, blocks: int) -> None:
 
 
 def count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
-    """Return how often each of 0..size-1 occurs, and how many values are none of them."""
+    """Return how often each of 0..size-1 occurs, and how many values are larger."""
     if pays(f"count values {values.dtype}", _VALUE * len(values)):
         return _count_values(values, size)
     total = np.zeros(size + 1, np.int64)
@@ -192,14 +192,14 @@ def count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
 
 
 def _places(values: Unsigned, size: int) -> Integers:
-    """Return the places of values in a table whose last place is for all that are too large."""
+    """Return the places of values in a table whose last place counts all larger ones."""
     if size <= np.iinfo(values.dtype).max:
         values = np.minimum(values, values.dtype.type(size))
     return values.astype(np.int64)
 
 
 def _count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
-    """Return the same by compiled kernels."""
+    """Count values as `count_values` does, compiled."""
     # A chunk is worth its own table if it is several times longer; thirty-two bits must hold it.
     share = -(-len(values) // (4 * threads()))
     chunk = min(max(VALUES_CHUNK, 8 * size, share), (1 << 32) - 1)
@@ -219,7 +219,7 @@ def _count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
 
 @kernel
 def _tabulate(values: Unsigned, tables: npt.NDArray[np.uint32]) -> None:
-    """Count each value in one of the tables, whose last place stands for all that are too large."""
+    """Count each value in one of the tables; their last place counts all larger values."""
     limit = np.uint64(tables.shape[1] - 1)
     mask = len(tables) - 1
     for i in range(len(values)):

@@ -108,7 +108,7 @@ def _count_some(columns: Columns, keys: Words) -> Counts:
 def _support(
     report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]
 ) -> npt.NDArray[np.bool_]:
-    """Tell whether (a1, a2, c, width) supports (low, high): one of both stands for many."""
+    """Tell whether (a1, a2, c, width) supports (low, high); either side may be an array."""
     (a1, a2, c, width), (low, high) = report, key
     hashed = np.multiply(a1, low)
     if np.ndim(high) or high:
@@ -118,7 +118,7 @@ def _support(
 
 
 def _count_some_compiled(columns: tuple[Words, ...], keys: Words) -> Halves:
-    """Return what `_count_some` does."""
+    """Count as `_count_some` does, compiled."""
     # Halves as wide as the counts let LLVM use whole vectors for both.
     lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
     counts = np.zeros(len(keys), np.uint32)

@@ -1,11 +1,11 @@
-"""When kernels are compiled: where Numba is there, and where so much is to do that it pays.
+"""Compiled kernels: used where Numba is installed and there is enough work to pay for them.
 
 Every function of this package works in NumPy alone. Some have a compiled twin below them that gives
 the same result in a fraction of the time, once Numba has been imported and the kernel compiled or
-read from its cache on disk: about a second, or several. A process that decodes one survey in 30 ms
-must not wait for that, one that works through a billion reports must not do without. So each kernel
-keeps account of what NumPy has taken in its place, and is compiled when that comes to about its
-price: whoever knew the work beforehand would be at most a few times faster.
+read from its cache on disk, which takes a second or more. A process that decodes one survey in
+30 ms must not wait for that; one that works through a billion reports must not do without. So each
+kernel keeps an account of the time that NumPy has taken in its place, and is compiled when that
+comes to about its price. At worst this is a few times slower than knowing the work in advance.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 Number = TypeVar("Number", bound=np.generic)
 
 FLOOR = 2e6
-"""Less work, two milliseconds, is not counted: many small requests never stop to compile."""
+"""Work below two milliseconds is not counted, so that many small requests never compile."""
 FIRST_PRICE = 600e6
-"""How many nanoseconds of NumPy the first kernel of a process must save: Numba comes with it.
+"""How many nanoseconds the first kernel of a process must save, since it imports Numba.
 
 About what it takes to import Numba and to read a kernel from its cache on disk. To compile one
 takes two or three times as long, but once on a machine: not worth asking the disk beforehand.
@@ -55,15 +55,15 @@ def available() -> bool:
 
 
 def set_compiled(choice: bool | None) -> None:
-    """Always use compiled kernels where Numba is there, or never; with None, where they pay."""
+    """Use compiled kernels always, never or, with None, where they pay."""
     global _setting  # noqa: PLW0603 - one setting per process is what this function is for
     _setting = choice
 
 
 def pays(name: str, nanoseconds: float) -> bool:
-    """Decide whether to use the compiled kernel of that name for what NumPy needs so long for.
+    """Decide whether to use a compiled kernel for work that takes NumPy this long.
 
-    Asking counts: whoever gets False is expected to do the work in NumPy.
+    Every call is entered in the kernel's account: after False, the caller uses NumPy.
     """
     if _setting is not None:
         return _setting and _importable()
@@ -81,7 +81,7 @@ def pays(name: str, nanoseconds: float) -> bool:
 
 @lru_cache(maxsize=1)
 def _importable() -> bool:
-    """Import Numba; one that is broken, or too old for this NumPy, is as good as none."""
+    """Import Numba; one that is broken, or too old for this NumPy, counts as missing."""
     try:
         import_module("numba")
     except (ImportError, AttributeError, OSError):
@@ -136,14 +136,14 @@ class Kernel:
     def _compile(self, *, cache: bool) -> Any:
         import numba  # noqa: PLC0415 - loads only where kernels pay
 
-        # Numba knows its own functions only, so that kernels which this one calls come compiled.
+        # Numba calls only its own functions: replace each kernel that this one calls by its code.
         code, names = self.function.__code__, dict(self.function.__globals__)
         for name in code.co_names:
             if isinstance(names.get(name), Kernel):
                 names[name] = names[name].compiled
         own = FunctionType(code, names, closure=self.function.__closure__)
         own.__qualname__ = self.function.__qualname__
-        njit: Any = numba.njit  # whose types do not have the cache
+        njit: Any = numba.njit  # its type hints know nothing of _cache
         made = njit(own, nogil=True, boundscheck=False, error_model="numpy", cache=cache)
         if cache:
             made._cache = _Forgiving(made._cache)
@@ -151,7 +151,7 @@ class Kernel:
 
 
 class _Forgiving:
-    """Numba's cache of one kernel on disk, whose failures cost time and nothing else.
+    """Numba's cache of one kernel on disk; when it fails, that costs time and nothing else.
 
     A disk may fill up, or lose its mount, at any time after the cache was found to be writable.
     """

@@ -31,13 +31,13 @@ Counts = npt.NDArray[np.int64]
 Cells = npt.NDArray[np.signedinteger[Any]]
 
 MEMORY_LIMIT = 1 << 32
-"""How many bytes a folded table may take; larger ones are solved without it."""
+"""The most bytes that a folded table may take; beyond that, values are solved for without one."""
 _STEP = 1 << 13
-"""How many reports, or pairs of a report and a w, are worked on at once: they stay in a cache."""
+"""How many reports, or pairs of a report and a w, are worked on at once, to stay in a cache."""
 _PART = 1 << 20
 """How many entries of a table are moved at once."""
 _SERIAL = 1 << 21
-"""Less work than this, some milliseconds of it, is not worth starting threads for."""
+"""Below this, a few milliseconds of work, threads are not worth starting."""
 _LONG = 1 << 13
 
 
@@ -123,7 +123,7 @@ def fold_table(table: Counts, field: Field, t: int) -> Counts:
 
 
 def _multiples(products: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.int64]:
-    """Return c a for all vectors a of so many digits, from the products of c by each element."""
+    """Return c a for all vectors a with this many digits, given c times each element."""
     multiples, place = np.zeros(1, np.int64), 1
     for _ in range(digits):
         multiples = (products[:, None] * place + multiples).ravel()

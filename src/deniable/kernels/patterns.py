@@ -127,7 +127,7 @@ def _look_up(leading: npt.NDArray[np.uint16], table: npt.NDArray[np.uint16], fla
 def _look_up_compiled(
     leading: npt.NDArray[np.uint16], table: npt.NDArray[np.uint16], flat: Bytes
 ) -> Places:
-    """Return what `_look_up` does."""
+    """Look up as `_look_up` does, compiled."""
     places = np.empty(len(flat), np.int32)
     return places[: _look_up_each(frozen(leading), frozen(table), flat, places)]
 
@@ -169,7 +169,7 @@ def settle(
 def _set_true_bits(
     rows: Bytes, values: Integers, true_bits: npt.NDArray[np.bool_], padding: np.uint8
 ) -> None:
-    """Give each row its true bit and clean padding."""
+    """Set the true bit of each row, and clear the padding."""
     rows[:, -1] &= padding
     place = np.arange(0, rows.size, rows.shape[1]) + (values >> 3)
     bits = np.left_shift(1, values & 7).astype(np.uint8)

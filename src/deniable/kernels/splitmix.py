@@ -28,7 +28,7 @@ GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _ONE, _27, _30, _31, _32 = (np.uint64(n) for n in (1, 27, 30, 31, 32))
 
-# Rows are made and counted in blocks of about so many bytes, by tasks of about so many.
+# Rows are made and counted in blocks of about BLOCK_BYTES, by tasks of about TASK_BYTES.
 BLOCK_BYTES = 1 << 25
 TASK_BYTES = 1 << 18
 STEP = 1 << 13

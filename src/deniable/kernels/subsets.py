@@ -125,7 +125,7 @@ def count_members(ranks: Words, table: Words) -> Counts:
 
 
 def _select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
-    """Return what `select` does."""
+    """Select as `select` does, compiled."""
     codes, stepping = np.empty(len(values), np.uint64), _steps_down(table)
 
     def fill(start: int, stop: int) -> None:
@@ -138,7 +138,7 @@ def _select(values: Words, ranks: Words, places: Members, table: Words) -> Words
 
 
 def _count_members(ranks: Words, table: Words) -> Counts:
-    """Return what `count_members` does."""
+    """Count as `count_members` does, compiled."""
     d, stepping = table.shape[1], _steps_down(table)
 
     def count(start: int, stop: int) -> Counts:

@@ -27,7 +27,7 @@ Cells = npt.NDArray[np.int32] | npt.NDArray[np.int64]
 _CELLS = 1 << 20
 """How many cells of rows are worked on at once: a few megabytes, which caches hold."""
 _COUNTED = 1 << 23
-"""Tables with at most so many codes are counted, larger ones sorted."""
+"""Reports with at most this many different codes are counted in a table, others sorted."""
 _ROTATE = 5.5
 _DIVIDE, _POINT = 400.0, 10.0
 """Nanoseconds for one cell of a row, and for a report to be divided and each of its points."""

@@ -8,9 +8,9 @@ Privacy  one report: ln(p* (1 - q*) / ((1 - p*) q*)); infinitely many of one val
          2 ln((1 - f/2) / (f/2)), what B1 gives away. Without p and q the report is B1 and both
          are the same: symmetric unary encoding
 
-Who answers once may use ``privatize``, which draws both steps afresh for each value: it simulates
-as many people. Who answers again needs a client: it derives B1 from a secret that never leaves the
-device, so it is the same each time although nothing is stored.
+A person who answers once may use ``privatize``, which draws both steps afresh for each value, as if
+each came from another person. A person who answers again needs a client. It derives B1 from a
+secret that never leaves the device, so that B1 is the same each time although nothing is stored.
 
 What a client does not hide is *that* the value changed, or stayed. Reports of one person share B1,
 which works as a pseudonym: without p and q two reports of one value are equal, and those of two
@@ -153,7 +153,7 @@ class BasicRAPPOR(_Unary, Memoising):
         return permanent_epsilon(self.f, 1)
 
     def epsilon_after(self, reports: int) -> float:
-        """Return the privacy loss of so many reports of one value by one client.
+        """Return the privacy loss of this many reports of one value by one client.
 
         >>> protocol = BasicRAPPOR(32, 0.5, 0.75, 0.25)
         >>> [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)]
@@ -211,8 +211,8 @@ class BasicRAPPOR(_Unary, Memoising):
 
         Reports of one person share the permanent response, so they do not average it out: the
         variance of a person's reports grows with the square of their number (``RepeatedLaw``). In R
-        rounds nobody sent more than R of the n reports, so the squares add up to n R at most: to
-        what n / R people have who answer in every round.
+        rounds nobody sent more than R of the n reports, so the squares add up to at most n R, as
+        for n / R people who answer in every round.
         """
         law = RepeatedLaw(people, tally.n, self._weights.shares[1], *self._instant.shares)
         counts = law.counts(self._support(tally.statistic, chosen).astype(np.float64))
@@ -245,8 +245,8 @@ class PermanentClient(Client):
     def __post_init__(self) -> None:
         if not isinstance(self.secret, bytes) or len(self.secret) < SHORTEST_SECRET:
             raise InvalidParameter(
-                f"expected a secret of at least {SHORTEST_SECRET} bytes, got a shorter one or "
-                "none; make one with secrets.token_bytes(32)",
+                f"a secret must be at least {SHORTEST_SECRET} bytes long; make one with "
+                "secrets.token_bytes(32)",
                 value=None,
             )
         if not isinstance(self.context, str):

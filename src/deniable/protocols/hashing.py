@@ -162,7 +162,7 @@ class OLH(_LocalHashing, Closed):
 
     ``g`` is the range of the hash functions, a prime power. Unless given, it is the one that
     decodes fastest among those whose variance is within 1 % of the best. Above epsilon 15 it is
-    millions, and each of so many hash values has a weight of about 2^40: as an integer that leaves
+    millions, and each hash value has a weight of about 2^40: as an integer that leaves
     ``realised_epsilon`` up to 2e-12 short of ``epsilon``.
 
     >>> olh = OLH(epsilon=1.0, domain_size=41_270)

@@ -43,7 +43,7 @@ _EXPANDED = 1 << 22
 class Lines:
     """The lines of GF(g)^t that reports over the values 0..domain_size-1 stand for.
 
-    A report is one line or, with a ``window``, as many parallel ones.
+    A report is one line or, with a ``window`` of m elements, m parallel lines.
     """
 
     g: int
@@ -104,7 +104,7 @@ class Lines:
         if self.window is None:
             return Table.decode(data, n, Footprint(self.cells, total=(1, 1)))
         m = self.window
-        # A single line is always as many lines as reports, row by row.
+        # With m = 1 there are as many lines as reports, which the total already says.
         footprint = Footprint(self.cells - 2, total=(m, m), row=self.g if m > 1 else None)
         return Table.decode(data, n, footprint, self.cells)
 
@@ -118,7 +118,7 @@ class Lines:
 
 
 class LinesSum(TableSum):
-    """Counts the cells of lines, in the way that costs least for so many reports at a time."""
+    """Counts the cells of lines, in the way that is fastest for the size of a batch."""
 
     def __init__(self, lines: Lines) -> None:
         super().__init__(lines.cells, lines.fold)

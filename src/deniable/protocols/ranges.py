@@ -23,7 +23,7 @@ LARGEST_RANGE = fields.LARGEST_PRIME - 1
 LARGEST_OPEN_RANGE = 1 << 24
 
 _TWO_DIGITS = 2_642_245
-"""The largest g with g^3 below 2^64: so many reports there are where values have two digits."""
+"""The largest g with g^3 below 2^64, which is the number of reports for values of two digits."""
 _TOLERANCE = 1.01
 _TYPICAL_REPORTS = 1_000_000
 

@@ -104,7 +104,7 @@ class RAPPOR(Open, Counted):
         """Return epsilon and f, each from the other where only one is given."""
         if f is None:
             if epsilon is None:
-                raise InvalidParameter("expected epsilon or f, got neither", value=None)
+                raise InvalidParameter("give epsilon or f; both are missing", value=None)
             epsilon = check_epsilon(epsilon)
             return epsilon, check_probability("f", permanent_f(epsilon, self.hashes))
         f = check_probability("f", f)

@@ -2,20 +2,21 @@
 
 Each bit of each cohort is one equation, response = design @ counts + background + noise, scaled so
 that the noise of all has the same known standard deviation. Up to a sixteenth as many candidates as
-equations are estimated together by least squares, without bias. More would explain any noise, and
-first the LASSO selects: a path of falling penalties ends where a candidate that nobody holds would
-be selected by chance with probability 0.05 / candidates. Along it a candidate that stands clear of
-the penalty is freed of it, or else what the penalty hides of a frequent answer would be taken for
-rare ones that share its bits. Least squares on the selected then drops, step by step, those that
-are not significant among so many candidates; the others stay as what the bits are explained by.
+equations are estimated together by least squares, without bias. More candidates would explain any
+noise, so the LASSO first selects among them: a path of falling penalties ends where it would select
+a candidate that nobody holds with probability 0.05 / candidates. On the way, a candidate that
+stands clear of the penalty is freed of it. Otherwise the part of a frequent answer that the penalty
+hides would be attributed to rare answers that share its bits. Least squares on the selected
+candidates then drops, step by step, those that are not significant; the others explain the bits.
 
 Every candidate that is not among them is estimated by the regression on them and itself. What the
 rest of the population adds to its bits is noise to it, which the residuals measure and the standard
 errors include. Setting it to 0 instead, as a LASSO does, would be wrong by all of its count.
 
-Frequent answers that are no candidates lift some bits far above the others, which no normal law
-describes. But hash functions are random: a candidate that nobody holds has random bits. A count
-that is significant by the normal law and not among sums of random bits gets a larger error.
+Frequent answers that are not among the candidates lift some bits far above the others, which no
+normal law describes. But hash functions are random, so a candidate that nobody holds has random
+bits. A count that is significant by the normal law but not among sums of random bits gets a larger
+error.
 
 The bits of few reports have a law of their own: each bit is a one with probability q where nobody's
 bit is, and the sum of a few such bits has a heavier tail than the normal law. Of two reports all
@@ -104,7 +105,7 @@ def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
 
 
 def solving_bytes(equations: int, candidates: int, entries: int) -> int:
-    """Return about how many bytes ``solve`` takes for a design with so many entries."""
+    """Return about how many bytes ``solve`` takes for a design of this size."""
     if 16 * candidates <= equations:
         dense = candidates**2
     else:
@@ -178,7 +179,7 @@ def _prune(system: System, chosen: Integers) -> tuple[Integers, Fit]:
 
 
 def _quantile(candidates: int) -> float:
-    """Return the standard errors that one of so many exceeds by chance with probability ALPHA."""
+    """Return the number of standard errors that one of all exceeds by chance with ALPHA."""
     return -NormalDist().inv_cdf(ALPHA / candidates)
 
 
@@ -274,19 +275,19 @@ def _standing(table: Floats, places: Integers, weights: Floats, slopes: Floats) 
 
 
 def nearly_normal(trials: int, chance: Chance) -> bool:
-    """Tell whether so many bits are enough for the normal law."""
+    """Tell whether there are enough bits for the normal law."""
     return trials * chance.variance > _NEARLY_NORMAL
 
 
 def least_standing(candidates: int) -> float:
-    """Return by how many errors a count stands out that some usual alpha calls significant."""
+    """Return how many errors a count must stand out to be significant at any usual alpha."""
     return upper_normal(_LARGEST_ALPHA / max(candidates, 1))
 
 
 def widen(
     counts: Floats, std_errors: Floats, trials: Integers, ones: Integers, chance: Chance
 ) -> Floats:
-    """Return errors by which no count stands out further than its ones do by the exact law."""
+    """Widen errors so that no count stands out further than its ones do by the exact law."""
     tails = [
         tail_of(n, 0, seen, chance, chance)
         for n, seen in zip(trials.tolist(), ones.tolist(), strict=True)

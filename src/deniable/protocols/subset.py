@@ -150,7 +150,7 @@ class SubsetSelection(CountedPure):
         return 5.0 * n * min(self.domain_size, self._k * self.domain_size.bit_length())
 
     def most_supported(self, values: Sequence[int]) -> int:
-        """Return at most k: a report supports so many values, whichever they are."""
+        """Return at most k, which is how many values every report supports."""
         return min(self._k, len(values))
 
     @property
