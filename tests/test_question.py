@@ -267,7 +267,7 @@ DEEP = json.loads("[" * 600 + "]" * 600)
 )
 def test_hostile_documents_are_refused_by_name(changes) -> None:
     """Huge numbers, half surrogates, deep nesting and wrong types are InvalidDocuments."""
-    with pytest.raises(InvalidDocument, match=r"expected|not the form") as caught:
+    with pytest.raises(InvalidDocument) as caught:
         Question.from_json(altered(**changes))
     assert len(str(caught.value)) < 400
 
@@ -337,7 +337,7 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path) -> None:
         Question.open(path)
     path.write_bytes(b"{}")
     for kind in (Question, Tally):
-        with pytest.raises(InvalidDocument, match=r"other\.json: expected"):
+        with pytest.raises(InvalidDocument, match=r"other\.json: (expected|this is not)"):
             kind.open(path)
     with pytest.raises(InvalidParameter, match="expected the name of a file"):
         Question.open(7)
@@ -350,7 +350,9 @@ def test_a_file_beyond_the_memory_budget_is_refused(tmp_path) -> None:
         stream.truncate(5000)
     set_memory_budget(4000)
     try:
-        with pytest.raises(InvalidDocument, match="at most 4,000 bytes"):
+        with pytest.raises(
+            InvalidDocument, match=r"tally\.bin: the file has more than 4,000 bytes"
+        ):
             Tally.open(path)
     finally:
         set_memory_budget(None)

@@ -29,8 +29,7 @@ def read_file(path: PathName, most: int = MOST_BYTES) -> bytes:
         data = stream.read(most + 1)
     if len(data) > most:
         raise InvalidDocument(
-            f"{path}: expected at most {most:,} bytes, got more; check what the file is",
-            value=str(path),
+            f"the file has more than {most:,} bytes; check what it is", value=str(path)
         )
     return data
 
@@ -105,11 +104,10 @@ def parse_json(data: object, most: int = MOST_BYTES) -> object:
     """Read untrusted JSON, refusing repeated keys and whatever has no canonical form."""
     text = as_bytes(data)
     if len(text) > most:
-        raise InvalidDocument.expected(
-            f"a document of at most {most:,} bytes",
-            len(text),
-            "check where it comes from, or raise the limit by name",
-            came=f"{len(text):,}",
+        raise InvalidDocument(
+            f"the document has {len(text):,} bytes, more than {most:,}; check where it comes from, "
+            "or raise the limit by name",
+            value=len(text),
         )
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -141,8 +139,8 @@ def read_document(data: object, most: int, form: str, versions: tuple[int, ...])
     """
     document = parse_json(data, most)
     if not isinstance(document, dict) or document.get("format") != form:
-        raise InvalidDocument.expected(
-            f"a document of the format {form}", None, "check the file", came="something else"
+        raise InvalidDocument(
+            f"this is not a document of the format {form}; check the file", value=None
         )
     if document.get("version") not in versions:
         raise InvalidDocument.expected(
@@ -189,8 +187,8 @@ def _check_items(document: object) -> None:
         text = "".join(item for item in level if isinstance(item, str))
         if not encodes(text):
             raise InvalidDocument(
-                "expected strings that UTF-8 can encode, got half of a surrogate pair; "
-                "write the character itself",
+                "a string has half of a surrogate pair, which UTF-8 cannot encode; write the "
+                "character itself",
                 value=None,
             )
         inner: list[object] = []
@@ -203,7 +201,7 @@ def _check_items(document: object) -> None:
             return
         level = inner
     raise InvalidDocument(
-        f"expected JSON nested at most {_DEEPEST} deep, got more; check the file", value=None
+        f"the JSON is nested more than {_DEEPEST} deep; check the file", value=None
     )
 
 

@@ -109,10 +109,7 @@ def _describe_text(text: str) -> tuple[str, str]:
         return "JSON", "check the name of the file"
     if "\0" in text:
         return f"binary data that begin with {text.encode()[:8].hex(' ')}", "check the file"
-    first, _, rest = text.partition("\n")
-    second = rest.partition("\n")[0]
-    for mark in (",", ";", "\t"):
-        if mark in first and first.count(mark) == second.count(mark):
-            kind = "TSV" if mark == "\t" else "CSV"
-            return f"text, probably {kind}", "turn its answers into reports with privatize first"
-    return "text", "turn answers into reports with privatize first"
+    first, second, *_ = f"{text}\n\n".split("\n")
+    mark = next((m for m in ",;\t" if m in first and first.count(m) == second.count(m)), "")
+    kind = {"": "text", "\t": "text, probably TSV"}.get(mark, "text, probably CSV")
+    return kind, "turn its answers into reports with privatize first"

@@ -101,7 +101,7 @@ def read_after_magic(stream: Readable, question: Question, name: str) -> Iterato
         if int.from_bytes(reader.read(4), "little") != crc32(data, crc32(framed)):
             raise reader.wrong(f"block {block} was altered: its checksum differs")
         count += length // size
-        yield _parse(data, question, f"{name}: ", f"in block {block}")
+        yield _parse(data, question, name, f"in block {block}")
     claimed = int.from_bytes(reader.read(8), "little")
     if claimed != count:
         raise reader.wrong(f"the file has {count} reports and says {claimed}")
@@ -123,17 +123,15 @@ def read_raw_reports(
     count, size, full = 0, question.protocol.report_dtype.itemsize, block_bytes(question)
     while data := read_fully(stream, full):
         if count == 0 and data.startswith(MAGIC):
-            raise InvalidReport(
-                f"{name}: this is a report file, which has a header; read it as one",
-                value=name,
-            )
+            said = "this is a report file, which has a header; read it as one"
+            raise InvalidReport(f"{name}: {said}", value=name)
         if len(data) % size:
             raise InvalidReport(
                 f"{name}: expected whole reports of {size} bytes, got {len(data) % size} bytes "
                 f"after {count + len(data) // size} of them; check that they answer this question",
                 value=len(data),
             )
-        yield _parse(data, question, f"{name}: ", f"after {count} reports that are")
+        yield _parse(data, question, name, f"after {count} reports that are sound")
         count += len(data) // size
 
 
@@ -163,11 +161,11 @@ class _Reader:
         )
 
 
-def _parse(data: bytes, question: Question, start: str, place: str) -> Reports:
+def _parse(data: bytes, question: Question, name: str, place: str) -> Reports:
     try:
         return question.parse(data, None)
     except InvalidReport as error:
-        raise InvalidReport(f"{start}{error} ({place})", value=error.value) from error
+        raise InvalidReport(f"{name}: {error} ({place})", value=error.value) from error
 
 
 def _start(question: Question) -> bytes:
