@@ -7,45 +7,16 @@ The fragment has no inline style, so it can stand on pages with a strict content
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
 from deniable.presentation.text import printable
 from deniable.presentation.view import Row, Scale, View
 
 _WIDTH, _HEIGHT = 240, 16
-STYLE = """
-.deniable { font: 14px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums;
-  overflow-x: auto; --yes: #2f6db3; --no: #9db4cf; --limit: #c60; --quiet: #595959; }
-.deniable table { border-collapse: collapse; }
-.deniable caption { text-align: left; margin: .4em 0; font-weight: 600; }
-.deniable p { color: var(--quiet); margin: .4em 0; max-width: 60em; }
-.deniable p.source { overflow-wrap: anywhere; }
-.deniable th, .deniable td { padding: .15em .8em; text-align: right; border: 0;
-  white-space: nowrap; }
-.deniable thead th, .deniable thead td { border-bottom: 1px solid #999;
-  font-weight: 600; vertical-align: bottom; }
-.deniable tbody th { font-weight: 400; }
-.deniable th:first-child { text-align: left; white-space: pre-wrap; min-width: 8em;
-  max-width: 30em; overflow-wrap: anywhere; padding-left: 0; }
-.deniable .verdict, .deniable .picture { text-align: left; }
-.deniable .no { color: var(--quiet); }
-.deniable svg { display: block; }
-.deniable rect.yes { fill: var(--yes); }
-.deniable rect.no { fill: var(--no); }
-.deniable path { fill: none; stroke: currentColor; }
-.deniable path.zero { stroke: #999; }
-.deniable path.limit { stroke: var(--limit); stroke-dasharray: 3 2; }
-.deniable path.truth { stroke: var(--limit); stroke-width: 2; }
-@media (prefers-color-scheme: dark) {
-  .deniable-page .deniable { --yes: #6aa5e8; --no: #47607d; --limit: #f0a050; --quiet: #b0b0b0; } }
-@media (forced-colors: active) { .deniable rect.yes { fill: CanvasText; }
-  .deniable rect.no { fill: GrayText; } }
-"""
-
-_PAGE_STYLE = """
-body { margin: 2em; background: #fff; color: #111; }
-h1 { font: 600 20px/1.3 system-ui, sans-serif; overflow-wrap: anywhere; }
-@media (prefers-color-scheme: dark) { body { background: #161616; color: #eee; } }
-"""
+STYLE, _PAGE_STYLE = (
+    "\n" + Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("table.css", "page.css")
+)
 
 
 def html_fragment(view: View, caption: str | None = None) -> str:
