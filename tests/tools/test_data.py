@@ -165,7 +165,7 @@ def test_endless_downloads_stop(shell, site, monkeypatch):
     """What is larger than any data set is not read to its end."""
     monkeypatch.setattr(data, "_LARGEST", 10)
     monkeypatch.setattr(data, "_BLOCK", 4)
-    assert "at most 10 bytes" in shell.fails("fetch", "kosarak", "-o", "a")
+    assert "more than 10 bytes" in shell.fails("fetch", "kosarak", "-o", "a")
 
 
 def test_unknown_data_sets_are_refused(shell, site):
