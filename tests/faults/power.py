@@ -39,14 +39,9 @@ def work(store: SqliteStore, history: History, chance: random.Random, steps: int
         sent += new
         with suppress(StoreUnavailable, sqlite3.Error):
             if chance.random() < 0.3 and (pile := store.pile(1, 1 << 20)):
-                store.fold(pile, (pile.tally or b"") + pile.reports, _n(store, pile) + pile.n)
+                store.fold(pile, (pile.tally or b"") + pile.reports)
             if chance.random() < 0.2:
                 store.connection().execute("PRAGMA wal_checkpoint(PASSIVE)")
-
-
-def _n(store: SqliteStore, pile: object) -> int:
-    rows = store.connection().execute("SELECT coalesce(sum(n), 0) FROM tallies").fetchall()
-    return int(rows[0][0])
 
 
 def cut_once(directory: Path, seed: int, synchronous: str | None = None) -> list[str]:

@@ -149,7 +149,7 @@ def test_sealed_days_are_folded_first_and_their_ids_removed(place: Place, store:
     pile = store.pile(1000, 1000)
     assert pile is not None
     assert pile.day == DAY
-    assert store.fold(pile, b"5|", 5)
+    assert store.fold(pile, b"5|")
     assert [store.sweep(3), store.sweep(3), store.sweep(3)] == [3, 2, 0]
     assert counted(store) == 5
     assert store.add([submission(1, day=DAY + 1)]) == [Outcome.REPEATED]

@@ -65,7 +65,7 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
         while not over.is_set():
             if pile := store.pile(1, 400):
                 n = int((pile.tally or b"0").split(b"|")[0]) + pile.n
-                store.fold(pile, b"%d|" % n, n)
+                store.fold(pile, b"%d|" % n)
 
     def disturb(store: Store, chance: random.Random) -> None:
         """Give every day its part of the submissions, however the threads are scheduled."""

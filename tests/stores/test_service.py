@@ -34,9 +34,8 @@ from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.settings import Settings
 from deniable.collector.stores.base import Store, StoreUnavailable
-from deniable.collector.stores.records import Outcome, State, Submission, write_day
+from deniable.collector.stores.records import Outcome, Pile, State, Submission, write_day
 from deniable.collector.writer import Writer
-from deniable.tally import Tally
 from tests.faults.application import ask, call, submit
 from tests.faults.fault import QUESTION
 from tests.stores.conftest import DAY, Place, postgres_place, sqlite_place
@@ -349,10 +348,9 @@ class Careless(Writer):
         return asyncio.ensure_future(answer())
 
 
-def forgetful(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
+def forgetful(document: str, pile: Pile) -> bytes:
     """Fold, and lose one of several reports."""
-    found, n = jobs.add_up(document, [tally] if tally else [], [reports[:1]]), len(reports)
-    return found, n + (Tally.from_bytes(tally).n if tally else 0)
+    return jobs.add_up(document, pile.tallies, [pile.reports[:1]])
 
 
 @pytest.mark.parametrize(

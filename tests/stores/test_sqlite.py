@@ -55,7 +55,7 @@ def test_deleted_reports_are_overwritten(tmp_path: Path) -> None:
     store.add([Submission(QUESTION.digest, DAY, b"i" * 16, b"CANARY-REPORT-0815")])
     pile = store.pile(1, 100)
     assert pile is not None
-    assert store.fold(pile, b"1|", 1)
+    assert store.fold(pile, b"1|")
     store.close()
     assert all(b"CANARY-REPORT" not in found.read_bytes() for found in tmp_path.iterdir())
 
@@ -381,7 +381,7 @@ def test_rows_that_cannot_be_found_again_are_corruption(tmp_path: Path) -> None:
     pile = store.pile(1, 1000)
     assert pile is not None
     with pytest.raises(StoreCorrupt):
-        store.fold(pile, b"3|", 3)
+        store.fold(pile, b"3|")
     with pytest.raises(StoreCorrupt):
         store.damaged()
     store.close()

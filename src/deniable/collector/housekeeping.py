@@ -20,7 +20,6 @@ from deniable.collector.stores.base import StoreBroken, StoreError
 from deniable.collector.stores.records import Pile
 from deniable.collector.worker import Readers, Worker
 from deniable.collector.writer import Writer
-from deniable.errors import DeniableError
 
 _log = logging.getLogger("deniable.collector")
 _PAUSE = 1.0
@@ -121,23 +120,17 @@ class Housekeeping:
         document = await self._document(pile)
         if document is None:
             return True
-        try:
-            tally, n = await self.worker.run(jobs.fold, document, pile.tally, pile.reports)
-        except DeniableError:
-            n = -1
-        if n != pile.counted + pile.n:
-            await self._find_faults(document, pile)
-        elif await self.writer.run(lambda store: store.fold(pile, tally, n)):
-            self.counters.folded += pile.n
-        return True
-
-    async def _find_faults(self, document: str, pile: Pile) -> None:
-        before = None if pile.tally is None else (pile.tally, pile.counted)
-        found = await self.worker.run(jobs.find_faults, document, before, pile.parts)
-        await self._set_aside({pile.rows[place]: said for place, said in found.rows.items()})
+        found = await self.worker.run(jobs.fold, document, pile)
+        if isinstance(found, bytes):
+            tally = found
+            if await self.writer.run(lambda store: store.fold(pile, tally)):
+                self.counters.folded += pile.n
+            return True
+        await self._set_aside(found.rows)
         if (said := found.tally) is not None:
             await self.writer.run(lambda store: store.set_tally_aside(pile, said))
             _log.error("a tally was set aside: %s", said)
+        return True
 
     async def _set_aside(self, rows: Mapping[int, str]) -> None:
         await self.writer.run(lambda store: store.set_aside(rows))

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
-from deniable.collector.stores.records import Publication, Slice, Snapshot, Total, write_day
+from deniable.collector.stores.records import Pile, Publication, Slice, Snapshot, Total, write_day
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
 from deniable.presentation.exports import MOST_ROWS, Presentable
@@ -50,33 +50,31 @@ def warm_up(documents: Sequence[str]) -> None:
             _render(question.estimate(tally, labels), "json", question.name)
 
 
-def fold(document: str, tally: bytes | None, reports: bytes) -> tuple[bytes, int]:
-    """Add reports to a tally; return the new one and its number of reports."""
-    total = _sum(question_of(document), [] if tally is None else [tally], [reports])
-    return total.to_bytes(), total.n
-
-
 class Faults(NamedTuple):
-    """What of a pile cannot be added and why: rows by their places, and the tally."""
+    """What of a pile cannot be added, and why: rows by their numbers, and the tally."""
 
     rows: dict[int, str]
     tally: str | None = None
 
 
-def find_faults(
-    document: str, tally: tuple[bytes, int] | None, parts: Sequence[tuple[int, bytes]]
-) -> Faults:
-    """Find out why a pile does not fold; what nobody else is to blame for is everybody's fault.
+def fold(document: str, pile: Pile) -> bytes | Faults:
+    """Add the reports of a pile to its tally; return the new tally, or why there is none."""
+    try:
+        total = _sum(question_of(document), pile.tallies, [pile.reports])
+    except DeniableError:
+        return _find_faults(document, pile)
+    return total.to_bytes() if total.n == pile.total else _find_faults(document, pile)
 
-    The tally and each part come with the number of reports that they are said to have.
-    """
+
+def _find_faults(document: str, pile: Pile) -> Faults:
+    """Find out why a pile does not fold; if nothing in it is to blame alone, all of it is."""
     rows: dict[int, str] = {}
-    for place, (n, reports) in enumerate(parts):
+    for no, (n, reports) in zip(pile.rows, pile.parts, strict=True):
         if (said := find_fault(document, n, [], [reports])) is not None:
-            rows[place] = said
-    unread = find_fault(document, tally[1], [tally[0]], []) if tally else None
+            rows[no] = said
+    unread = find_fault(document, pile.counted, pile.tallies, []) if pile.tallies else None
     if not rows and unread is None:
-        rows = dict.fromkeys(range(len(parts)), "it cannot be added to the others")
+        rows = dict.fromkeys(pile.rows, "it cannot be added to the others")
     return Faults(rows, unread)
 
 

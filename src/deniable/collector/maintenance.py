@@ -20,7 +20,6 @@ from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Aside, Asked, Holding, Pile, Source, write_day
-from deniable.errors import DeniableError
 
 MEDIA_TYPE = "application/zip"
 """Of an export."""
@@ -42,15 +41,10 @@ def fold_all(store: Store) -> int:
 
 
 def _fold(store: Store, document: str, pile: Pile) -> int:
-    try:
-        tally, n = jobs.fold(document, pile.tally, pile.reports)
-    except DeniableError:
-        n = -1
-    if n == pile.counted + pile.n:
-        return pile.n if store.fold(pile, tally, n) else 0
-    before = None if pile.tally is None else (pile.tally, pile.counted)
-    found = jobs.find_faults(document, before, pile.parts)
-    store.set_aside({pile.rows[place]: said for place, said in found.rows.items()})
+    found = jobs.fold(document, pile)
+    if isinstance(found, bytes):
+        return pile.n if store.fold(pile, found) else 0
+    store.set_aside(found.rows)
     if found.tally is not None:
         store.set_tally_aside(pile, found.tally)
     return 0

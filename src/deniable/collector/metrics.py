@@ -72,7 +72,7 @@ def histogram(name: str, help: str, found: Histogram) -> Family:
     return Family(name, "histogram", help, list(found.samples()))
 
 
-def counters(name: str, help: str, label: str, values: Mapping[str, int]) -> Family:
+def counter_by(name: str, help: str, label: str, values: Mapping[str, int]) -> Family:
     """Return a counter with a series for each value of a label."""
     samples = [(f'{{{label}="{key}"}}', value) for key, value in sorted(values.items())]
     return Family(name, "counter", help, samples)
@@ -150,8 +150,8 @@ class Counters:
                     self.accepted),
             counter("deniable_submissions_repeated_total", "Submissions that were there already.",
                     self.repeated),
-            counters("deniable_submissions_refused_total", "Refusals by reason.", "reason",
-                     refused),
+            counter_by("deniable_submissions_refused_total", "Refusals by reason.", "reason",
+                       refused),
             counter("deniable_reports_total", "Reports in the submissions that were stored.",
                     self.reports),
             counter("deniable_reports_folded_total", "Reports that were added to tallies.",

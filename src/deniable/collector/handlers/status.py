@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import platform
+import sys
+from importlib.metadata import version
+from math import nan
+from mmap import PAGESIZE
+from pathlib import Path
+from time import process_time, time
+
 from starlette.responses import Response
 
-from deniable.collector import access, vitals
+from deniable.collector import access
 from deniable.collector.access import SESSION
-from deniable.collector.metrics import exposition
+from deniable.collector.metrics import Family, counter, counter_by, exposition, gauge, histogram
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, answer
-from deniable.collector.stores.records import write_day
+from deniable.collector.services import Services
+from deniable.collector.stores.base import StoreError
+from deniable.collector.stores.records import Measures, today, write_day
+
+_DAY = 86400
+_PATIENCE = 2.0
+_STARTED = time()
+_UNKNOWN = Measures(0, None, 0, 0, nan)
+_PROCESS = Path("/proc")
 
 
 async def healthz(call: Call) -> Response:
@@ -37,13 +55,16 @@ async def counters(call: Call) -> Response:
 
 
 async def metrics(call: Call) -> Response:
-    """Return the counters for Prometheus; a store that does not answer leaves its own out."""
+    """Return all figures for Prometheus; those of a store that does not answer are NaN."""
     call.query()
-    families = await vitals.read(call.services)
+    services = call.services
+    families = [
+        *services.counters.families(),
+        *_service(services),
+        *await _store(services),
+        *_process(services),
+    ]
     return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-
-_DAY = 86400
 
 
 async def sessions(call: Call) -> Response:
@@ -74,3 +95,104 @@ async def end_session(call: Call) -> Response:
         raise NotFound("no session has this name")
     call.services.access.forget()
     return Response(status_code=204)
+
+
+def _service(services: Services) -> list[Family]:
+    writer, health, keeping, crowd = (
+        services.writer,
+        services.health,
+        services.housekeeping,
+        services.crowd,
+    )
+    return [
+        gauge("deniable_ready", "Whether submissions are stored, as /readyz says.",
+              health.trouble is None and not health.leaving),
+        counter_by("deniable_store_errors_total", "Errors of the store by kind.", "kind",
+                   health.errors),
+        histogram("deniable_commit_seconds", "Time that a group of submissions took to be stored.",
+                  writer.commits),
+        gauge("deniable_submissions_waiting", "Submissions that wait to be written.",
+              writer.waiting),
+        gauge("deniable_submissions_waiting_oldest_seconds",
+              "For how long the oldest of them has waited.", writer.age),
+        gauge("deniable_housekeeping_last_success_timestamp_seconds",
+              "When folding, sealing and sweeping last succeeded; 0 if not yet.",
+              keeping.last_success),
+        counter("deniable_housekeeping_failures_total", "Turns of housekeeping that failed.",
+                keeping.failures),
+        gauge("deniable_clock_alarm", "Whether days are not sealed because the clock moved.",
+              keeping.alarm is not None),
+        gauge("deniable_connections", "Connections that are open.", crowd.count),
+        counter_by("deniable_connections_dropped_total",
+                   "Connections that were cut: too late, in the way, or too many of an address.",
+                   "reason", crowd.dropped),
+        gauge("deniable_held_bytes", "Bytes in memory because of senders.", services.held.taken),
+        counter("deniable_worker_restarts_total", "How often the worker process ended early.",
+                services.worker.restarts),
+    ]  # fmt: skip
+
+
+async def _store(services: Services) -> list[Family]:
+    known = True
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            found = await services.readers.run(lambda store: store.measure())
+    except (StoreError, TimeoutError, OSError):
+        found, known = _UNKNOWN, False
+    days = 0 if found.oldest is None else max(0, today() - found.oldest)
+    return [
+        gauge("deniable_reports_waiting", "Reports that are in no tally yet.",
+              found.waiting if known else nan),
+        gauge("deniable_reports_waiting_oldest_seconds",
+              "How long ago the first day was that has such reports, in whole days.",
+              days * _DAY if known else nan),
+        gauge("deniable_sealed_through_timestamp_seconds",
+              "When the last sealed day began.", found.sealed_through * _DAY if known else nan),
+        gauge("deniable_rows_set_aside", "Rows of the store that could not be read.",
+              found.set_aside if known else nan),
+        gauge("deniable_store_bytes", "Size of the store.", found.size),
+        gauge("deniable_store_log_bytes", "Size of SQLite's write-ahead log.",
+              found.log_size),
+        gauge("deniable_store_free_bytes", "Free space on the disk of the store.", found.free),
+    ]  # fmt: skip
+
+
+def _process(services: Services) -> list[Family]:
+    worker = services.worker.pid
+    python = ".".join(map(str, sys.version_info[:3]))
+    labels = f'{{version="{version("deniable")}",python="{python}",system="{platform.system()}"}}'
+    return [
+        Family("deniable_build_info", "gauge", "The release that runs.", [(labels, 1)]),
+        gauge("deniable_worker_resident_memory_bytes", "Memory of the worker process.",
+              _resident(worker) if worker else 0),
+        gauge("process_resident_memory_bytes", "Memory of the collector itself.",
+              _resident(os.getpid())),
+        counter("process_cpu_seconds_total", "Processor time of the collector itself.",
+                process_time()),
+        gauge("process_open_fds", "Files and connections that are open.", _files()),
+        gauge("process_max_fds", "How many may be open.",
+              _most_files()),
+        gauge("process_start_time_seconds", "When the collector started.", _STARTED),
+    ]  # fmt: skip
+
+
+def _resident(pid: int) -> float:
+    try:
+        pages = (_PROCESS / str(pid) / "statm").read_text().split()[1]
+    except OSError:
+        return nan
+    return float(int(pages) * PAGESIZE)
+
+
+def _files() -> float:
+    try:
+        return float(len(list((_PROCESS / "self" / "fd").iterdir())))
+    except OSError:
+        return nan
+
+
+def _most_files() -> float:
+    try:
+        return float(os.sysconf("SC_OPEN_MAX"))
+    except (AttributeError, ValueError):
+        return nan

@@ -149,8 +149,8 @@ class Store(Protocol):
         little waits; others only with at least ``least`` bytes waiting.
         """
 
-    def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
-        """Replace a pile and its tally by the new tally of ``n`` reports, in one transaction.
+    def fold(self, pile: Pile, tally: bytes) -> bool:
+        """Replace a pile and its tally by the new tally of both, in one transaction.
 
         False, and nothing changed, if anybody folded any of it in the meantime.
         """

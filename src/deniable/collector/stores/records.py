@@ -186,6 +186,15 @@ class Pile:
         return sum(n for n, _ in self.parts)
 
     @property
+    def total(self) -> int:
+        """The number of reports once they are folded."""
+        return self.counted + self.n
+
+    @property
+    def tallies(self) -> list[bytes]:
+        return [] if self.tally is None else [self.tally]
+
+    @property
     def reports(self) -> bytes:
         return b"".join([reports for _, reports in self.parts])
 

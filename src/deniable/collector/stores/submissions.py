@@ -97,15 +97,15 @@ class Submissions(Database):
         parts = tuple((row.n, row.reports) for row in rows)
         return Pile(digest, day, source, numbers, parts, tally, counted, version, damaged)
 
-    def fold(self, pile: Pile, tally: bytes, n: int) -> bool:
+    def fold(self, pile: Pile, tally: bytes) -> bool:
         try:
-            self._exchange(pile, tally, n)
+            self._exchange(pile, tally)
         except _Outrun:
             return False
         return True
 
     @writing
-    def _exchange(self, transaction: Transaction, pile: Pile, tally: bytes, n: int) -> None:
+    def _exchange(self, transaction: Transaction, pile: Pile, tally: bytes) -> None:
         no = number_of(transaction, pile.question)
         place = (no, pile.day, pile.source)
         removed = transaction.execute(
@@ -119,13 +119,13 @@ class Submissions(Database):
         if pile.tally is None:
             written = transaction.execute(
                 "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, NULL, ?) ON CONFLICT DO NOTHING",
-                (*place, n, tally),
+                (*place, pile.total, tally),
             )
         else:
             written = transaction.execute(
                 f"UPDATE tallies SET n = ?, version = version + 1, tally = ? WHERE {_AT}"
                 " AND version = ?",
-                (n, tally, *place, pile.version),
+                (pile.total, tally, *place, pile.version),
             )
         if written.rowcount != 1:
             raise _Outrun
