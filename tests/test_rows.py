@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from hashlib import sha256
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -23,7 +24,8 @@ ANSWERS = [[5, 3]] * 2000 + [[1, 3]] * 1000
 @pytest.fixture(scope="module")
 def ratings(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     """Return the module of the kind, installed as a package."""
-    with installed(tmp_path_factory.mktemp("package"), "ratings", "Ratings") as module:
+    folder = tmp_path_factory.mktemp("package")
+    with installed(folder, "ratings", "Ratings", "RatingByLot") as module:
         yield module
 
 
@@ -97,8 +99,10 @@ def test_the_document_is_version_2_and_reads_back(stars: Question) -> None:
     assert stars.digest == "3a1b0c23ac4a7bf4ff5a7915d23c6fb5b2190fe7c271d3ba5005aea6eab698bd"
 
 
-def test_another_process_finds_the_kind_by_its_entry_point(stars: Question) -> None:
-    """Who reads the document imports nothing; where the package is missing it says so."""
+def test_another_process_finds_the_package_by_its_entry_points(
+    stars: Question, tmp_path: Path
+) -> None:
+    """Who reads a question or a tally imports nothing; where the package is missing it says so."""
     script = "import deniable, sys; print(deniable.Question.from_json(sys.stdin.read()).labels[0])"
 
     def read(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -114,6 +118,10 @@ def test_another_process_finds_the_kind_by_its_entry_point(stars: Question) -> N
 
     found = read(dict(os.environ))
     assert found.stdout == "price: 1\n", found.stderr
+    stars.tally(stars.privatize([[5, 3]])).to_bytes(tmp_path / "tally.bin")
+    script = f"import deniable; print(deniable.Tally.open({str(tmp_path / 'tally.bin')!r}).n)"
+    assert read(dict(os.environ)).stdout == "1\n"
+    script = "import deniable, sys; deniable.Question.from_json(sys.stdin.read())"
     missing = read({key: value for key, value in os.environ.items() if key != "PYTHONPATH"})
     assert "does not know answers of the kind 'ratings'; upgrade deniable, or" in missing.stderr
 

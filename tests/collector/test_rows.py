@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from deniable.cli import cli
 from deniable.client import Client, Outcome, pull
 from deniable.collector.settings import Settings
 from deniable.errors import OutOfDomain
@@ -63,6 +65,19 @@ def test_a_device_answers_with_a_row(collector: Collector, stars: Question, tmp_
     before = collector.n(stars)
     assert client.answer(stars.digest, [5, 3]) is Outcome.ANSWERED
     assert collector.n(stars) == before + 1
+
+
+def test_a_file_of_rows_is_sent(
+    collector: Collector, stars: Question, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that sends a file of answers one by one takes rows as JSON."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.txt").write_text("[5, 3]\n" * 20, encoding="utf-8")
+    before = collector.n(stars)
+    line = ["send", collector.address, "people.txt", "--question", stars.digest]
+    found = CliRunner().invoke(cli, line)
+    assert found.exit_code == 0, found.stderr
+    assert collector.n(stars) == before + 20
 
 
 def test_every_page_of_the_question_is_shown(collector: Collector, stars: Question) -> None:

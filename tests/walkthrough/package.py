@@ -18,13 +18,16 @@ _made: dict[str, tuple[dict, ...]] = {}
 
 
 @contextmanager
-def installed(folder: Path, module: str, kind: str) -> Iterator[ModuleType]:
+def installed(
+    folder: Path, module: str, kind: str, protocol: str | None = None
+) -> Iterator[ModuleType]:
     """Install a module of the walk-through in a folder that this process and its children see."""
     shutil.copy(HERE / f"{module}.py", folder)
     metadata = folder / f"{module}-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
     points = f"[deniable.answers]\n{kind.lower()} = {module}:{kind}\n"
+    points += f"[deniable.protocols]\n{protocol} = {module}:{protocol}\n" if protocol else ""
     (metadata / "entry_points.txt").write_text(points)
     path, before = os.environ.get("PYTHONPATH"), [dict(registry) for registry in REGISTRIES]
     sys.path.insert(0, str(folder))
