@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
-from deniable.law import RepeatedLaw, SupportLaw, WidenedLaw, upper_normal
+from deniable.law import Supports, upper_normal
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Columns
@@ -136,21 +136,22 @@ class Comparison(Presentable):
         return self.differences - below, self.differences + above
 
     @cached_property
-    def _supports(self) -> tuple[Floats, Floats] | None:
+    def _supports(self) -> tuple[Supports, Supports] | None:
         """How many reports of either support each answer, where both are counted by that."""
-        first, second = _supports(self.first), _supports(self.second)
+        first, second = (
+            None if each.law is None else each.law.supports(each.counts)
+            for each in (self.first, self.second)
+        )
         return None if first is None or second is None else (first, second)
 
-    def _melded(self, x: Floats, y: Floats, tail: float) -> tuple[Floats, Floats]:
+    def _melded(self, first: Supports, second: Supports, tail: float) -> tuple[Floats, Floats]:
         """Return how far below and above each difference the true one may be, by the supports."""
-        both, n, m = (self.first, self.second), self.first.n, self.second.n
+        (x, n), (y, m) = (first.numbers, self.first.n), (second.numbers, self.second.n)
         chances = y / m - x / n
-        extra = sum(each.law.extra / each.n**2 for each in both if isinstance(each.law, WidenedLaw))
+        extra = (first.extra or 0.0) / n**2 + (second.extra or 0.0) / m**2
         on_top = upper_normal(tail) * math.sqrt(extra)
-        law = _support_law(self.first)
-        gap = 1.0 if law is None else law.gap
-        below = (chances + upper_limits(y, m, x, n, tail)) / gap
-        above = (upper_limits(x, n, y, m, tail) - chances) / gap
+        below = (chances + upper_limits(y, m, x, n, tail)) / first.gap
+        above = (upper_limits(x, n, y, m, tail) - chances) / first.gap
         return np.hypot(below, on_top), np.hypot(above, on_top)
 
     def _joint(self, tail: float) -> tuple[Callable[[Floats, Floats], Floats], float]:
@@ -159,8 +160,8 @@ class Comparison(Presentable):
         Squares are for many people. Of a few who sent several reports the limits are themselves
         added, each at half the tail, which covers whatever the laws are (Bonferroni).
         """
-        both = (self.first, self.second)
-        if any(isinstance(each.law, RepeatedLaw) and each.n < _FEW_PEOPLE for each in both):
+        few = (each.law for each in (self.first, self.second) if each.n < _FEW_PEOPLE)
+        if any(law is not None and not law.independent for law in few):
             return np.add, tail / 2
         return np.hypot, tail
 
@@ -175,10 +176,10 @@ class Comparison(Presentable):
         tail = alpha / max(self.total, 1) / 2
         different = np.ones(len(self), dtype=np.bool_)
         if self._supports is not None:
-            (first, second), n, m = self._supports, self.first.n, self.second.n
-            rose, fell = fisher_tail(second, m, first, n), fisher_tail(first, n, second, m)
-            different = np.minimum(rose, fell) <= tail
-            if isinstance(self.first.law, SupportLaw) and isinstance(self.second.law, SupportLaw):
+            first, second = self._supports
+            (x, n), (y, m) = (first.numbers, self.first.n), (second.numbers, self.second.n)
+            different = np.minimum(fisher_tail(y, m, x, n), fisher_tail(x, n, y, m)) <= tail
+            if first.extra is None and second.extra is None:
                 return different
         return different & self._stand_out(tail)
 
@@ -304,8 +305,10 @@ def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
 
     The limits of the count, and of who was drawn, are added in squares.
     """
-    if isinstance(estimates.law, RepeatedLaw):
-        return estimates.law.population(estimates.counts, tail)
+    law = estimates.law
+    known = None if law is None else law.population(estimates.counts, tail)
+    if known is not None:
+        return known
     below, above = _noise(estimates, tail)
     k = upper_normal(tail) ** 2 / estimates.n
     return with_drawn(1 - estimates.shares, below, k), with_drawn(estimates.shares, above, k)
@@ -319,21 +322,6 @@ def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     errors = np.asarray(estimates.std_errors, dtype=np.float64)
     reach = upper_normal(tail) * np.maximum(errors, estimates.null_std_error or 0.0) / estimates.n
     return reach, reach
-
-
-def _supports(estimates: Estimates) -> Floats | None:
-    """Return how many reports support each answer, where the counts are made from that."""
-    law = _support_law(estimates)
-    if law is None:
-        return None
-    found = estimates.counts * float(law.p - law.q) + float(law.n * law.q)
-    return np.asarray(np.rint(found).clip(0, law.n), dtype=np.float64)
-
-
-def _support_law(estimates: Estimates) -> SupportLaw | None:
-    """Return the law of the supports, with or without an error on top of it."""
-    law = estimates.law.law if isinstance(estimates.law, WidenedLaw) else estimates.law
-    return law if isinstance(law, SupportLaw) else None
 
 
 def _check(estimates: object) -> None:

@@ -8,18 +8,18 @@ import numpy as np
 from scipy import stats
 
 from deniable import Estimates, Protocol
-from deniable.auditing.report_law import Law
-from deniable.law import Variance, upper_normal
+from deniable.auditing.report_law import Law as ReportLaw
+from deniable.law import Law, Variance, upper_normal
 
 
-def total_chance(law: Law) -> Fraction:
+def total_chance(law: ReportLaw) -> Fraction:
     """Return the probability of all reports of a law together, which has to be exactly 1."""
     sums = (Fraction(sum(w.values()), t) for w, t in zip(law.weights, law.totals, strict=True))
     return math.prod(sums, start=Fraction(1))
 
 
 @dataclass(frozen=True)
-class NormalLaw:
+class NormalLaw(Law):
     """Decisions by the normal law: the score interval and the paper's threshold T_s."""
 
     variance: Variance

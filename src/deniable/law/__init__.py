@@ -12,7 +12,7 @@ exact or on the safe side, for 1 to 10^18 reports.
 from __future__ import annotations
 
 from deniable.law.noise import LaplaceLaw
-from deniable.law.normal import KnownLaw, Law, Variance, WidenedLaw, upper_normal
+from deniable.law.normal import KnownLaw, Law, Supports, Variance, WidenedLaw, upper_normal
 from deniable.law.repeated import RepeatedLaw
 from deniable.law.support import SupportLaw
 
@@ -22,6 +22,7 @@ __all__ = [
     "Law",
     "RepeatedLaw",
     "SupportLaw",
+    "Supports",
     "Variance",
     "WidenedLaw",
     "upper_normal",

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from deniable.law.binomial_sum import last_true
-from deniable.law.normal import Ends, Floats, lugannani_rice, upper_normal
+from deniable.law.normal import Ends, Floats, Law, lugannani_rice, upper_normal
 
 UNIT = 16
 """Grid steps per person."""
@@ -27,7 +27,7 @@ _DEPTH = 120.0
 
 
 @dataclass(frozen=True)
-class LaplaceLaw:
+class LaplaceLaw(Law):
     """The law of a count that is a sum of ``n`` noises.
 
     >>> law = LaplaceLaw(1, 1.0)

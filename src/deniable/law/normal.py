@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -33,14 +33,43 @@ def lugannani_rice(exponent: float, tilt: float) -> float:
     return math.erfc(w / math.sqrt(2)) / 2 + density * (1 / tilt - 1 / w)
 
 
+@dataclass(frozen=True)
+class Supports:
+    """How many reports support each answer, where counts are made of that."""
+
+    numbers: Floats
+    gap: float
+    """How many supports one more person who holds an answer adds."""
+    extra: float | None = None
+    """The variance of an independent error on top of the counts, if there is one."""
+
+
 class Law(Protocol):
-    """What ``Estimates`` asks of the law of its counts."""
+    """What ``Estimates`` and comparisons ask of the law of counts."""
 
     def interval(self, counts: Floats, tail: float) -> Ends:
         """Return the smallest and largest true counts for which each count is in neither tail."""
 
     def threshold(self, tail: float) -> float:
         """Return the count that an answer nobody gave exceeds with probability at most ``tail``."""
+
+    @property
+    def independent(self) -> bool:
+        """Whether each report is of another person."""
+        return True
+
+    def supports(self, counts: Floats) -> Supports | None:
+        """Return the supports that the counts are made of, if the law is theirs."""
+        del counts
+        return None
+
+    def population(self, counts: Floats, tail: float) -> Ends | None:
+        """Return how far below and above each share the share in the population may be.
+
+        None where the law is only about the people who were asked.
+        """
+        del counts, tail
+        return None
 
 
 class KnownLaw(Law, Protocol):
@@ -93,7 +122,7 @@ class Variance:
 
 
 @dataclass(frozen=True)
-class WidenedLaw:
+class WidenedLaw(Law):
     """A known law with an independent error of known variance on top.
 
     Distances from the count grow as the standard error does. Without an error they stay the same.
@@ -110,3 +139,7 @@ class WidenedLaw:
 
     def threshold(self, tail: float) -> float:
         return self.law.threshold(tail) * math.sqrt(1 + self.extra / self.variance.none)
+
+    def supports(self, counts: Floats) -> Supports | None:
+        found = self.law.supports(counts)
+        return None if found is None else replace(found, extra=self.extra)

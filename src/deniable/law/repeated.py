@@ -26,7 +26,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from deniable.law.binomial_sum import FEW, Chance, at_least, last_true
-from deniable.law.normal import Ends, Floats, Variance, lugannani_rice, upper_normal
+from deniable.law.normal import Ends, Floats, Law, Variance, lugannani_rice, upper_normal
 
 _FEW_PEOPLE = 1000
 _ROWS = 1 << 14
@@ -34,7 +34,7 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 @dataclass(frozen=True)
-class RepeatedLaw:
+class RepeatedLaw(Law):
     """The law of the supports of one answer in ``reports`` reports of ``people`` people.
 
     ``flip`` is f/2, the chance that a permanent bit is not the true one; ``p`` and ``q`` are the
@@ -103,6 +103,10 @@ class RepeatedLaw:
         lower = self._lower(supports, tail)[where]
         upper = self.people - self._mirrored._lower(self.reports - supports, tail)[where]
         return np.minimum(lower, counts), np.maximum(upper, counts)
+
+    @property
+    def independent(self) -> bool:
+        return False
 
     def population(self, counts: Floats, tail: float) -> Ends:
         """Return how far below and above each share the share in the population may be.

@@ -30,14 +30,14 @@ from deniable.law.binomial_sum import (
     tail_of,
     upper_quantile,
 )
-from deniable.law.normal import Ends, Floats, Variance, upper_normal
+from deniable.law.normal import Ends, Floats, Law, Supports, Variance, upper_normal
 
 _MOST_LIMITS = 16
 _NEIGHBOURS = 128
 
 
 @dataclass(frozen=True)
-class SupportLaw:
+class SupportLaw(Law):
     """The law of the supports of one answer among n reports.
 
     >>> law = SupportLaw(1000, Fraction(1, 2), Fraction(1, 50))
@@ -95,6 +95,10 @@ class SupportLaw:
         opposite = SupportLaw(self.n, 1 - self.q, 1 - self.p)
         upper = self.n - opposite._lower(self.n - supports, tail)
         return np.minimum(lower[where], counts), np.maximum(upper[where], counts)
+
+    def supports(self, counts: Floats) -> Supports:
+        numbers = np.rint(counts * self.gap + self.mean).clip(0, self.n)
+        return Supports(np.asarray(numbers, dtype=np.float64), self.gap)
 
     def people(self, share: float, tail: float, power: float) -> int:
         """Return the number of people that makes an answer of that share significant.
