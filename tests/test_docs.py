@@ -187,12 +187,10 @@ def resolves(name: str) -> bool:
     for length in range(len(parts), 0, -1):
         try:
             found = importlib.import_module(".".join(parts[:length]))
-        except ModuleNotFoundError as error:
-            if not error.name.startswith("deniable"):
-                return True  # an extra that is not installed
-            continue
-        except ImportError:
-            return True
+        except (ImportError, deniable.DeniableError) as error:
+            if (getattr(error, "name", None) or "").startswith("deniable"):
+                continue
+            return True  # an extra is not installed
         for part in parts[length:]:
             if not hasattr(found, part):
                 return False
