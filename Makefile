@@ -112,7 +112,7 @@ lock: $(VENV)/.dev ## resolve the requirements again; UPGRADE=--upgrade moves to
 
 .PHONY: clean
 clean: ## remove the environments, the caches and what was built
-	rm -rf $(VENV) $(PEERS) $(PLAIN) $(SPARK) $(JS)/node_modules $(JS)/dist build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(PLAIN) $(SPARK) $(JS)/node_modules $(JS)/dist $(JS)/*.tgz build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
