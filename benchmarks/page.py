@@ -24,6 +24,7 @@ def render(results: dict[str, Result]) -> str:
     """Return the page with a section for each result that there is."""
     sections = {
         "table": _table,
+        "plain": _plain,
         "kernels": _kernels,
         "scaling": _scaling,
         "summing": _summing,
@@ -49,6 +50,18 @@ def _table(result: Result) -> Iterable[str]:
     )
     if any(row["ratio"] is None for row in result["ratios"]):
         yield "Some of the other packages were not installed: run `make bench`.\n"
+    yield from _ratios(result, judged=result["judged"])
+    yield "\n## Rates\n"
+    yield "Reports per second; for OpenLH, decoding counts pairs of a report and a candidate.\n"
+    yield from _rates(result["rows"])
+    yield "\n## The machine itself\n"
+    yield from _grid(
+        ("yardstick", "per second"),
+        ((name, f"{value:.2e}") for name, value in result["yardstick"].items()),
+    )
+
+
+def _ratios(result: Result, *, judged: bool) -> Iterable[str]:
     yield from _grid(
         ("work", "d", "ε", "against", "ours", "theirs", "at least", "measured", ""),
         (
@@ -59,23 +72,21 @@ def _table(result: Result) -> Iterable[str]:
                 row["against"],
                 _time(row["seconds"]),
                 _time(row["peer_seconds"]),
-                f"{row['at_least']:,.0f} x",
+                f"{row['at_least']:,.0f} x" if judged else "",
                 "-" if row["ratio"] is None else f"{row['ratio']:,.0f} x",
                 _verdict(row["ratio"] >= row["at_least"])
-                if row["ratio"] is not None and result["judged"]
+                if row["ratio"] is not None and judged
                 else "-",
             )
             for row in result["ratios"]
         ),
     )
-    yield "\n## Rates\n"
-    yield "Reports per second; for OpenLH, decoding counts pairs of a report and a candidate.\n"
-    yield from _rates(result["rows"])
-    yield "\n## The machine itself\n"
-    yield from _grid(
-        ("yardstick", "per second"),
-        ((name, f"{value:.2e}") for name, value in result["yardstick"].items()),
-    )
+
+
+def _plain(result: Result) -> Iterable[str]:
+    yield "## Ratios without Numba\n"
+    yield "The same work in NumPy alone. What is required above is required with Numba.\n"
+    yield from _ratios(result, judged=False)
 
 
 def _rates(rows: list[Result]) -> Iterable[str]:

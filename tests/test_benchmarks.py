@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import billion, client, scaling, table
+from benchmarks import billion, client, kernels, scaling, table
 from benchmarks.__main__ import main, save
 from benchmarks.page import render
 
@@ -50,6 +50,28 @@ def test_a_ratio_is_taken_per_unit_of_work() -> None:
         | {"domain_size": 10, "seconds": 50.0},
     ]
     assert table.compare(requirement, rows, sizes)["ratio"] == pytest.approx(5000)
+
+
+def test_the_ratios_without_numba_have_no_bar() -> None:
+    """The same table in NumPy alone is shown, and not judged by what is required with Numba."""
+    result = table.measure(TINY, NOWHERE) | {"command": "test"}
+    page = render({"plain": result})
+    assert "## Ratios without Numba" in page
+    assert "80 x" not in page
+
+
+@pytest.mark.numba
+def test_every_kernel_is_timed_in_turns() -> None:
+    """Each step has its times in NumPy, compiled and as a control, by both clocks."""
+    result = kernels.measure(kernels.QUICK) | {"command": "test"}
+    assert {"bits", "values", "patterns", "hashes", "subsets"} == {
+        row["kernel"] for row in result["rows"]
+    }
+    for row in result["rows"]:
+        for way in ("numpy", "compiled", "control"):
+            assert row[way]["processor"] >= 0 < row[way]["clock"]
+        assert row["earns"] is False  # nothing takes 50 ms
+    assert "| bits | OUE tally, d = 64 |" in render({"kernels": result})
 
 
 def test_growth_exponents_are_recovered() -> None:
