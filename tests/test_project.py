@@ -97,6 +97,8 @@ def test_the_version_is_written_in_one_place() -> None:
     for name in ("package.json", "package-lock.json"):
         content = json.loads((ROOT / "clients" / "js" / name).read_text(encoding="utf-8"))
         assert "version" not in content
+    for path in (ROOT / "src").rglob("*.py"):
+        assert 'version("deniable")' not in path.read_text(encoding="utf-8")
     assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", deniable.__version__)
 
 

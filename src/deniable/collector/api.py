@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from re import findall
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from deniable.collector.questions import Change
 from deniable.collector.requests import NAMES, Call
 from deniable.collector.services import Services
 from deniable.collector.submission import Submissions
+from deniable.version import __version__
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
@@ -307,7 +307,7 @@ def describe(operations: Sequence[Operation]) -> bytes:
     _, schemas = msgspec.json.schema_components(bodies, ref_template=_REFERENCE)
     document = {
         "openapi": "3.1.0",
-        "info": {"title": "deniable collector", "version": version("deniable")},
+        "info": {"title": "deniable collector", "version": __version__},
         "paths": paths,
         "components": {
             "schemas": {"Problem": _PROBLEM, **schemas},

@@ -6,7 +6,6 @@ import asyncio
 import os
 import platform
 import sys
-from importlib.metadata import version
 from math import nan
 from mmap import PAGESIZE
 from pathlib import Path
@@ -22,6 +21,7 @@ from deniable.collector.requests import Call, answer
 from deniable.collector.services import Services
 from deniable.collector.stores.base import StoreError
 from deniable.collector.stores.records import Measures, today, write_day
+from deniable.version import __version__
 
 _DAY = 86400
 _PATIENCE = 2.0
@@ -160,7 +160,7 @@ async def _store(services: Services) -> list[Family]:
 def _process(services: Services) -> list[Family]:
     worker = services.worker.pid
     python = ".".join(map(str, sys.version_info[:3]))
-    labels = f'{{version="{version("deniable")}",python="{python}",system="{platform.system()}"}}'
+    labels = f'{{version="{__version__}",python="{python}",system="{platform.system()}"}}'
     return [
         Family("deniable_build_info", "gauge", "The release that runs.", [(labels, 1)]),
         gauge("deniable_worker_resident_memory_bytes", "Memory of the worker process.",
