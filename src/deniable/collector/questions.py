@@ -7,8 +7,9 @@ is what never changes (the document) and what may lag by a moment (the terms).
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from gzip import compress
 from time import monotonic
 from typing import Annotated, Literal, NamedTuple
@@ -16,13 +17,22 @@ from typing import Annotated, Literal, NamedTuple
 import msgspec
 
 from deniable.collector import jobs
-from deniable.collector.problems import Conflict, InvalidRequest, TooLarge, UnknownQuestion
+from deniable.collector.problems import (
+    Conflict,
+    InvalidRequest,
+    NotReady,
+    TooLarge,
+    UnknownQuestion,
+)
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Asked, State
 from deniable.collector.worker import Readers, Recent, Worker
 from deniable.collector.writer import Writer
+from deniable.errors import DeniableError
 from deniable.question import Question
+
+_log = logging.getLogger("deniable.collector")
 
 _FRESH = 2.0
 """For how many seconds terms are taken from memory."""
@@ -268,8 +278,19 @@ def _look_up(store: Store, digest: str, question: Question | None, now: float) -
     asked = store.asked(digest)
     if asked is None:
         return None
-    found = question or Question.from_json(asked.document)
+    try:
+        found = question or Question.from_json(asked.document)
+    except DeniableError as error:
+        _log_unreadable(digest, str(error))
+        # Nothing that a client sent is at fault, so its report waits for a mended collector.
+        raise NotReady("this collector cannot read the question") from error
     return Known(asked, found, read_terms(asked.terms), now, found.labels is None)
+
+
+@lru_cache(maxsize=256)
+def _log_unreadable(digest: str, said: str) -> None:
+    """Log once that a stored question cannot be read, however often it is asked for."""
+    _log.error("the question %s cannot be read: %s", digest, said)
 
 
 def _check_size(what: str, size: int, limit: int) -> None:
