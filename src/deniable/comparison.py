@@ -1,14 +1,13 @@
 """Comparison: what changed between two estimates of one question, and what only seems to have.
 
-The people of the two are taken for independent samples: Monday's and Tuesday's, or those with the
-old and the new version. A change is one of the shares in the populations that they were drawn from,
-so that besides the noise of the protocol the chance of who was asked counts too. No report may be
-in both: the estimates of a week and of one of its days are no two samples, and compared they seem
-to agree too well.
+The people behind the two are treated as independent samples: Monday's and Tuesday's, or those with
+the old and the new version. A change is one in the populations that they were drawn from, so that
+sampling counts as well as the noise of the protocol. No report may be in both: the estimates of a
+week and of one of its days are not two samples, and seem to agree too well.
 
 The same people may have answered twice with fresh noise, as two questions that differ only in name.
-Who was asked is then the same, and who gave an answer once is likelier to give it again: the
-difference varies less than that of independent samples, so that what is said here is conservative.
+The sample is then the same, and people who gave an answer once are likelier to give it again: the
+difference varies less than between independent samples, so that the results here are conservative.
 
 Significance   of pure protocols by Fisher's exact test of the supports of each answer, which given
                the share are two binomials of one chance; of others by the reach of their laws
@@ -157,8 +156,8 @@ class Comparison(Presentable):
     def _joint(self, tail: float) -> tuple[Callable[[Floats, Floats], Floats], float]:
         """Return how limits of both estimates are added, and at what tail they are taken.
 
-        Squares are for many people. Of a few who sent several reports the limits are themselves
-        added, each at half the tail, which covers whatever the laws are (Bonferroni).
+        With many people the limits are added in squares. With few people who sent several reports
+        they are added as they are, each at half the tail, which covers for any law (Bonferroni).
         """
         few = (each.law for each in (self.first, self.second) if each.n < _FEW_PEOPLE)
         if any(law is not None and not law.independent for law in few):
@@ -184,7 +183,7 @@ class Comparison(Presentable):
         return different & self._stand_out(tail)
 
     def _stand_out(self, tail: float) -> npt.NDArray[np.bool_]:
-        """Tell which differences are beyond the reach of both laws and of who was drawn."""
+        """Tell which differences exceed what both laws and sampling can explain."""
         add, tail = self._joint(tail)
         reach = add(*(np.maximum(*_noise(each, tail)) for each in (self.first, self.second)))
         pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
@@ -303,7 +302,7 @@ class Comparison(Presentable):
 def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     """Return how far below and above each share the share in the population may be.
 
-    The limits of the count, and of who was drawn, are added in squares.
+    The limits of the count and those of sampling are added in squares.
     """
     law = estimates.law
     known = None if law is None else law.population(estimates.counts, tail)

@@ -1,11 +1,11 @@
-"""Consistency: estimates adjusted to be counts that could have been, at the price of bias.
+"""Consistency: estimates adjusted to possible counts, at the price of bias.
 
 Unbiased counts may be negative and need not add up to n. Each method here mends that in its own
 way and returns new estimates with the adjusted ``counts``. The error bars cannot follow: the
 intervals and the significance of the result stay those of the unbiased counts, and say so.
 
-All but base-cut take it that the answers here are all there are, so that their counts add up to n;
-they are not for a few candidates of an open question.
+All methods but base-cut assume that these are all the answers there are, so that their counts add
+up to n; they do not suit a few candidates of an open question.
 
 The paper has the first [sec:eval]; the others are compared by Wang et al., "Locally Differentially
 Private Frequency Estimation with Consistency" (NDSS 2020).

@@ -9,10 +9,10 @@
     ├── InvalidDocument      a question, tally or report file that is foreign, cut short or altered
     └── IncompatibleTally    a tally that belongs to another protocol or question
 
-Every one is also a ``ValueError``, says what was expected, what came and what to do about it, and
-carries what came as ``value``. Answers and values that are to be privatized are the exception: an
-error names their position, in words and as ``value``, and never holds them or stands in a chain
-with an error that does. Errors leave a device by way of logs; answers must not.
+Each is also a ``ValueError``. Its message says what was wrong and what to do, and ``value`` is the
+offending value. Answers and values that are to be privatized are the exception: the error names
+their position, in words and as ``value``. It never holds them, nor is it chained to an error that
+does. Errors leave a device in logs; answers must not.
 """
 
 from __future__ import annotations

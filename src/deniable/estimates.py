@@ -1,6 +1,6 @@
 """Estimates: what a tally tells, with as much as is known about its error.
 
-Three things are known or not, each by itself, and whoever shows or uses estimates asks for them:
+Each of these may be known or not, and code that shows or uses estimates asks for it:
 
 unbiased counts  unless ``estimator`` names another way of estimating, or ``adjusted`` a method
 known errors     ``std_errors``; without them there is no interval and no significance
@@ -60,8 +60,8 @@ class Estimates(Presentable):
     Three fields are set only on what was made from other estimates: ``values`` and ``tested`` (how
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
     ``unbiased`` (the counts before it) by ``deniable.consistency``. ``provenance`` says where they
-    come from, and stays with whatever is made of them. ``repeats`` says of people who may have
-    answered again how many they are taken for; then ``n`` is their number.
+    come from, and stays with whatever is made of them. Where people may have answered again,
+    ``repeats`` says how many people are assumed; ``n`` is then their number.
 
     Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
@@ -186,11 +186,11 @@ class Estimates(Presentable):
         """Return the lower and upper ends of the confidence intervals of the counts.
 
         Each interval covers its own true count with probability ``level``, for most counts a
-        little more: it holds the counts of which the estimate is in neither tail of (1 - level)/2
-        by the exact law of the counts. Where that is not known it is the estimate and z estimated
-        standard errors on both sides; without these there is no interval, and None is returned. It
-        may go beyond 0 and n, and always holds the estimate. An adjusted count has no interval of
-        its own: the one returned is that of the unbiased count.
+        little more: it holds the true counts that leave the estimate in neither tail of
+        (1 - level)/2, by the exact law of the counts. Where the law is not known it is the
+        estimate and z standard errors on both sides; without these there is no interval, and None
+        is returned. It may go beyond 0 and n, and always holds the estimate. An adjusted count has
+        no interval of its own: the one returned is that of the unbiased count.
         """
         check_probability("level", level, "0.95 is usual")
         tail = (1 - level) / 2

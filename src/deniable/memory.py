@@ -1,8 +1,8 @@
-"""How much memory an estimate may take: stated before it is allocated, and bounded by a budget.
+"""How much memory an estimate may take: computed before it is allocated, and bounded by a budget.
 
-A tally of a few hundred bytes can name two billion answers. Whoever estimates from tallies of
-others is protected by the budget; whoever really has so many answers raises it by name, in Python
-or, for the command line and the collector, in the environment.
+A tally of a few hundred bytes can name two billion answers. The budget protects people who estimate
+from other people's tallies. Those who do have that many answers raise it, in Python or, for the
+command line and the collector, in the environment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _setting: int | None = None
 def memory_budget() -> int:
     """Return how many bytes an estimate may take in this process.
 
-    `set_memory_budget` says so, else DENIABLE_MEMORY (such as 8G), else it is 2 GiB.
+    It is set by `set_memory_budget`, else by DENIABLE_MEMORY (such as 8G), else it is 2 GiB.
     """
     if _setting is not None:
         return _setting
@@ -44,7 +44,7 @@ def memory_budget() -> int:
 
 
 def set_memory_budget(size: int | None) -> None:
-    """Let estimates take so many bytes in this process; None returns to the default.
+    """Set how many bytes estimates may take in this process; None restores the default.
 
     >>> set_memory_budget(8 << 30)
     >>> set_memory_budget(None)
@@ -57,7 +57,7 @@ def set_memory_budget(size: int | None) -> None:
     _setting = size
 
 
-def spend(needed: int, purpose: str) -> None:
+def reserve(needed: int, purpose: str) -> None:
     """Refuse work that takes more memory than the budget allows."""
     budget = memory_budget()
     if needed > budget:

@@ -1,6 +1,6 @@
-"""How far long work has come: told to whoever listens, and to nobody else.
+"""Progress of long computations, for callers that want to show it.
 
-Long computations call ``tell``; a command line that wants to show them wraps the call::
+Long computations call ``tell``; a command line that shows progress wraps the call::
 
     with progress.listening(bar.update):
         estimates = question.estimate(tally, candidates)

@@ -34,7 +34,7 @@ from deniable.errors import IncompatibleTally, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.law import KnownLaw, SupportLaw
 from deniable.mechanism import Reports, Values
-from deniable.memory import spend
+from deniable.memory import reserve
 from deniable.presentation.view import Provenance, Repeats
 from deniable.randomness import Source
 from deniable.statistics import Counts, Statistic, of_form
@@ -97,13 +97,13 @@ class Protocol(Summable, abstract=True):
 
     A subclass supplies what a mechanism does, and ``_new_sum``, ``_read_statistic``, ``_choose``
     and ``_estimate``. Most of that comes from ``Counted``, ``Pure``, ``Closed`` and ``Open``, one
-    class for each promise. What it knows beforehand about the error of its estimates it says by
-    ``variance``, ``law`` and ``influence``; whoever needs one of them asks for it, and says what
-    cannot be said where it is None.
+    class for each promise. ``variance``, ``law`` and ``influence`` tell what is known beforehand
+    about the error of its estimates, and return None for what is not known. Callers ask, and say
+    in words what is missing.
     """
 
     usual_settings: ClassVar[dict[str, object]] = {}
-    """Settings that a user who has to choose may start from, for those without a default."""
+    """Values to start from for settings without a default."""
 
     @property
     def parameters(self) -> Parameters | None:
@@ -127,7 +127,7 @@ class Protocol(Summable, abstract=True):
         return None
 
     def influence(self, values: Sequence[int]) -> float | None:
-        """Return by how many people one report, made to deceive, can raise the sum of some counts.
+        """Return by how many people one forged report can raise the sum of some counts.
 
         None where it is not known: it depends on how estimates are made.
         """
@@ -154,12 +154,12 @@ class Protocol(Summable, abstract=True):
 
         The other two are for protocols that memoise, whose people may answer again: how many
         ``people`` sent the reports, each about as many as the others, or in how many ``rounds``
-        they came, none with two reports of one person. Without them each report is taken for the
-        only one of a person; ``Question.estimate`` does not guess that.
+        they came, none with two reports of one person. Without them each report counts as the only
+        one of a person; ``Question.estimate`` does not guess that.
         """
         own, chosen = self._own(tally), self._choose(candidates)
         repeats = self._repeats(own, people, rounds)
-        spend(self._estimate_bytes(chosen), f"an estimate by {self.name}")
+        reserve(self._estimate_bytes(chosen), f"an estimate by {self.name}")
         if isinstance(self, Memoising) and repeats is not None and repeats.people < own.n:
             found = self._repeated(own, chosen, repeats.people)
         else:
@@ -168,7 +168,7 @@ class Protocol(Summable, abstract=True):
         return replace(chosen.of(found), provenance=origin, repeats=repeats)
 
     def _repeats(self, tally: Tally, people: int | None, rounds: int | None) -> Repeats | None:
-        """Return by how many people the reports are judged, if people may have answered again."""
+        """Return the number of people behind the reports, if people may have answered again."""
         if people is None and rounds is None:
             return None
         if people is not None and rounds is not None:
@@ -193,7 +193,7 @@ class Protocol(Summable, abstract=True):
         return _BYTES_AN_ANSWER * (len(chosen.keys) or self.value_count)
 
     def _own(self, tally: object) -> Tally:
-        """Return a tally of this protocol that has reports, or say what it is instead."""
+        """Check that a tally is of this protocol and not empty."""
         if not isinstance(tally, Tally):
             raise IncompatibleTally.expected(f"a tally of {self}", tally, "make one with tally")
         if tally.protocol != self:
@@ -213,7 +213,7 @@ class Closed(Protocol, abstract=True):
     if TYPE_CHECKING:
 
         def __init__(self, epsilon: float, domain_size: int) -> None:
-            """Most are made so; who is made otherwise overrides what makes instances here."""
+            """Most are made like this; the others override ``usual`` and ``examples``."""
 
         @property
         def domain_size(self) -> int:
@@ -324,7 +324,7 @@ class Pure(Protocol, abstract=True):
     def _most_by_codes(self, values: Sequence[int], codes: int) -> int:
         """Return the same where reports are the integers below ``codes``, by trying them all.
 
-        Where there are too many of them it is taken for all values, which no report exceeds.
+        Where there are too many to try, the answer is all values, which no report exceeds.
         """
         most = 0
         for start in range(0, codes if codes <= _MOST_CODES else 0, _BLOCK):
@@ -334,7 +334,7 @@ class Pure(Protocol, abstract=True):
         return most or len(values)
 
     def influence(self, values: Sequence[int]) -> float:
-        """Return by how many people one report, made to deceive, can raise the sum of some counts.
+        """Return by how many people one forged report can raise the sum of some counts.
 
         A report that supports s of t values adds (s - t q*) / (p* - q*) to the sum of their counts;
         an honest one adds on average as many people as hold one of them.

@@ -1,7 +1,7 @@
 """Simulated collections: what a protocol would have made of people whose answers are known.
 
 Everybody sends one report, as often as there are runs, and the estimates are set beside the truth
-and beside the exact variance, so that chance is not taken for quality.
+and beside the exact variance, so that luck is not mistaken for quality.
 """
 
 from __future__ import annotations

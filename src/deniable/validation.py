@@ -23,7 +23,7 @@ _KINDS = {"U": "text", "S": "bytes", "f": "numbers with a point", "b": "truth va
 
 
 def check_whole(name: str, value: object, least: int, most: int, remedy: str = "") -> int:
-    """Return a whole number from ``least`` to ``most`` as an int, or say what is wrong with it.
+    """Return a whole number from ``least`` to ``most`` as an int; refuse anything else.
 
     >>> check_whole("g", np.int64(3), 2, 10)
     3
@@ -50,7 +50,7 @@ def check_positive(name: str, value: object) -> int:
 
 
 def check_number(name: str, value: object, remedy: str = "") -> float:
-    """Return a number as a float, infinite where none holds it, or say that it is none."""
+    """Return a number as a float, or infinity if it is too large for one; refuse other types."""
     kinds = int | float | Fraction | np.floating | np.integer
     if isinstance(value, bool) or not isinstance(value, kinds):
         raise InvalidParameter.expected(f"{name} as a number", value, remedy)
@@ -86,9 +86,9 @@ def check_domain_size(domain_size: object) -> int:
 
 
 def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint64]:
-    """Return values of a domain as an array, or say at which position there is none.
+    """Return values of a domain as an array, or name the position of the first invalid one.
 
-    This runs on devices, so no error holds a value: errors may leave by way of a log.
+    This runs on devices, so no error holds a value: errors may end up in a log.
     """
     array = _array_of(values)
     if array.ndim != 1:
@@ -122,7 +122,7 @@ def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint
 
 
 def check_rows(values: npt.ArrayLike, domain_size: int, width: int) -> npt.NDArray[np.uint64]:
-    """Return values that are rows of ``width`` integers, or say at which position there is none."""
+    """Return values that are rows of ``width`` integers, or name the first invalid position."""
     array = _array_of(values)
     if array.size and (array.ndim != 2 or array.shape[1] != width):
         raise InvalidParameter.expected(
@@ -163,7 +163,7 @@ def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> npt.NDArray[Any]:
-    """Return an array of reports of the given type, or say what it is instead."""
+    """Return reports as an array of the given type; refuse anything else."""
     base, shape = dtype.base, dtype.shape
     if (
         isinstance(reports, np.ndarray)
@@ -203,7 +203,7 @@ def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
 
 
 def check_shares(n: int, share: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return shares of ``n`` people as an array, or say what is impossible about them."""
+    """Return shares of ``n`` people as an array; refuse impossible ones."""
     check_whole("the number of people", n, 0, _MAX_PEOPLE)
     try:
         shares = np.asarray(share, dtype=np.float64)

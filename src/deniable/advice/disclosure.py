@@ -143,7 +143,7 @@ class _Bits:
         self.first, self.second = (chances @ law for law in ones)
 
     def _given(self, number: int) -> Floats:
-        """Return the chances of ones among so many reports, by the permanent bit."""
+        """Return the chances of each number of ones among the reports, by the permanent bit."""
         k = np.arange(number + 1)
         ways = np.array([math.comb(number, int(i)) for i in k], dtype=np.float64)
         return np.array([ways * c**k * (1 - c) ** (number - k) for c in (self.q, self.p)])

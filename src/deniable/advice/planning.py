@@ -5,9 +5,9 @@ over all answers, which the exact variance gives whatever people will answer (se
 answers have a little less, frequent ones more, and a plan says how much. A plan for what will be
 significant takes the protocol with the least variance of rare answers.
 
-What *will be significant* is by the law that ``Estimates.significant`` decides by: an answer that
-so many people hold exceeds the threshold with a probability of at least 95 %. Without a known
-variance there is no plan, and without a known law none for what will be significant.
+What *will be significant* follows from the law by which ``Estimates.significant`` decides: an
+answer of that many people exceeds the threshold with a probability of at least 95 %. Without a
+known variance there is no plan, and without a known law none for what will be significant.
 """
 
 from __future__ import annotations
