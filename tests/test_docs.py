@@ -219,6 +219,24 @@ def test_every_file_of_the_project_is_there(page: Path) -> None:
             assert written or any(found), f"{path} is not there"
 
 
+def cells(page: str, heading: str) -> list[list[str]]:
+    """Return the rows of the first table after some text."""
+    after = text_of(ROOT / page)[text_of(ROOT / page).index(heading) :]
+    rows = re.search(r"(?:^\|.*\n)+", after, re.MULTILINE)[0].splitlines()
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
+
+
+@every_page
+def test_every_extra_exists(page: Path) -> None:
+    """What pip is told to install with the package is an extra of it."""
+    extras = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    for names in re.findall(r"(?:deniable|\.)\[([a-z,]+)\]", text_of(page)):
+        assert set(names.split(",")) <= extras.keys(), names
+    if page.name == "README.md" and page.parent == ROOT:
+        listed = re.findall(r"`(\w+)`", "".join(row[0] for row in cells("README.md", "| extra |")))
+        assert set(listed) == extras.keys()
+
+
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
@@ -277,13 +295,6 @@ def test_python_in_pages_is_python_with_names_that_exist(page: Path) -> None:
                 names = [f"{owner}.{node.attr}"] if owner else []
             for name in names:
                 assert PLANNED in name.lower() or resolves(name), f"{name} is not there"
-
-
-def cells(page: str, heading: str) -> list[list[str]]:
-    """Return the rows of the first table after some text."""
-    after = text_of(ROOT / page).partition(heading)[2]
-    rows = re.search(r"(?:^\|.*\n)+", after, re.MULTILINE)[0].splitlines()
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
 
 
 def made(name: str, epsilon: float, size: int) -> deniable.Protocol:
