@@ -59,7 +59,7 @@ def test_a_demonstration_keeps_no_store() -> None:
     """A store that is removed at the end cannot be one that somebody named."""
     found = CliRunner().invoke(cli, ["serve", "--demo", "--store", "mine.db"])
     assert found.exit_code == 2
-    assert "expected no --store" in found.stderr
+    assert "leave out --store" in found.stderr
 
 
 @pytest.mark.long("a demonstration for each signal")

@@ -62,7 +62,6 @@ class Holder:
     kind: str = TOKEN
 
     def __str__(self) -> str:
-        """Return how log lines call the holder."""
         return f"{self.kind} {self.name}"
 
 
@@ -78,7 +77,6 @@ def check_name(name: str) -> str:
 
 
 def hashed(secret: str) -> bytes:
-    """Return what the store keeps of a secret."""
     return sha256(secret.encode("utf-8", "replace")).digest()
 
 
@@ -113,7 +111,6 @@ def revoke(store: Store, kind: str, name: str) -> Key | None:
 
 
 def expired(key: Key) -> bool:
-    """Tell whether the time of a key is over."""
     return key.expires is not None and key.expires < time.time()
 
 
@@ -169,7 +166,6 @@ class Access:
         return Holder(Role(key.role), key.name, key.kind)
 
     def forget(self) -> None:
-        """Look everybody up again."""
         self._known.clear()
 
 

@@ -18,11 +18,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from deniable.collector.access import SAFE, Role, audit
+from deniable.collector.access import COOKIE, SAFE, Role, audit
 from deniable.collector.handlers import estimates, questions, status
 from deniable.collector.jobs import SHEET_PATH
 from deniable.collector.pages import home, login, new_question, question, templating, try_it
-from deniable.collector.problems import MEDIA_TYPE, PROBLEMS, MethodRefused, find_problem, own
+from deniable.collector.problems import (
+    MEDIA_TYPE,
+    MethodRefused,
+    ProblemDocument,
+    find_problem,
+    own,
+)
 from deniable.collector.questions import Change
 from deniable.collector.requests import NAMES, Call
 from deniable.collector.services import Services
@@ -38,13 +44,13 @@ _REFERENCE = "#/components/schemas/{name}"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter in the query or the path, as OpenAPI describes it."""
+    """A parameter after the address, as OpenAPI describes it."""
 
     name: str
     description: str
     schema: Schema
-    where: str = "query"
     required: bool = False
+    where: str = "query"
 
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -83,7 +89,6 @@ class Resource:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         method = scope["method"]
         if application := self._applications.get(method):
             await application(scope, receive, send)
@@ -122,43 +127,22 @@ async def _audited(handler: Handler, call: Call) -> Response:
     return response
 
 
-_DAY: Schema = {"type": "string", "format": "date"}
-ESTIMATES = "application/json text/csv text/html"
-"""The media types of estimates, by format."""
-_PROBLEM: Schema = {
-    "type": "object",
-    "required": ["type", "title", "status"],
-    "properties": {
-        "type": {"enum": sorted({f"urn:deniable:{found.type}" for found in PROBLEMS.values()})},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-    },
-}
-
-
-_TEXT = {"type": "string"}
-_FORM = {"application/x-www-form-urlencoded": {"type": "object"}}
 _JSON, _BYTES, _HTML = "application/json", "application/octet-stream", "text/html"
-
-DIGEST = Parameter(
-    "digest", "The SHA-256 of the question.", {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-    where="path", required=True,
-)  # fmt: skip
-UPLOAD = Parameter(
-    "id", "16 random bytes in hexadecimal.", {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-    where="path", required=True,
-)  # fmt: skip
-SOURCE = Parameter(
-    "source", "The name of a source.", {"type": "string", "minLength": 1}, where="path",
-    required=True,
-)  # fmt: skip
-SESSION = Parameter("session", "The name of a session.", _TEXT, where="path", required=True)
-CONFIRMED = Parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
-ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
-HASH = Parameter("hash", "The hash of a file.", _TEXT, where="path", required=True)
-NAME = Parameter("name", "The name of a file.", _TEXT, where="path", required=True)
-DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
+_SCRIPT, _TABLES = "text/javascript", "application/json text/csv"
+_TEXT = {"type": "string"}
+_DAY = {"type": "string", "format": "date"}
+_BINARY = {"type": "string", "format": "binary"}
+_OBJECT = {"type": "object"}
+_FORM = {"application/x-www-form-urlencoded": _OBJECT}
+_PATH: Mapping[str, tuple[str, Schema]] = {
+    "digest": ("The SHA-256 of the question.", {"type": "string", "pattern": "^[0-9a-f]{64}$"}),
+    "id": ("16 random bytes in hexadecimal.", {"type": "string", "pattern": "^[0-9a-f]{32}$"}),
+    "source": ("The name of a source.", {"type": "string", "minLength": 1}),
+    "session": ("The name of a session.", _TEXT),
+    "hash": ("The hash of a file.", _TEXT),
+    "name": ("The name of a file.", _TEXT),
+}
+"""The parameters in paths, and what they are."""
 
 
 def _fields(kind: type[msgspec.Struct], *names: str) -> tuple[Parameter, ...]:
@@ -170,19 +154,13 @@ def _fields(kind: type[msgspec.Struct], *names: str) -> tuple[Parameter, ...]:
     )
 
 
+DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
+ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
+CONFIRMED = Parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
+CANDIDATE = Parameter("candidate", "An answer; repeat it.", {"type": "array", "items": _TEXT})
 RANGE = _fields(estimates.Query, *NAMES)
-CANDIDATE = Parameter(
-    "candidate", "An answer to estimate; repeat it.", {"type": "array", "items": _TEXT}
-)
 READING = (*_fields(estimates.Query, *estimates.PARAMETERS), CANDIDATE)
-TREND = (
-    *RANGE,
-    Parameter("format", "The form of the answer.", {"enum": ["json", "csv"]}),
-    CANDIDATE,
-)
-_BINARY: Mapping[str, object] = {"type": "string", "format": "binary"}
-
-REPORTS = "/v1/questions/{digest}/reports"
+TREND = (*RANGE, Parameter("format", "The form.", {"enum": ["json", "csv"]}), CANDIDATE)
 QUESTION = "/v1/questions/{digest}"
 
 
@@ -192,47 +170,44 @@ async def _describe(call: Call) -> Response:
 
 
 INTERFACE = [
-    Operation("POST", REPORTS, Role.PUBLIC, None, "Submit a report.",
-              (DIGEST, DAY), {_BYTES: _BINARY}, {204: None}, application=Submissions),
+    Operation("POST", QUESTION + "/reports", Role.PUBLIC, None, "Submit a report.", (DAY,),
+              {_BYTES: _BINARY}, {204: None}, application=Submissions),
     Operation("GET", QUESTION, Role.PUBLIC, questions.read, "Read a question.",
-              (DIGEST,), answers={200: _JSON, 304: None}),
-    Operation("POST", "/v1/questions", Role.ADMIN, questions.create, "Ask a question.",
-              (), {_JSON: {"type": "object"}}, {200: _JSON, 201: _JSON}),
+              answers={200: _JSON, 304: None}),
+    Operation("POST", "/v1/questions", Role.ADMIN, questions.create, "Ask a question.", (),
+              {_JSON: _OBJECT}, {200: _JSON, 201: _JSON}),
     Operation("GET", "/v1/questions", Role.PUBLIC, questions.index, "List the questions."),
     Operation("PATCH", QUESTION, Role.ADMIN, questions.change,
-              "Open or close a question, or change its settings.",
-              (DIGEST,), {_JSON: Change}),
+              "Open or close a question, or change its settings.", (), {_JSON: Change}),
     Operation("DELETE", QUESTION, Role.ADMIN, questions.delete,
-              "Delete a question with all its data.", (DIGEST, CONFIRMED), answers={204: None}),
+              "Delete a question with all its data.", (CONFIRMED,), answers={204: None}),
     Operation("GET", QUESTION + "/status", Role.VIEWER, questions.status,
-              "Read the state and the settings of a question.", (DIGEST,)),
+              "Read the state and the settings of a question."),
     Operation("GET", QUESTION + "/estimates", Role.VIEWER, estimates.estimates,
-              "Estimate how many people gave each answer.", (DIGEST, *READING),
-              answers={200: ESTIMATES}),
+              "Estimate how many people gave each answer.", READING,
+              answers={200: f"{_TABLES} {_HTML}"}),
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, estimates.estimates_of,
-              "The same, with candidates in the body.", (DIGEST,), {_JSON: estimates.Query},
-              {200: ESTIMATES}),
+              "The same, with candidates in the body.", (), {_JSON: estimates.Query},
+              {200: f"{_TABLES} {_HTML}"}),
     Operation("GET", QUESTION + "/trend", Role.VIEWER, estimates.trend,
-              "Follow some answers from day to day.", (DIGEST, *TREND),
-              answers={200: "application/json text/csv"}),
+              "Follow some answers from day to day.", TREND, answers={200: _TABLES}),
     Operation("GET", SHEET_PATH, Role.PUBLIC, estimates.sheet, "The style of estimates as HTML.",
               answers={200: "text/css"}),
-    Operation("GET", QUESTION + "/tally", Role.VIEWER, estimates.tally,
-              "Download the tally of a range of days.", (DIGEST, *RANGE), answers={200: _BYTES}),
+    Operation("GET", QUESTION + "/tally", Role.VIEWER, estimates.tally, "Download a tally.", RANGE,
+              answers={200: _BYTES}),
     Operation("GET", QUESTION + "/export", Role.ADMIN, estimates.export,
-              "Download everything that a question has.", (DIGEST,),
-              answers={200: "application/zip"}),
+              "Download everything that a question has.", answers={200: "application/zip"}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, estimates.upload,
-              "Add a tally that was collected elsewhere.", (DIGEST, UPLOAD, DAY),
+              "Add a tally that was collected elsewhere, once for each id.", (DAY,),
               {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
     Operation("GET", QUESTION + "/sources", Role.VIEWER, estimates.sources,
-              "List who contributed.", (DIGEST,)),
+              "List who contributed."),
     Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, estimates.exclude,
-              "Leave a source out of every count, or take it in again.", (DIGEST, SOURCE, ONE_DAY),
+              "Leave a source out of every count, or take it in again.", (ONE_DAY,),
               {_JSON: estimates.Exclusion}),
     Operation("GET", "/v1/sessions", Role.ADMIN, status.sessions, "List who is logged in."),
-    Operation("DELETE", "/v1/sessions/{session}", Role.ADMIN, status.end_session, "End a session.",
-              (SESSION,), answers={204: None}),
+    Operation("DELETE", "/v1/sessions/{session}", Role.ADMIN, status.end_session,
+              "End a session.", answers={204: None}),
     Operation("GET", "/v1/counters", Role.VIEWER, status.counters,
               "What was accepted, repeated and refused since the start."),
     Operation("GET", "/healthz", Role.PUBLIC, status.healthz, "Whether the process answers."),
@@ -246,28 +221,27 @@ INTERFACE = [
 PAGES = [
     Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
               (Parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
-    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (),
-              _FORM, {303: None}),
+    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (), _FORM,
+              {303: None}),
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               answers={303: None}),
     Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
     Operation("GET", "/new", Role.ADMIN, new_question.form, "Plan a question.",
               answers={200: _HTML}),
-    Operation("POST", "/new", Role.ADMIN, new_question.send, "Plan or create a question.",
-              (), _FORM, {200: _HTML, 303: None}),
+    Operation("POST", "/new", Role.ADMIN, new_question.send, "Plan or create a question.", (),
+              _FORM, {200: _HTML, 303: None}),
     Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
-              (DIGEST,), answers={200: _HTML}),
+              answers={200: _HTML}),
     Operation("POST", "/questions/{digest}", Role.ADMIN, questions.change_by_form,
-              "Change a question.", (DIGEST,), _FORM, {303: None}),
+              "Change a question.", (), _FORM, {303: None}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
-              "Try a question, and see what a report reveals.", (DIGEST,), answers={200: _HTML}),
+              "Try a question, and see what a report reveals.", answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, templating.serve, "Files of pages.",
-              (HASH, NAME), answers={200: "text/css text/javascript image/svg+xml"}),
+              answers={200: f"text/css {_SCRIPT} image/svg+xml"}),
     Operation("GET", "/client/{hash}/deniable.js", Role.PUBLIC, templating.client,
-              "The browser client, of this version or an earlier one.", (HASH,),
-              answers={200: "text/javascript"}),
+              "The browser client, of this version or an earlier one.", answers={200: _SCRIPT}),
     Operation("GET", "/deniable.js", Role.PUBLIC, templating.first_client,
-              "The browser client of version 0.2.0.", answers={200: "text/javascript"}),
+              "The browser client of version 0.2.0.", answers={200: _SCRIPT}),
 ]  # fmt: skip
 """What people look at."""
 
@@ -287,7 +261,6 @@ class _Any(Convertor[str]):
 
 
 def build_router(services: Services, lifespan: Lifespan[object] | None = None) -> Router:
-    """Return the router of all operations, one resource for each path."""
     register_url_convertor("any", _Any())
     paths = dict.fromkeys(operation.path for operation in OPERATIONS)
     routes = [
@@ -298,31 +271,30 @@ def build_router(services: Services, lifespan: Lifespan[object] | None = None) -
 
 
 def describe(operations: Sequence[Operation]) -> bytes:
-    """Return the document."""
+    """Return the OpenAPI document of some operations."""
     paths: dict[str, dict[str, object]] = {}
     for operation in operations:
         path = operation.path.replace(":any}", "}")  # how the router takes a name with slashes
         paths.setdefault(path, {})[operation.method.lower()] = _operation(operation)
     bodies = [kind for each in operations for kind in each.body.values() if isinstance(kind, type)]
-    _, schemas = msgspec.json.schema_components(bodies, ref_template=_REFERENCE)
+    _, schemas = msgspec.json.schema_components([ProblemDocument, *bodies], ref_template=_REFERENCE)
+    security = {
+        "token": {"type": "http", "scheme": "bearer"},
+        "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+    }
     document = {
         "openapi": "3.1.0",
         "info": {"title": "deniable collector", "version": __version__},
         "paths": paths,
-        "components": {
-            "schemas": {"Problem": _PROBLEM, **schemas},
-            "securitySchemes": {
-                "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": "deniable_session"},
-            },
-        },
+        "components": {"schemas": schemas, "securitySchemes": security},
     }
     return json.dumps(document, indent=1).encode()
 
 
 def _operation(operation: Operation) -> dict[str, object]:
-    """Return one operation; its role is named where a token is needed."""
     place = "_".join(findall("[a-z]+", operation.path.replace(":any", ""))) or "home"
+    named = findall("{([a-z]+)", operation.path)
+    path = [Parameter(name, *_PATH[name], required=True, where="path") for name in named]
     found: dict[str, object] = {
         "operationId": f"{operation.method.lower()}_{place}",
         "summary": operation.summary,
@@ -334,13 +306,13 @@ def _operation(operation: Operation) -> dict[str, object]:
                 "required": parameter.required,
                 "schema": parameter.schema,
             }
-            for parameter in operation.parameters
+            for parameter in (*path, *operation.parameters)
         ],
         "responses": {
             **{str(code): _answer(code, media) for code, media in operation.answers.items()},
             "default": {
                 "description": "A problem.",
-                "content": {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(name="Problem")}}},
+                "content": {MEDIA_TYPE: {"schema": _schema(ProblemDocument)}},
             },
         },
     }

@@ -43,8 +43,7 @@ class Guest(Protocol):
     since: float
     """When it began to do what it does."""
 
-    def drop(self) -> None:
-        """Cut the connection."""
+    def drop(self) -> None: ...
 
 
 class Peer:
@@ -79,12 +78,10 @@ class Crowd:
 
     @property
     def count(self) -> int:
-        """How many connections there are."""
         return self._all.count
 
     @property
     def full(self) -> bool:
-        """Whether there are as many as may be."""
         return self._all.count >= self._most
 
     def has_room(self) -> bool:
@@ -115,7 +112,6 @@ class Crowd:
         return True
 
     def drop(self, guest: Guest, reason: str) -> None:
-        """Cut a connection, and say why."""
         self.dropped[reason] += 1
         guest.drop()
 
@@ -127,11 +123,9 @@ class Crowd:
             self._peers.pop(peer.address, None)
 
     def enter(self, guest: Guest) -> None:
-        """Note a connection that has not asked anything yet."""
         self._all.silent[guest] = guest.peer.silent[guest] = None
 
     def rest(self, guest: Guest) -> None:
-        """Note a connection that was answered."""
         self._all.resting[guest] = guest.peer.resting[guest] = None
 
     def wake(self, guest: Guest) -> None:
@@ -185,7 +179,6 @@ class Turns:
         self._waiting: deque[Callable[[], None]] = deque()
 
     def wait(self, begin: Callable[[], None]) -> None:
-        """Let something begin when it is its turn."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._next)
         self._waiting.append(begin)
@@ -203,7 +196,6 @@ class Flow(FlowControl):
     full = False
 
     def resume_reading(self) -> None:
-        """Go on reading, unless more than enough was read."""
         if not self.full:
             super().resume_reading()
 
@@ -238,7 +230,6 @@ class Connection(HttpToolsProtocol):
         self._await_head(self.limits.header_seconds)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
-        """Begin, with little room for what the client does not read."""
         super().connection_made(transport)
         transport.set_write_buffer_limits(_UNREAD)
         self.flow = Flow(transport)
@@ -246,7 +237,6 @@ class Connection(HttpToolsProtocol):
         self.crowd.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give back all that the connection had, and end what is being answered."""
         if self._running is not None:  # which need not be the request that came last
             self._running.disconnected = True
         super().connection_lost(exc)
@@ -259,7 +249,6 @@ class Connection(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def drop(self) -> None:
-        """Cut the connection; its place is free at once."""
         self._leave()
         self.transport.abort()
 
@@ -274,7 +263,6 @@ class Connection(HttpToolsProtocol):
         return now - self.since > _SLOW_SECONDS and (self._in_body or self.flow.write_paused)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what is within the limits: one request at a time."""
         if self._ahead or self._busy() or len(data) > SMALL or data.count(_END) > 1:
             self._ahead = self._ahead[self._at :] + data
             self._at = 0
@@ -319,12 +307,10 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
 
     def on_message_begin(self) -> None:
-        """Begin the time of the headers."""
         super().on_message_begin()
         self._await_head(self.limits.header_seconds)
 
     def on_headers_complete(self) -> None:
-        """Begin the time of the body."""
         self._in_head, self._in_body = False, True
         self.since = monotonic()
         self.deadline = self.since + self.limits.body_seconds
@@ -332,13 +318,11 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Let the answer take its time."""
         self._in_body = False
         self.deadline = monotonic() + _ANSWER_SECONDS
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with what waits, or begin to wait for the next request."""
         if not self._in_body:  # else the rest of a refused body still comes
             self._await_head(_IDLE_SECONDS)
         super().on_response_complete()
@@ -360,7 +344,6 @@ class Connection(HttpToolsProtocol):
         self.deadline = monotonic() + seconds
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP with a problem like any other."""
         status, headers, body = render(InvalidRequest("this is no HTTP request"))
         lines = [b"HTTP/1.1 %d Bad Request" % status]
         lines += [name + b": " + value for name, value in [*headers, *CORS]]

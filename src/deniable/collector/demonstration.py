@@ -54,13 +54,11 @@ _PATIENCE = 5.0
 
 
 def asked() -> Asked:
-    """Return the question as a store keeps it."""
     return Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(TERMS))
 
 
 @contextmanager
 def temporary_store() -> Iterator[str]:
-    """Return where to keep a store that is gone at the end."""
     with TemporaryDirectory(prefix="deniable-demo-") as directory:
         yield os.path.join(directory, "store.db")
 

@@ -90,7 +90,6 @@ def find_fault(
 
 
 def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bytes:
-    """Add up tallies and reports, leaving out what cannot be read."""
     return _readable_sum(question_of(document), tallies, waiting).to_bytes()
 
 
@@ -202,7 +201,6 @@ class Sums:
         return question_of(self.order.document)
 
     def estimates(self, place: int = 0) -> Estimates:
-        """Estimate from one of the wanted slices."""
         wanted = self.order.wanted
         tally, days = self.tallies[wanted.parts[place]]
         return self._estimate(tally, wanted.candidates, days, wanted.people[place])
@@ -243,7 +241,6 @@ class Sums:
 
 
 def _points(day: str, found: Estimates, labels: Sequence[str]) -> list[Point]:
-    """Return the shares of some answers on one day."""
     some = found.take([found.place(label) for label in labels])
     return [
         Point(day, some.n, row.share, *(end and end / some.n for end in (row.lower, row.upper)))
@@ -322,7 +319,6 @@ class Summed(NamedTuple):
 
 
 def total(sums: Sums, _: None) -> Summed:
-    """Return the sum of the wanted slice."""
     tally, days = sums.tallies[sums.order.wanted.parts[0]]
     return Summed(tally.to_bytes(), tally.n, days)
 

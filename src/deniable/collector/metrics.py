@@ -26,12 +26,10 @@ class Histogram:
         self._sum = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one time."""
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._sum += seconds
 
     def samples(self) -> Iterator[tuple[str, float]]:
-        """Yield the end of each sample's name, and its value."""
         total = 0
         for bound, count in zip((*map(str, BOUNDS), "+Inf"), self._counts, strict=True):
             total += count
@@ -50,7 +48,6 @@ class Family:
     samples: Sequence[tuple[str, float]]
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of the text format."""
         yield f"# HELP {self.name} {self.help}"
         yield f"# TYPE {self.name} {self.kind}"
         for end, value in self.samples:
@@ -58,17 +55,14 @@ class Family:
 
 
 def counter(name: str, help: str, value: float) -> Family:
-    """Return a counter of one series."""
     return Family(name, "counter", help, [("", value)])
 
 
 def gauge(name: str, help: str, value: float) -> Family:
-    """Return a gauge of one series."""
     return Family(name, "gauge", help, [("", value)])
 
 
 def histogram(name: str, help: str, found: Histogram) -> Family:
-    """Return a histogram."""
     return Family(name, "histogram", help, list(found.samples()))
 
 
@@ -79,7 +73,6 @@ def counter_by(name: str, help: str, label: str, values: Mapping[str, int]) -> F
 
 
 def exposition(families: Sequence[Family]) -> str:
-    """Return the text that Prometheus reads."""
     return "".join(f"{line}\n" for family in families for line in family.lines())
 
 
@@ -109,13 +102,11 @@ class Counters:
         """How long submissions took that were stored."""
 
     def accept(self, digest: str, reports: int) -> None:
-        """Count a submission that was stored."""
         self.accepted += 1
         self.reports += reports
         self._count(digest, ACCEPTED)
 
     def repeat(self, digest: str) -> None:
-        """Count a submission that was there already."""
         self.repeated += 1
         self._count(digest, REPEATED)
 
@@ -132,7 +123,6 @@ class Counters:
             self.questions.setdefault(digest, Counter())[what] += 1
 
     def document(self) -> dict[str, object]:
-        """Return all counters as a JSON object."""
         return {
             "accepted": self.accepted,
             "repeated": self.repeated,

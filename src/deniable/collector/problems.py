@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+import msgspec
 from starlette.exceptions import HTTPException
 
 from deniable.collector.stores.base import StoreBroken, StoreUnavailable
@@ -162,32 +164,30 @@ def find_problem(error: BaseException) -> Problem:
     return next(PROBLEMS[kind] for kind in type(error).__mro__ if kind in PROBLEMS)
 
 
-def shows_detail(problem: Problem) -> bool:
-    """Tell whether what went wrong is the sender's business, and no failure inside."""
-    return problem.status not in (500, 503)
-
-
 def own(error: Exception) -> Exception:
-    """Turn the framework's refusals into ours."""
     if isinstance(error, HTTPException):
         kind = _FRAMEWORK.get(error.status_code, InvalidRequest)
         return kind(error.detail)
     return error
 
 
+class ProblemDocument(msgspec.Struct, omit_defaults=True):
+    """The body of a problem; further members depend on its type."""
+
+    type: Annotated[str, msgspec.Meta(pattern="^urn:deniable:")]
+    title: str
+    status: int
+    detail: str | None = None
+
+
 def render(error: Exception) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """Return status, headers and body of a problem; one inside gives no detail away."""
     found = find_problem(error)
-    document: dict[str, object] = {
-        "type": f"urn:deniable:{found.type}",
-        "title": found.title,
-        "status": found.status,
-    }
-    if shows_detail(found):
-        document["detail"] = str(error)
-    if isinstance(error, Refusal):
-        document |= error.extra
-    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    detail = str(error) if found.status not in (500, 503) else None
+    document = ProblemDocument(f"urn:deniable:{found.type}", found.title, found.status, detail)
+    extra = error.extra if isinstance(error, Refusal) else {}
+    text = json.dumps({**msgspec.to_builtins(document), **extra}, ensure_ascii=False)
+    body = text.encode("utf-8", "backslashreplace")
     headers = [
         (b"content-type", MEDIA_TYPE.encode()),
         (b"content-length", b"%d" % len(body)),

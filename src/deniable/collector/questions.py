@@ -61,7 +61,6 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return listed or (self.collect and origin == own)
 
     def checked(self) -> Terms:
-        """Return the terms if they make sense."""
         if self.minimum is not None and not 1 <= self.minimum < 1 << 53:
             raise InvalidRequest(
                 f"expected a minimum of at least 1, got {self.minimum}", value=self.minimum
@@ -109,7 +108,6 @@ class Known:
 
     @cached_property
     def report_size(self) -> int:
-        """The length of one report in bytes."""
         return self.question.protocol.report_dtype.itemsize
 
     def confirm(self, name: str | None, where: str) -> None:
@@ -129,7 +127,6 @@ class Encoded(NamedTuple):
 
     @classmethod
     def of(cls, document: str) -> Encoded:
-        """Encode a document."""
         plain = document.encode()
         return cls(plain, compress(plain, 6, mtime=0))
 
@@ -139,17 +136,14 @@ class _Named(msgspec.Struct):
 
 
 def read_name(document: str) -> str:
-    """Return the name in the document of a question, without reading the rest."""
     return msgspec.json.decode(document, type=_Named).name
 
 
 def read_terms(text: str) -> Terms:
-    """Read the terms of a question as they are stored."""
     return msgspec.json.decode(text, type=Terms)
 
 
 def write_terms(terms: Terms) -> str:
-    """Return terms as they are stored."""
     return msgspec.json.encode(terms).decode()
 
 
@@ -185,7 +179,6 @@ class Questions:
         return found
 
     def fresh(self, digest: str, now: float) -> Known | None:
-        """Return a question that was looked up a moment ago."""
         known = self._known.get(digest)
         return known if known is not None and now - known.at < _FRESH else None
 
@@ -250,7 +243,6 @@ class Questions:
         return found, new
 
     async def change(self, digest: str, wanted: Change) -> None:
-        """Open or close a question, or change its settings."""
         asked = await self._readers.run(lambda store: store.asked(digest))
         terms = wanted.apply(read_terms(asked.terms) if asked else Terms())
         state = State(wanted.state) if wanted.state else None
@@ -262,19 +254,16 @@ class Questions:
             raise UnknownQuestion("this question was deleted")
 
     async def delete(self, digest: str) -> None:
-        """Delete a question with all its data; rows vanish within the next minutes."""
         await self._writer.run(lambda store: store.change(digest, state=State.DELETED))
         self.forget(digest)
 
     def forget(self, digest: str) -> None:
-        """Look a question up again next time."""
         self._known.pop(digest, None)
         self._searches.pop(digest, None)
         self._listed = -_FRESH, []
 
 
 def _look_up(store: Store, digest: str, question: Question | None, now: float) -> Known | None:
-    """Find a question in the store, and read its document unless it was read before."""
     asked = store.asked(digest)
     if asked is None:
         return None

@@ -42,11 +42,9 @@ class Call:
 
     @property
     def notes(self) -> str:
-        """What was noted, in one."""
         return ", ".join(self.noted)
 
     async def known(self) -> Known:
-        """Return the question that the address names."""
         return await self.services.questions.find(self.request.path_params["digest"])
 
     def query(self, *names: str, repeated: str = "") -> dict[str, str]:
@@ -63,7 +61,6 @@ class Call:
         return found
 
     async def body(self, limit: int) -> bytes:
-        """Read the body, refusing one that is longer than the limit."""
         body = bytearray()
         length = self.request.headers.get("content-length", "")
         if length.isdigit() and int(length) > limit:
@@ -75,7 +72,6 @@ class Call:
         return bytes(body)
 
     async def json(self, kind: type[Decoded], limit: int) -> Decoded:
-        """Read the body as a JSON object of a kind."""
         try:
             return msgspec.json.decode(await self.body(limit), type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -145,7 +141,6 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
 
 
 def is_named(query: Mapping[str, str | None], start: str = "") -> bool:
-    """Tell whether parameters name any day."""
     return any(query.get(f"{start}{name}") for name in NAMES)
 
 
@@ -158,7 +153,6 @@ class Pieces(Response):
     piece: ClassVar[int] = 1 << 14
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the bytes."""
         body = memoryview(self.body)
         start = {"type": "http.response.start", "status": self.status_code}
         await send({**start, "headers": self.raw_headers})

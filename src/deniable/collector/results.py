@@ -74,7 +74,6 @@ class Results:
         self._running: dict[tuple[object, ...], asyncio.Task[Any]] = {}
 
     async def total(self, known: Known, part: Slice) -> Summed:
-        """Return the published tally of a slice."""
         return await self._demand(known, Wanted((part,)), Job(jobs.total))
 
     async def published(self, known: Known, part: Slice) -> int:
@@ -84,11 +83,9 @@ class Results:
         return 0
 
     async def estimates(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        """Return estimates, or the comparison of two slices, in one of the formats."""
         return await self._demand(known, wanted, Job(jobs.export, form))
 
     async def trend(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        """Return the trend of a slice in one of the formats."""
         return await self._demand(known, wanted, Job(jobs.export_trend, form))
 
     async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:
@@ -212,7 +209,6 @@ class Results:
         return done.result
 
     def _check_cost(self, wanted: Wanted, survey: Survey) -> None:
-        """Refuse an estimate that takes too long here."""
         cost, limit = survey.reports * len(wanted.candidates or ()), self._settings.estimate_limit
         if cost > limit:
             raise TooCostly(

@@ -103,7 +103,6 @@ class Server(uvicorn.Server):
         app.services.health.on_broken = self._stop_broken
 
     def stop(self) -> None:
-        """End as on SIGTERM."""
         self.should_exit = True
 
     def _stop_broken(self) -> None:
@@ -112,7 +111,6 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and tell where."""
         sys.setswitchinterval(_SWITCH)
         gc.set_threshold(_UNSEARCHED, *gc.get_threshold()[1:])
         await super().startup(sockets)
@@ -173,7 +171,6 @@ class Server(uvicorn.Server):
             task.add_done_callback(self._accepting.discard)
 
     async def _connect(self, accepted: socket.socket, peer: Peer) -> None:
-        """Begin a connection; the client may be gone already."""
         state, lifespan = self.server_state, self.lifespan.state
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
@@ -183,7 +180,6 @@ class Server(uvicorn.Server):
             self._services.crowd.leave(peer)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept nothing more, and drain."""
         self._stop_listening()
         for listener in self._listeners:
             listener.close()
@@ -239,7 +235,6 @@ class Text(logging.Formatter):
     """``2026-11-17T14:50:00Z ERROR what happened``, always one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record."""
         said = record.getMessage()
         if record.exc_info:
             said = f"{said}\n{self.formatException(record.exc_info)}"
@@ -250,7 +245,6 @@ class Json(logging.Formatter):
     """One JSON object a line: time, level, message, and the fields of an audit line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record."""
         found = {
             "time": _moment(record),
             "level": record.levelname.lower(),

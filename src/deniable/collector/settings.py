@@ -111,7 +111,6 @@ def read_settings(
 
 
 def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
-    """Return the settings in the environment, and in the files that it names."""
     known = {variable(field.name): field.name for field in fields(Settings)}
     named = {f"{name}{_FILE}": name for name in known}
     found: dict[str, object] = {}
@@ -148,7 +147,6 @@ def read_secret(file: Path, name: str) -> str:
 
 
 def variable(name: str) -> str:
-    """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
 

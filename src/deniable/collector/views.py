@@ -89,7 +89,6 @@ def look(sums: Sums, rows: int) -> Look:
 
 
 def _typical(errors: npt.NDArray[np.float64]) -> float:
-    """Return the root of the mean squared error, in percentage points."""
     return 100 * math.sqrt(np.nanmean(errors**2))
 
 

@@ -58,7 +58,6 @@ class Readers:
         return work(store)
 
     def close(self) -> None:
-        """Wait for what runs, and let go of the stores."""
         self._pool.shutdown()
         for store in self._stores:
             store.close()
@@ -72,14 +71,12 @@ class Recent(Generic[Key, Value]):
         self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
 
     def get(self, key: Key) -> Value | None:
-        """Return a value if it is still there."""
         if key not in self._kept:
             return None
         self._kept.move_to_end(key)
         return self._kept[key][0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
-        """Keep a value, dropping the oldest where that is too much."""
         _, before = self._kept.pop(key, (None, 0))
         self._kept[key] = value, size
         self._size += size - before
@@ -141,7 +138,6 @@ class Worker:
         raise WorkerEnded
 
     def _overrun(self, late: Event) -> None:
-        """End a call that takes too long."""
         late.set()
         if (process := self._process) is not None:
             _log.error("the worker took more than %g seconds, and is ended", self._seconds)
@@ -154,7 +150,6 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, if there is one."""
         return self._process.pid if self._process is not None else None
 
     def _send(self, order: bytes) -> IO[bytes]:
@@ -179,7 +174,6 @@ class Worker:
             process.communicate()
 
     def close(self) -> None:
-        """End the worker, whatever it does."""
         self._closing = True
         if self._process is not None:
             self._process.kill()

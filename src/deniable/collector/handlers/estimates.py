@@ -56,7 +56,6 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     ] = "json"
 
     def wanted(self, known: Known) -> Wanted:
-        """Return the slices to estimate from, and the candidates."""
         if known.is_open and not self.candidates:
             raise InvalidRequest("this question takes any text: name candidates")
         names, digest = msgspec.to_builtins(self), known.asked.digest
@@ -72,7 +71,6 @@ PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "c
 
 
 async def estimates(call: Call) -> Response:
-    """Estimate from a slice, or compare two."""
     return await _estimates(call, _query(call, *PARAMETERS))
 
 
@@ -89,7 +87,6 @@ def _query(call: Call, *names: str) -> Query:
 
 
 async def estimates_of(call: Call) -> Response:
-    """Estimate from a slice for candidates that are too many for an address."""
     call.query()
     return await _estimates(call, await call.json(Query, call.services.settings.question_limit))
 
@@ -113,7 +110,6 @@ def streamed(result: bytes, kind: str) -> Response:
 
 
 async def trend(call: Call) -> Response:
-    """Follow the named answers, or the largest, from day to day."""
     query = _query(call, *NAMES, "format")
     if query.format == "html":
         raise InvalidRequest("a trend has the formats json and csv")
@@ -124,14 +120,12 @@ async def trend(call: Call) -> Response:
 
 
 async def sheet(call: Call) -> Response:
-    """Return the style sheet of estimates as HTML."""
     call.query()
     headers = {"content-type": "text/css; charset=utf-8", "cache-control": "public, max-age=3600"}
     return Response(SHEET, headers=headers)
 
 
 async def tally(call: Call) -> Response:
-    """Return the tally of a range of days, as it is published."""
     query, known = call.query(*NAMES), await call.known()
     found = await call.services.results.total(known, read_slice(known.asked.digest, query))
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
@@ -140,7 +134,6 @@ async def tally(call: Call) -> Response:
 
 
 async def export(call: Call) -> Response:
-    """Return everything that a question has as a ZIP file."""
     call.query()
     asked = (await call.known()).asked
     gathered = await call.services.readers.run(lambda store: maintenance.gather(store, asked))
@@ -149,7 +142,6 @@ async def export(call: Call) -> Response:
 
 
 async def upload(call: Call) -> Response:
-    """Add a tally that was collected elsewhere, once for each id."""
     query = call.query("day")
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
@@ -168,7 +160,6 @@ async def upload(call: Call) -> Response:
 
 
 async def sources(call: Call) -> Response:
-    """List who contributed to a question."""
     call.query()
     return await _sources(call)
 

@@ -32,13 +32,11 @@ async def create(call: Call) -> Response:
 
 
 async def index(call: Call) -> Response:
-    """List the questions that are asked: what anybody may read anyway, and no counts."""
     call.query()
     return answer({"questions": await call.services.questions.listed()})
 
 
 async def read(call: Call) -> Response:
-    """Return the document of a question, which never changes."""
     call.query()
     known = await call.known()
     encoded, zipped = await call.services.questions.encoded(known), _takes_gzip(call.request)
@@ -53,7 +51,6 @@ async def read(call: Call) -> Response:
 
 
 def _takes_gzip(request: Request) -> bool:
-    """Tell whether the client reads gzip, as it says itself."""
     for choice in request.headers.get("accept-encoding", "").lower().split(","):
         name, _, weight = choice.partition(";")
         if name.strip() in ("gzip", "*"):
@@ -62,12 +59,10 @@ def _takes_gzip(request: Request) -> bool:
 
 
 def _has(condition: str, tag: str) -> bool:
-    """Tell whether a client has the document that a tag names."""
     return any(found.strip().removeprefix("W/") in (tag, "*") for found in condition.split(","))
 
 
 async def status(call: Call) -> Response:
-    """Return the state and the settings of a question."""
     call.query()
     digest = (await call.known()).asked.digest
 
@@ -80,7 +75,6 @@ async def status(call: Call) -> Response:
 
 
 async def change(call: Call) -> Response:
-    """Open or close a question, or change its settings."""
     call.query()
     digest = (await call.known()).asked.digest
     wanted = await call.json(Change, 1 << 16)
@@ -89,7 +83,6 @@ async def change(call: Call) -> Response:
 
 
 async def delete(call: Call) -> Response:
-    """Delete a question with all its data; rows vanish within the next minutes."""
     query, known = call.query("name"), await call.known()
     known.confirm(query.get("name"), "?name=NAME")
     await call.services.questions.delete(known.asked.digest)
@@ -108,7 +101,6 @@ def _status(asked: Asked, n: int) -> dict[str, object]:
 
 
 async def change_by_form(call: Call) -> Response:
-    """Open, close or delete a question, change its settings, or leave a source out."""
     known, fields = await call.known(), await call.form()
     services, digest, action = call.services, known.asked.digest, fields.get("action")
     call.noted.append(f"{action} {fields.get('source', '')}"[:200].rstrip())

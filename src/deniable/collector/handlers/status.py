@@ -31,7 +31,6 @@ _PROCESS = Path("/proc")
 
 
 async def healthz(call: Call) -> Response:
-    """Say that the process answers."""
     call.query()
     return answer({"status": "ok"})
 
@@ -49,7 +48,6 @@ async def readyz(call: Call) -> Response:
 
 
 async def counters(call: Call) -> Response:
-    """Return what was accepted, repeated and refused since the start."""
     call.query()
     return answer(call.services.counters.document())
 
@@ -68,7 +66,6 @@ async def metrics(call: Call) -> Response:
 
 
 async def sessions(call: Call) -> Response:
-    """List the sessions: name, role, and the days of the end and of the last use."""
     call.query()
     found = await call.services.readers.run(lambda store: store.keys(SESSION))
     return answer({
@@ -88,7 +85,6 @@ async def sessions(call: Call) -> Response:
 
 
 async def end_session(call: Call) -> Response:
-    """End a session."""
     call.query()
     name = call.request.path_params["session"]
     if await call.services.writer.run(lambda store: access.revoke(store, SESSION, name)) is None:

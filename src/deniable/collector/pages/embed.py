@@ -48,7 +48,6 @@ class Snippet:
 
 
 def make(call: Call, question: Question) -> Snippet:
-    """Return the tag of a question with a form that fits it."""
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form = f"deniable-{question.digest[:8]}"
     return Snippet(
@@ -79,7 +78,6 @@ def beyond(question: Question) -> str:
 
 
 def _form(name: str, question: Question) -> str:
-    """Return the form: what it says in each state, the field, the button."""
     states = "\n".join(f'  data-{state}="{escape(words)}"' for state, words in STATES.items())
     return (
         f'<form id="{name}" method="dialog" autocomplete="off"\n{states}>\n'
@@ -91,7 +89,6 @@ def _form(name: str, question: Question) -> str:
 
 
 def _tag(form: str, base: str, digest: str) -> str:
-    """Return the tag, which leaves ceiling and budget to the client."""
     return (
         f'<script type="module" src="{escape(base)}{client_address()}" crossorigin="anonymous"\n'
         f'  integrity="{assets()[CLIENT].integrity}"\n'

@@ -44,7 +44,6 @@ class Home:
 
 
 async def show(call: Call) -> Response:
-    """List the questions."""
     call.query()
     found = await call.services.readers.run(
         lambda store: [(asked, store.standing(Slice(asked.digest))) for asked in store.all_asked()]
@@ -54,7 +53,6 @@ async def show(call: Call) -> Response:
 
 
 def is_admin(call: Call) -> bool:
-    """Tell whether who looks may also change something."""
     return call.holder is not None and call.holder.role is Role.ADMIN
 
 

@@ -33,7 +33,6 @@ async def form(call: Call) -> Response:
 
 
 async def login(call: Call) -> Response:
-    """Turn the link into a session."""
     check_origin(call.request)
     body = (await call.body(4096)).decode("utf-8", "replace")
     secret = parse_qs(body).get("key", [""])[0]
@@ -56,7 +55,6 @@ async def login(call: Call) -> Response:
 
 
 async def logout(call: Call) -> Response:
-    """End the session."""
     secret = call.request.cookies.get(COOKIE, "")
     await call.services.writer.run(lambda store: store.drop(hashed(secret)))
     call.services.access.forget()

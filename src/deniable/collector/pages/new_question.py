@@ -47,7 +47,6 @@ class Asking:
 
 
 async def form(call: Call) -> Response:
-    """Show an empty form."""
     call.query()
     return page("new_question.html", Asking(_FIRST, await _plan(call, _FIRST)))
 
@@ -91,7 +90,6 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
 
 
 def _said(error: DeniableError) -> str:
-    """Return what went wrong for the person who filled in the form."""
     if isinstance(error, Mistake):
         return str(error)
     return f"This question cannot be asked: {error}."
@@ -144,7 +142,6 @@ def _whole(users: float) -> int:
 
 
 def _number(fields: Mapping[str, str], name: str) -> float | None:
-    """Return a number of a form, or None where the field is empty."""
     text = fields.get(name, "").strip()
     if _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")

@@ -59,7 +59,6 @@ class Span:
 
     @property
     def given(self) -> bool:
-        """Whether any day was entered."""
         return bool(self.first or self.last)
 
 
@@ -78,7 +77,6 @@ class Address:
         return (self.span, self.other) if first <= second else (self.other, self.span)
 
     def link(self, what: str, form: str, span: Span, **more: str) -> Link:
-        """Return where to download something of a range of days."""
         digest = self.wanted.parts[0].question
         pairs = [("from", span.first), ("to", span.last), *more.items()]
         if what == "tally":
@@ -234,7 +232,6 @@ def _read_people(entered: str) -> int | None:
 
 
 async def _live(call: Call, known: Known, address: Address) -> Live:
-    """Return what is shown at this moment."""
     shown = await call.services.results.look(known, address.wanted, ROWS)
     look = shown.look
     return Live(
@@ -250,7 +247,6 @@ async def _live(call: Call, known: Known, address: Address) -> Live:
 
 
 def _waiting(known: Known, address: Address, shown: Shown) -> str:
-    """Say why there are no estimates."""
     days = address.wanted.parts[0].days
     if isinstance(shown.problem, TooCostly):
         return "This takes too long for a page: name fewer answers, or estimate from the tally."

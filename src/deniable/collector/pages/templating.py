@@ -47,7 +47,6 @@ class Asset:
 
     @property
     def kind(self) -> str:
-        """The media type."""
         return _KINDS[self.name.rpartition(".")[2]]
 
     @property
@@ -57,7 +56,6 @@ class Asset:
 
     @property
     def address(self) -> str:
-        """Where it is served, for as long as its content is this."""
         return f"/static/{self.hash}/{self.name}"
 
     @property
@@ -80,7 +78,6 @@ def assets() -> dict[str, Asset]:
 
 @cache
 def released() -> dict[str, Asset]:
-    """Return the clients of all releases by version."""
     directory = files(__package__) / "static" / "clients"
     versions: list[str] = json.loads((directory / "manifest.json").read_bytes())
     return {
@@ -89,12 +86,10 @@ def released() -> dict[str, Asset]:
 
 
 def client_address() -> str:
-    """Return where the present client is served, now and by all later versions."""
     return f"/client/{assets()[CLIENT].hash}/{CLIENT}"
 
 
 def address(name: str) -> str:
-    """Return where a file is served."""
     return assets()[name].address
 
 
@@ -148,5 +143,4 @@ def template(name: str) -> Template:
 
 
 def page(name: str, context: object, status: int = 200) -> HTMLResponse:
-    """Return a page that no cache keeps."""
     return HTMLResponse(template(name).render(vars(context)), status, UNCACHED)

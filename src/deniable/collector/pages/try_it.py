@@ -67,7 +67,6 @@ class Trying:
 
 
 async def show(call: Call) -> Response:
-    """Show the page of a question."""
     call.query()
     known = await call.known()
     question, protocol = known.question, known.question.protocol
@@ -96,12 +95,10 @@ async def show(call: Call) -> Response:
 
 
 def _forever(protocol: Protocol) -> float | None:
-    """Return what answering again and again reveals, where people may."""
     return protocol.total_epsilon if protocol.memoises else None
 
 
 def _facts(protocol: Protocol) -> tuple[Fact, ...]:
-    """Return the numbers of the law that is executed."""
     epsilon, size = protocol.total_epsilon, protocol.report_dtype.itemsize
     found = [
         Fact("ε", f"{epsilon:.6g}", "the privacy loss"),
@@ -128,7 +125,6 @@ def _number(number: float) -> str:
 
 
 async def _counts(call: Call, known: Known) -> Counts:
-    """Return the estimates of all days, where everybody may see them."""
     if not known.terms.public_results:
         return Counts("The results of this question are not public.")
     results, part = call.services.results, Slice(known.asked.digest)
