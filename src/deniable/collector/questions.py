@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from deniable.collector import jobs
 from deniable.collector.problems import (
@@ -37,7 +38,8 @@ _log = logging.getLogger("deniable.collector")
 _FRESH = 2.0
 """For how many seconds terms are taken from memory."""
 _MOST = 256
-Minimum = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
+Minimum = Annotated[int, Meta(ge=1, lt=1 << 53)]
+Origin = Annotated[str, Meta(pattern=r"^(\*|.*://.*[^/])$", max_length=255)]
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,8 +49,8 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``collect`` lets that page send the report, if the person wants it to.
     """
 
-    origins: tuple[str, ...] = ("*",)
-    minimum: int | None = None
+    origins: tuple[Origin, ...] = ("*",)
+    minimum: Minimum | None = None
     public_results: bool = False
     collect: bool = False
 
@@ -60,39 +62,31 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         listed = "*" in self.origins or origin in self.origins
         return listed or (self.collect and origin == own)
 
-    def checked(self) -> Terms:
-        if self.minimum is not None and not 1 <= self.minimum < 1 << 53:
-            raise InvalidRequest(
-                f"expected a minimum of at least 1, got {self.minimum}", value=self.minimum
-            )
-        for origin in self.origins:
-            if origin != "*" and ("://" not in origin or origin.endswith("/") or len(origin) > 255):
-                raise InvalidRequest(
-                    f"expected origins such as https://example.org, got {origin[:80]!r}",
-                    value=origin[:80],
-                )
-        return self
-
 
 class Change(msgspec.Struct, forbid_unknown_fields=True):
     """What may be changed about a question; what is left out stays."""
 
     state: Literal["open", "closed"] | None = None
-    origins: tuple[str, ...] | None = None
-    minimum: Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)] | msgspec.UnsetType | None = (
-        msgspec.UNSET
-    )
+    origins: tuple[Origin, ...] | None = None
+    minimum: Minimum | msgspec.UnsetType | None = msgspec.UNSET
     """None goes back to the collector's own setting."""
     public_results: bool | None = None
     collect: bool | None = None
 
     def apply(self, terms: Terms) -> Terms:
         """Return terms in which what is stated replaces what was."""
-        names = ("origins", "public_results", "collect")
-        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
-        if self.minimum is not msgspec.UNSET:
-            stated["minimum"] = self.minimum
-        return msgspec.structs.replace(terms, **stated).checked()
+        stated = {
+            name: value
+            for name, value in msgspec.to_builtins(self).items()
+            if name in Terms.__struct_fields__ and (value is not None or name == "minimum")
+        }
+        try:
+            return msgspec.convert({**msgspec.to_builtins(terms), **stated}, Terms)
+        except msgspec.ValidationError as error:
+            raise InvalidRequest(
+                f"origins are such as https://example.org, and the minimum at least 1: {error}",
+                page="Enter sites such as https://example.org, and at least 1 report.",
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -109,14 +103,6 @@ class Known:
     @cached_property
     def report_size(self) -> int:
         return self.question.protocol.report_dtype.itemsize
-
-    def confirm(self, name: str | None, where: str) -> None:
-        """Refuse to delete the question unless it is named."""
-        if name != self.question.name:
-            raise InvalidRequest(
-                f"deleting cannot be undone: give the name of the question in {where}; nothing was "
-                "deleted"
-            )
 
 
 class Encoded(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector.problems import Mistake, UnknownQuestion
+from deniable.collector.problems import InvalidRequest, Mistake, UnknownQuestion
 from deniable.collector.questions import Change, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer, lines, read_day
 from deniable.collector.stores.records import Asked, Slice, State
@@ -84,7 +84,10 @@ async def change(call: Call) -> Response:
 
 async def delete(call: Call) -> Response:
     query, known = call.query("name"), await call.known()
-    known.confirm(query.get("name"), "?name=NAME")
+    if query.get("name") != known.question.name:
+        raise InvalidRequest(
+            "nothing was deleted: deleting cannot be undone, so add ?name= and the question's name"
+        )
     await call.services.questions.delete(known.asked.digest)
     return Response(status_code=204)
 
