@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from ipaddress import IPv6Address
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -36,16 +36,6 @@ _GRACE = 0.5
 """For how many seconds an idle connection is left alone when room is needed."""
 
 
-class Guest(Protocol):
-    """A connection as the crowd knows it."""
-
-    peer: Peer
-    since: float
-    """When it began to do what it does."""
-
-    def drop(self) -> None: ...
-
-
 class Peer:
     """The connections of one address: their number, and those that may be dropped."""
 
@@ -53,12 +43,12 @@ class Peer:
 
     def __init__(self, address: str) -> None:
         self.address, self.count = address, 0
-        self.silent: dict[Guest, None] = {}
+        self.silent: dict[Connection, None] = {}
         """Those that have not finished a request yet, the oldest first."""
-        self.resting: dict[Guest, None] = {}
+        self.resting: dict[Connection, None] = {}
         """Those that were answered and have asked nothing since, the oldest first."""
 
-    def idle(self, now: float) -> Guest | None:
+    def idle(self, now: float) -> Connection | None:
         """Return the connection that is missed least."""
         for guests in (self.silent, self.resting):
             for guest in guests:
@@ -111,7 +101,7 @@ class Crowd:
         self.drop(guest, reason)
         return True
 
-    def drop(self, guest: Guest, reason: str) -> None:
+    def drop(self, guest: Connection, reason: str) -> None:
         self.dropped[reason] += 1
         guest.drop()
 
@@ -122,13 +112,13 @@ class Crowd:
         if not peer.count:
             self._peers.pop(peer.address, None)
 
-    def enter(self, guest: Guest) -> None:
+    def enter(self, guest: Connection) -> None:
         self._all.silent[guest] = guest.peer.silent[guest] = None
 
-    def rest(self, guest: Guest) -> None:
+    def rest(self, guest: Connection) -> None:
         self._all.resting[guest] = guest.peer.resting[guest] = None
 
-    def wake(self, guest: Guest) -> None:
+    def wake(self, guest: Connection) -> None:
         """Note a connection that asks something, or is gone."""
         peer = guest.peer
         if guest in peer.resting:
@@ -209,6 +199,8 @@ class Connection(HttpToolsProtocol):
     turns: ClassVar[Turns] = Turns()
     flow: Flow
     peer: Peer
+    since: float
+    """When it began to do what it does."""
     _running: RequestResponseCycle | None = None
     _in_body = False
     _gone = False

@@ -28,28 +28,26 @@ _SWITCH = 0.0005
 """Seconds after which a busy event loop lets the writer go on; Python's own default is ten times
 that, for each statement of a transaction."""
 _UNSEARCHED = 100_000
-"""How many objects may be made before Python looks for cycles among them. Its own number, hundreds,
-goes through the thousands of requests of an overload again and again: a quarter of the time."""
+"""Objects made before Python looks for cycles among them. Its own number, hundreds, takes a quarter
+of the time in an overload of thousands of requests."""
 _ACCEPTED = 256
-"""How many connections are accepted in one turn of the event loop at most. libuv takes one, so that
+"""Accept at most this many connections in one turn of the event loop. libuv accepts one, so that
 under load new clients would wait for seconds."""
 _FULL_SECONDS = 0.02
-"""How long nothing is accepted when there are as many connections as may be."""
+"""How long nothing is accepted when the limit of connections is reached."""
 _UNSENT = 64 * 1024
-"""How many bytes of an answer the system holds unsent. Millions, its own number, have left the
-processor's caches when they are read: estimates of many answers took half as long again."""
+"""Bytes of an answer that the system holds unsent. Its own number, millions, leave the processor's
+caches before they are read: estimates of many answers took half as long again."""
 _WARMED = 4
-"""Of so many questions, the newest, the first estimate is as fast as the next ones."""
+"""Warm up this many of the newest questions at the start."""
 _SLOW = 256
-"""How many slow connections are cut in a tenth of a second at most, where there is no room."""
+"""Cut at most this many slow connections in a tenth of a second where there is no room."""
 _TICKS = 10
-"""uvicorn ticks ten times a second; connections are looked at once."""
-
-
+"""uvicorn ticks ten times a second; connections are checked once."""
 _LAST_WORDS = 5.0
-"""For how long a collector whose store is broken goes on to say so before it ends."""
+"""How long a collector with a broken store goes on to say so before it ends."""
 _CLEARING = 0.5
-"""How long before the end of the time for requests their connections are cut."""
+"""Connections are cut this long before the time for requests ends."""
 _CROWD = 64
 """After how many connections at once memory is given back when most of them are gone."""
 
