@@ -118,19 +118,9 @@ class Answers(ABC):
         found = [self.value(self.read(a) if isinstance(a, str) else a) for a in listed]
         for position, value in enumerate(found):
             if value is None:
-                raise self._refusal(listed[position], position)
+                raise refused(f"that are {self.wanted}", listed[position], position)
         shape = (len(found), *self.value_dtype.shape)
         return np.array(found, dtype=self.value_dtype.base).reshape(shape)
-
-    def _refusal(self, answer: object, position: int) -> OutOfDomain:
-        """Return the error that says which answer is none, and what to do."""
-        said = "is missing: leave out people without an answer"
-        if not is_missing(answer):
-            said = "is not: correct it"
-        return OutOfDomain(
-            f"expected answers that are {self.wanted}; the one at position {position} {said}",
-            value=position,
-        )
 
     def check(self, protocol: Protocol) -> None:
         """Refuse a protocol whose values are not those of the answers."""
@@ -231,18 +221,22 @@ def list_answers(answers: Iterable[object]) -> list[object]:
 def list_texts(answers: Iterable[object]) -> list[str]:
     """Return a column of answers that are texts, or name the first that is none."""
     listed = list_answers(answers)
-    if not all(isinstance(answer, str) for answer in listed):
+    texts = [answer for answer in listed if isinstance(answer, str)]
+    if len(texts) < len(listed):
         position = next(i for i, answer in enumerate(listed) if not isinstance(answer, str))
         kind = type(listed[position]).__name__
-        said = f"is of the type {kind}: write it as text, for example with str"
-        if is_missing(listed[position]):
-            said = "is missing: leave out people without an answer"
-        raise OutOfDomain(
-            f"expected answers as strings; the one at position {position} {said}", value=position
-        )
-    return listed  # type: ignore[return-value]  # every item was looked at
+        remedy = f"is of the type {kind}: write it as text, for example with str"
+        raise refused("as strings", listed[position], position, remedy)
+    return texts
 
 
-def is_missing(answer: object) -> bool:
-    """Tell whether something stands for a missing answer."""
-    return type(answer).__name__ in _MISSING or (isinstance(answer, float) and math.isnan(answer))
+def refused(
+    wanted: str, answer: object, position: int, remedy: str = "is not: correct it"
+) -> OutOfDomain:
+    """Return the error that says which answer is none and what to do, without the answer."""
+    nan = isinstance(answer, float) and math.isnan(answer)
+    if nan or type(answer).__name__ in _MISSING:
+        remedy = "is missing: leave out people without an answer"
+    return OutOfDomain(
+        f"expected answers {wanted}; the one at position {position} {remedy}", value=position
+    )
