@@ -25,6 +25,8 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 
+Integers = npt.NDArray[np.uint64]
+
 WORD = 1 << 64
 BULK_WORDS = 1 << 16
 """From this many words on, reports are made in chunks on all cores."""
@@ -127,7 +129,7 @@ class Words:
     limits: Mapping[int, int] = field(default_factory=dict)
     public: tuple[int, ...] = ()
 
-    def draw(self, source: Source, rows: int) -> npt.NDArray[np.uint64]:
+    def draw(self, source: Source, rows: int) -> Integers:
         """Draw the words of ``rows`` reports, a row for each.
 
         All words are read first, row by row; then words at or above their limit are replaced, in
@@ -147,7 +149,7 @@ class Words:
         return words
 
     @cached_property
-    def _bounds(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]:
+    def _bounds(self) -> tuple[npt.NDArray[np.int64], Integers]:
         """The positions of words with a limit, ascending, and their limits."""
         columns = sorted(self.limits)
         bounds = [self.limits[column] for column in columns]
@@ -161,18 +163,14 @@ class Randomised(Protocol):
     def words(self) -> Words:
         """The random words that one report takes."""
 
-    def _perturb(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[Any]: ...
+    def _perturb(self, values: Integers, words: Integers) -> npt.NDArray[Any]: ...
 
-    def _privatize_bulk(
-        self, values: npt.NDArray[np.uint64], source: Source
-    ) -> npt.NDArray[Any]: ...
+    def _privatize_bulk(self, values: Integers, source: Source) -> npt.NDArray[Any]: ...
 
 
 def randomise(
     mechanism: Randomised,
-    values: npt.NDArray[np.uint64],
+    values: Integers,
     rng: np.random.Generator | Source | None = None,
 ) -> npt.NDArray[Any]:
     """Draw words for each value, which has been checked, and make its report of them."""
@@ -203,7 +201,7 @@ class Uniform:
         limit = self.step * self.size
         return {0: limit} if limit < WORD else {}
 
-    def of(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def of(self, words: Integers) -> Integers:
         """Return the integer that each word, below the limit, stands for."""
         return words // np.uint64(self.step) if self.size > 1 else np.zeros_like(words)
 
@@ -287,9 +285,7 @@ class Direct(Weights):
             )
         return cls(p, q, size)
 
-    def perturb(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.uint64]:
+    def perturb(self, values: Integers, words: Integers) -> Integers:
         """Return (v + k) mod size, k being 0 with weight p and each other with weight q.
 
         Arithmetic takes the place of branches, so that the work tells nothing.
@@ -350,7 +346,7 @@ class Places:
         limit = {1: self.limit} if self.limit < WORD else {}
         return Words(2, {**first.limits, **limit})
 
-    def draw(self, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def draw(self, words: Integers) -> Integers:
         """Return the place of each word below L.
 
         Both cases are computed for every word, so that the work tells nothing.

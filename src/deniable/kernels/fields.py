@@ -101,7 +101,6 @@ class Field:
         return field, (self.order,)
 
     def document(self) -> dict[str, object]:
-        """Return what another implementation needs to compute alike."""
         named = {"characteristic": self.characteristic, "degree": self.degree}
         return {**named, "modulus": list(self.modulus)}
 
@@ -123,7 +122,6 @@ class Field:
         return result
 
     def negate(self, a: Integers) -> Elements:
-        """Change the sign of elements."""
         a, p = np.asarray(a, np.uint64), self.characteristic
         if self.degree == 1:
             return (self.order - a) * (a > 0)
@@ -131,7 +129,6 @@ class Field:
         return a if p == 2 else self.multiply(a, p - 1)
 
     def multiply(self, a: Integers, b: Integers) -> Elements:
-        """Multiply elements."""
         a, b = np.asarray(a, np.uint64), np.asarray(b, np.uint64)
         g = self.order
         if self.degree == 1:

@@ -163,14 +163,12 @@ class _Forgiving:
         return getattr(self._cache, name)
 
     def load_overload(self, signature: object, context: object) -> object:
-        """Return the machine code, or None where there is none that can be read."""
         try:
             return self._cache.load_overload(signature, context)
         except (OSError, EOFError, pickle.UnpicklingError):
             return None
 
     def save_overload(self, signature: object, code: object) -> None:
-        """Keep the machine code if the disk takes it; it is in memory anyway."""
         try:
             with self._alone():
                 self._cache.save_overload(signature, code)

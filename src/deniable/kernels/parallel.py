@@ -82,7 +82,6 @@ def iterate_chunks(
 
 
 def _available_cores() -> int:
-    """Return the number of cores that this process may use."""
     if sys.version_info >= (3, 13):
         return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):

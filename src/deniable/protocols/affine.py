@@ -42,7 +42,7 @@ from deniable.mechanism import Reports
 from deniable.protocol import Closed, Parameters, Pure
 from deniable.protocols.affine_settings import Settings, best, complete
 from deniable.protocols.linear import Lines
-from deniable.randomness import Places, Uniform, Words
+from deniable.randomness import Integers, Places, Uniform, Words
 from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
 from deniable.validation import Footprint, check_domain_size, check_epsilon, smallest_unsigned
 
@@ -136,7 +136,7 @@ class AffineSelection(Pure, Closed):
     def _details(self) -> dict[str, object]:
         return {"field": self._field.document(), **self._places.document()}
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         f, before = self._field, self._function.of(words[:, 0])
         hashed = f.dot(before + np.uint64(1), values, self._settings.digits)
         s = f.add(self._places.draw(words[:, 1]), f.negate(hashed))

@@ -40,7 +40,6 @@ from hashlib import sha256
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.documents import canonical_json
@@ -53,6 +52,7 @@ from deniable.protocol import Client, Memoising, Parameters
 from deniable.protocols.unary import _Unary
 from deniable.randomness import (
     WORD,
+    Integers,
     Source,
     Weights,
     Words,
@@ -178,16 +178,14 @@ class BasicRAPPOR(_Unary, Memoising):
             weights |= {"instant_p": str(self._instant.p), "instant_q": str(self._instant.q)}
         return {"weights": weights}
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         permanent = self._permanently(values, words[:, : self.domain_size])
         return self._instantly(permanent, words[:, self.domain_size :])
 
-    def _permanently(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
-    ) -> Reports:
+    def _permanently(self, values: Integers, words: Integers) -> Reports:
         return super()._perturb(values, words)
 
-    def _instantly(self, permanent: Reports, words: npt.NDArray[np.uint64]) -> Reports:
+    def _instantly(self, permanent: Reports, words: Integers) -> Reports:
         if self.p is None:
             return permanent
         bits = np.unpackbits(permanent, axis=1, count=self.domain_size, bitorder="little")
@@ -195,7 +193,7 @@ class BasicRAPPOR(_Unary, Memoising):
         weights = bits * np.uint64(p - q) + np.uint64(q)
         return np.packbits(words < weights, axis=1, bitorder="little")
 
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+    def _privatize_bulk(self, values: Integers, source: Source) -> Reports:
         if self.p is None:
             return super()._privatize_bulk(values, source)
         first, second, third = source.split(3)
@@ -268,7 +266,7 @@ class PermanentClient(Client):
         words = Words(self.protocol.words.count - self.protocol.domain_size)
         return self.protocol._instantly(rows[where], words.draw(source, len(checked)))
 
-    def _words(self, value: int) -> npt.NDArray[np.uint64]:
+    def _words(self, value: int) -> Integers:
         """Return the words of the permanent response: HMAC-SHA256 in counter mode."""
         d = self.protocol.domain_size
         document = {"context": self.context, "domain_size": d, "q": str(self.protocol._weights.q)}

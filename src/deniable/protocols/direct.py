@@ -24,7 +24,7 @@ import numpy.typing as npt
 from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
-from deniable.randomness import Direct
+from deniable.randomness import Direct, Integers
 from deniable.validation import Footprint, check_below, smallest_unsigned
 
 
@@ -72,7 +72,7 @@ class DE(CountedPure):
     def _details(self) -> dict[str, object]:
         return self._weights.document()
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         return self._weights.perturb(values, words[:, 0]).astype(self.report_dtype)
 
     def _validate(self, reports: Reports) -> None:

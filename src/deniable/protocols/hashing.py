@@ -25,7 +25,7 @@ from deniable.protocol import Closed, Open, Parameters, Pure
 from deniable.protocols import ranges
 from deniable.protocols.linear import LinearFamily
 from deniable.protocols.multiply_shift import MultiplyShiftFamily
-from deniable.randomness import Direct, Words
+from deniable.randomness import Direct, Integers, Words
 from deniable.statistics import Statistic, Sum
 from deniable.validation import check_epsilon
 
@@ -67,7 +67,7 @@ class _LocalHashing(Pure):
     def _details(self) -> dict[str, object]:
         return self._family.details() | self._weights.document()
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         return self._family.perturb(values, words, self._weights)
 
     def _validate(self, reports: Reports) -> None:

@@ -43,7 +43,7 @@ from deniable.law import LaplaceLaw
 from deniable.mechanism import Reports
 from deniable.protocol import Closed
 from deniable.protocols.unary import _Unary
-from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds
+from deniable.randomness import WORD, Integers, Source, Weights, Words, exponential_bounds
 from deniable.statistics import Counts, checked_sum, of_form
 from deniable.tally import Counted, Tally
 from deniable.validation import Footprint, check_number, check_shares
@@ -138,7 +138,7 @@ class SHE(Closed, Counted):
         return _reach(self.epsilon)
 
     @cached_property
-    def _cumulative(self) -> npt.NDArray[np.uint64]:
+    def _cumulative(self) -> Integers:
         """The upper ends of all intervals of words but the last."""
         weights = np.array(laplace_weights(self.epsilon)[:-1], dtype=np.uint64)
         return np.cumsum(weights, dtype=np.uint64)
@@ -168,7 +168,7 @@ class SHE(Closed, Counted):
         weights = {"decay": str(decay), "half": str(half)}
         return {"unit": UNIT, "reach": self._reach, "weights": weights}
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         noise = np.searchsorted(self._cumulative, words, side="right") - self._reach
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
         # Mirrored by arithmetic, which leaves no branch on which value is the true one.
@@ -183,7 +183,7 @@ class SHE(Closed, Counted):
         low, high = (np.searchsorted(self._cumulative, w, side="right") for w in (firsts, lasts))
         return np.where(low == high, low - self._reach, _OPEN).astype(np.int32)
 
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+    def _privatize_bulk(self, values: Integers, source: Source) -> Reports:
         """Draw 16 bits of each word first, and the other 48 only where they matter."""
         chunk = max(1, _CHUNK // self.domain_size)
         sources = source.split(-(-len(values) // chunk))

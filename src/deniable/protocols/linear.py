@@ -29,7 +29,7 @@ from deniable.kernels.bits import count_values
 from deniable.kernels.decode_cost import line_time, window_time
 from deniable.mechanism import Reports
 from deniable.protocols.ranges import digits
-from deniable.randomness import Direct, Uniform, Words
+from deniable.randomness import Direct, Integers, Uniform, Words
 from deniable.statistics import DENSE_LIMIT, Statistic, Table, TableSum, of_form
 from deniable.validation import Footprint, check_below, smallest_unsigned
 
@@ -82,7 +82,7 @@ class Lines:
     def validate(self, reports: Reports) -> None:
         check_below("report codes", int(reports.max(initial=0)), self.reports)
 
-    def fold(self, codes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def fold(self, codes: Integers) -> Integers:
         """Return the cell of each line: that of the one multiple which all are folded onto.
 
         For c != 0 the lines (u, y) and (c u, c y) are the same, so that a tally needs to know only
@@ -139,7 +139,7 @@ class LinesSum(TableSum):
                 codes = windows.expand(codes, lines.field, lines.window)
             self._add_lines(codes)
 
-    def _add_lines(self, codes: npt.NDArray[np.uint64]) -> None:
+    def _add_lines(self, codes: Integers) -> None:
         if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
             ones = np.ones(len(codes), dtype=np.int64)
             lines = self._lines
@@ -184,9 +184,7 @@ class LinearFamily(Lines):
         field = self.field.document()
         return {"family": "linear", "g": self.g, "digits": self.digits, "field": field}
 
-    def perturb(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64], direct: Direct
-    ) -> Reports:
+    def perturb(self, values: Integers, words: Integers, direct: Direct) -> Reports:
         u = self._function.of(words[:, 0])
         y = direct.perturb(self.field.dot(u, values, self.digits), words[:, 1])
         return (u * np.uint64(self.g) + y).astype(self.report_dtype)

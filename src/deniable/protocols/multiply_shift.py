@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from deniable.kernels import hashes
 from deniable.mechanism import Reports
-from deniable.randomness import Direct, Words
+from deniable.randomness import Direct, Integers, Words
 from deniable.statistics import Collected, CollectedSum, Statistic, of_form
 from deniable.validation import check_below, smallest_unsigned
 
@@ -69,18 +69,14 @@ class MultiplyShiftFamily:
     def details(self) -> dict[str, object]:
         return {"family": "multiply-shift", "g": self.g}
 
-    def perturb(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64], direct: Direct
-    ) -> Reports:
+    def perturb(self, values: Integers, words: Integers, direct: Direct) -> Reports:
         reports = np.empty(len(values), dtype=self.report_dtype)
         for position, name in enumerate(self._multipliers):
             reports[name] = words[:, position]
         reports["y"] = direct.perturb(self._hash(reports, values), words[:, -1])
         return reports
 
-    def _hash(
-        self, reports: npt.NDArray[np.void], keys: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.uint64]:
+    def _hash(self, reports: npt.NDArray[np.void], keys: Integers) -> Integers:
         a1, b = reports["a1"], reports["b"]
         a2 = reports["a2"] if self.domain_size is None else np.zeros_like(a1)
         return hashes.hash_keys(a1, a2, b, keys, self.g)
@@ -95,7 +91,7 @@ class MultiplyShiftFamily:
     def read_statistic(self, data: memoryview, n: int) -> Statistic:
         return Collected.decode(data, n, self.report_dtype, self.validate)
 
-    def support(self, statistic: Statistic, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    def support(self, statistic: Statistic, keys: Integers) -> npt.NDArray[np.int64]:
         """Count the reports with H(x) = y: for each key, or for every value of a closed domain."""
         reports = of_form(statistic, Collected).reports
         a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))

@@ -37,7 +37,7 @@ from deniable.kernels.splitmix import add_rows, words_of
 from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Parameters, Pure
-from deniable.randomness import Direct, Uniform, Words
+from deniable.randomness import Direct, Integers, Uniform, Words
 from deniable.statistics import Statistic, Table, TableSum, of_form
 from deniable.tally import Tally
 from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
@@ -106,17 +106,15 @@ class RandomMatrixProjection(Pure, Closed):
     def _details(self) -> dict[str, object]:
         return self._weights.document()
 
-    def bits(
-        self, rows: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64]
-    ) -> npt.NDArray[np.uint64]:
+    def bits(self, rows: Integers, values: Integers) -> Integers:
         """Return Phi[r, v] for rows and values that broadcast against each other."""
         words = words_of(self._keys(rows), values >> _SIX)
         return words >> (values & _63) & _ONE
 
-    def _keys(self, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def _keys(self, rows: Integers) -> Integers:
         return words_of(np.array([self.seed], dtype=np.uint64), rows)
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         rows = self._row.of(words[:, 0])
         flipped = (words[:, 1] >= np.uint64(self._weights.p)).astype(np.uint64)
         reports = rows << _ONE | self.bits(rows, values) ^ flipped

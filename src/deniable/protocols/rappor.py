@@ -43,7 +43,7 @@ from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters
 from deniable.protocols import regression
 from deniable.protocols.basic_rappor import permanent_epsilon, permanent_f, permanent_weights
-from deniable.randomness import Source, Uniform, Weights, Words
+from deniable.randomness import Integers, Source, Uniform, Weights, Words
 from deniable.statistics import Counts, of_form
 from deniable.tally import Counted, Tally
 from deniable.validation import (
@@ -61,7 +61,6 @@ _COHORTS = 256
 _CROWDED = 512
 _USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
-Integers = npt.NDArray[np.uint64]
 Signed = npt.NDArray[np.int64]
 
 

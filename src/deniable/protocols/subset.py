@@ -41,7 +41,7 @@ from deniable.kernels import subsets
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
 from deniable.protocols.affine_settings import selection_variance
-from deniable.randomness import WORD, Places, Uniform, Words
+from deniable.randomness import WORD, Integers, Places, Uniform, Words
 from deniable.validation import (
     Footprint,
     check_below,
@@ -96,7 +96,7 @@ class SubsetSelection(CountedPure):
         return Uniform(math.comb(self.domain_size, self._k))
 
     @cached_property
-    def _table(self) -> npt.NDArray[np.uint64]:
+    def _table(self) -> Integers:
         return subsets.binomials(self.domain_size, self._k)
 
     @cached_property
@@ -122,14 +122,12 @@ class SubsetSelection(CountedPure):
     def _details(self) -> dict[str, object]:
         return self._places.document()
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         ranks, place = self._subset.of(words[:, 0]), self._places.draw(words[:, 1])
         moved = subsets.select(values, ranks, place.astype(np.int64), self._table)
         return moved.astype(self.report_dtype)
 
-    def _perturb_many(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
-    ) -> Reports:
+    def _perturb_many(self, values: Integers, words: Integers) -> Reports:
         ranks, place = self._subset.of(words[:, 0]), self._places.draw(words[:, 1])
         moved = subsets.select_many(values, ranks, place.astype(np.int64), self._table)
         return moved.astype(self.report_dtype)

@@ -28,7 +28,15 @@ from deniable.kernels.bits import count_bits
 from deniable.kernels.patterns import perturb_bits
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
-from deniable.randomness import WORD, Source, Weights, Words, exponential_bounds, log_above
+from deniable.randomness import (
+    WORD,
+    Integers,
+    Source,
+    Weights,
+    Words,
+    exponential_bounds,
+    log_above,
+)
 from deniable.validation import check_domain_size, check_padding, check_probability
 
 
@@ -67,14 +75,14 @@ class _Unary(CountedPure):
     def _details(self) -> dict[str, object]:
         return self._weights.document()
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         p, q = self._weights.p, self._weights.q
         true = np.arange(self.domain_size, dtype=np.uint64) == values[:, None]
         # Arithmetic leaves no branch on which bit is the true one.
         weights = true * np.uint64(p - q) + np.uint64(q)
         return np.packbits(words < weights, axis=1, bitorder="little")
 
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+    def _privatize_bulk(self, values: Integers, source: Source) -> Reports:
         p, q = self._weights.p, self._weights.q
         return perturb_bits(values.astype(np.int64), p, q, self.domain_size, source)
 
