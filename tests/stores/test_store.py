@@ -62,6 +62,18 @@ def test_a_submission_is_stored(store: Store) -> None:
     assert store.snapshot(Slice(Q, Days(DAY + 1, DAY + 9))).n == 0
 
 
+def test_a_group_may_hold_several_questions(store: Store) -> None:
+    """Each submission of a group is judged by its own question."""
+    store.ask(OTHER)
+    group = [submission(1), submission(1, question=OTHER.digest), submission(1, question="f" * 64)]
+    stored, unknown = Outcome.STORED, Outcome.UNKNOWN
+    assert store.add(group) == [stored, stored, unknown]
+    store.change(OTHER.digest, state=State.CLOSED)
+    group = [submission(2), submission(2, question=OTHER.digest)]
+    assert store.add(group) == [stored, Outcome.CLOSED]
+    assert counted(store) == 2
+
+
 def test_the_same_submission_twice_counts_once(store: Store) -> None:
     """A repeat is told as such and not counted, in another call and in the same."""
     assert store.add([submission(1), submission(1)]) == [Outcome.STORED, Outcome.REPEATED]

@@ -44,14 +44,12 @@ class Health:
         self._probe: asyncio.Task[None] | None = None
 
     def wrote(self) -> None:
-        """Note that something was stored."""
         self._wrote = now = monotonic()
         if self.trouble is not None and not self.broken and now - self._failed >= _CALM:
             self.trouble = None
             _log.warning("reports are stored again, after %.0f seconds", now - self._since)
 
     def failed(self, error: Exception) -> None:
-        """Note that something could not be stored."""
         if not isinstance(error, StoreError) or self.broken:
             return
         self.errors[error.kind] += 1

@@ -35,7 +35,7 @@ _SWEEP = 2000
 
 @dataclass
 class Housekeeping:
-    """Keeps what waits short, and days and rows in order."""
+    """Folds waiting reports, seals days and sweeps rows, for as long as the collector runs."""
 
     settings: Settings
     writer: Writer
@@ -105,7 +105,6 @@ class Housekeeping:
             await self._set_aside(damaged)
 
     async def fold_all(self, least: int) -> None:
-        """Fold pile after pile."""
         while await self.fold(least):
             pass
 

@@ -82,7 +82,6 @@ def fault_of(asked: Asked, holding: Holding) -> str | None:
 
 
 def name_of(holding: Holding) -> str:
-    """Return what sentences call a row."""
     if holding.table == "waiting":
         return f"waiting row {holding.row}"
     kind = "tally" if holding.table == "tallies" else "published sum"
@@ -91,7 +90,6 @@ def name_of(holding: Holding) -> str:
 
 
 def describe(aside: Aside) -> str:
-    """Return a sentence about a row that was set aside."""
     said = {
         "question": aside.question,
         "day": None if aside.day is None else write_day(aside.day),
@@ -114,7 +112,6 @@ class Gathered:
 
 
 def gather(store: Store, asked: Asked) -> Gathered:
-    """Read everything that a store has of a question."""
     return Gathered(
         asked,
         tuple(found for found in store.holdings(asked.digest) if found.table != "published"),

@@ -95,8 +95,7 @@ class Store(Protocol):
         checked in the same transaction, which holds both against change until it ends.
         """
 
-    def window(self) -> Window:
-        """Return the days that take reports now."""
+    def window(self) -> Window: ...
 
     def ask(self, asked: Asked) -> bool:
         """Store a question; false if it is there already, whose state and terms then stay."""
@@ -122,8 +121,7 @@ class Store(Protocol):
         With it come the published sums of further slices, of those that have one.
         """
 
-    def sources(self, digest: str) -> list[Source]:
-        """Return who contributed to a question."""
+    def sources(self, digest: str) -> list[Source]: ...
 
     def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
         """Leave a source out of every count, or take it in again; false if there is none such.
@@ -197,17 +195,14 @@ class Store(Protocol):
     def probe(self) -> None:
         """Write something without meaning that is on the disk when this returns."""
 
-    def measure(self) -> Measures:
-        """Return how full the store is."""
+    def measure(self) -> Measures: ...
 
     def keep(self, key: Key) -> bool:
         """Store an access key; false if its name is taken by another of its kind."""
 
-    def key(self, hash: bytes) -> Key | None:
-        """Return the key with this hash."""
+    def key(self, hash: bytes) -> Key | None: ...
 
-    def keys(self, kind: str) -> list[Key]:
-        """Return all keys of a kind."""
+    def keys(self, kind: str) -> list[Key]: ...
 
     def use(self, hash: bytes, day: int) -> None:
         """Note the last day on which a key was used."""
@@ -227,5 +222,4 @@ class Store(Protocol):
         The name is there when the whole copy is on the disk, and not before.
         """
 
-    def close(self) -> None:
-        """Let go of the database."""
+    def close(self) -> None: ...

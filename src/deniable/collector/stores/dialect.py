@@ -31,14 +31,16 @@ class Cursor(Protocol):
 
 
 class Dialect(dict[str, str]):
-    """How one database spells statements: each is looked up here, and translated once."""
+    """How one database spells statements: each is looked up here, and translated once.
+
+    ``array`` turns some values into the one value of ``= ANY(?)``.
+    """
 
     def __init__(
         self, words: Mapping[str, str], array: Callable[[Iterable[object]], object]
     ) -> None:
         super().__init__()
         self._words, self.array = words, array
-        """``array`` turns some values into the one value of ``= ANY(?)``."""
 
     def __missing__(self, text: str) -> str:
         spelled = text

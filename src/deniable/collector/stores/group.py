@@ -24,7 +24,6 @@ class Openness(NamedTuple):
     last: int
 
     def refusal(self, submission: Submission) -> Outcome | None:
-        """Say why a submission cannot be stored, if so."""
         _, state = self.questions.get(submission.question, (0, State.DELETED))
         if state is State.DELETED:
             return Outcome.UNKNOWN
