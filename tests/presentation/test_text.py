@@ -120,7 +120,7 @@ def test_scales_have_room_for_everything(estimates: Estimates) -> None:
     assert Scale.over((), None) == Scale(0.0, 1.0)
     both = Scale.over(rows, signed=True)
     assert both.left == -both.right
-    assert (scale.place(scale.left), scale.place(scale.right), scale.place(1e9)) == (0, 1, 1)
+    assert scale.places(scale.left, scale.right, 1e9) == [0, 1, 1]
 
 
 def _doubtful(size: int, count: float) -> Estimates:

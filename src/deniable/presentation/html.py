@@ -25,7 +25,7 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     The caption names the question, unless another is given.
     """
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("answer", *view.headings))
-    rows = "".join(_row(row, view.scale) for row in view.rows)
+    rows = "".join([_row(row, view.scale) for row in view.rows])
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
     said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, *view.doubts, _meaning(view)))
     title = _text(caption or view.heading)
@@ -64,7 +64,7 @@ def html_page(view: View, title: str, sheet: str | None = None) -> str:
 
 
 def _row(row: Row, scale: Scale) -> str:
-    cells = "".join(f"<td>{escape(cell)}</td>" for cell in row.cells)
+    cells = "".join([f"<td>{escape(cell)}</td>" for cell in row.cells])
     kind = "yes" if row.significant else "no"
     return (
         f'<tr><th scope="row">{_text(row.label)}</th>{cells}'
@@ -78,7 +78,9 @@ def _bar(row: Row, scale: Scale) -> str:
 
     It repeats the numbers and words of the row, so it is hidden from screen readers.
     """
-    zero, value, low, high = (_at(scale, x) for x in (0.0, row.value, *row.ends))
+    wanted = (0.0, row.value, *row.ends, scale.limit or 0.0, row.truth or 0.0)
+    # Half a line has room at either edge.
+    zero, value, low, high, limit, truth = [1 + (_WIDTH - 2) * x for x in scale.places(*wanted)]
     kind = "yes" if row.significant else "no"
     middle, whisker = _HEIGHT / 2, _HEIGHT - 10
     parts = [
@@ -90,18 +92,13 @@ def _bar(row: Row, scale: Scale) -> str:
         ends = f"M{low:.1f} 5v{whisker}M{high:.1f} 5v{whisker}"
         parts.insert(1, f'<path class="interval" d="M{low:.1f} {middle:g}H{high:.1f}{ends}"/>')
     if scale.limit is not None:
-        parts.append(f'<path class="limit" d="M{_at(scale, scale.limit):.1f} 0v{_HEIGHT}"/>')
+        parts.append(f'<path class="limit" d="M{limit:.1f} 0v{_HEIGHT}"/>')
     if row.truth is not None:
-        parts.append(f'<path class="truth" d="M{_at(scale, row.truth):.1f} 1v{_HEIGHT - 2}"/>')
+        parts.append(f'<path class="truth" d="M{truth:.1f} 1v{_HEIGHT - 2}"/>')
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'preserveAspectRatio="none" focusable="false">{"".join(parts)}</svg>'
     )
-
-
-def _at(scale: Scale, x: float) -> float:
-    """Return where x stands in the bar, with room for half a line at the edges."""
-    return 1 + (_WIDTH - 2) * scale.place(x)
 
 
 def _metas(view: View) -> str:

@@ -182,7 +182,7 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
 def bar_spans(row: Row, scale: Scale, width: int) -> Line:
     """Return a bar: solid from zero to the interval, and shaded over the interval."""
     lower, upper = row.ends
-    zero, low, high = (round(scale.place(x) * width) for x in (0.0, lower, upper))
+    zero, low, high = [round(x * width) for x in scale.places(0.0, lower, upper)]
     parts = [" "] * width
     near, far = (low, high) if lower > 0 else (high, low)
     if lower > 0 or upper < 0:
@@ -193,7 +193,7 @@ def bar_spans(row: Row, scale: Scale, width: int) -> Line:
     if scale.left < 0 and parts[min(zero, width - 1)] == " ":
         parts[min(zero, width - 1)] = ZERO
     if row.truth is not None:
-        parts[min(int(scale.place(row.truth) * width), width - 1)] = TICK
+        parts[min(int(scale.places(row.truth)[0] * width), width - 1)] = TICK
     names = {SOLID: "solid", SHADE: "shade", TICK: "tick", ZERO: "zero"}
     runs = groupby("".join(parts).rstrip())
     return tuple(Span("".join(run), names.get(part, "")) for part, run in runs)

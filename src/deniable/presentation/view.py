@@ -148,9 +148,10 @@ class Scale:
         # Rows without any extent get the scale of one person.
         return Scale(left, right if right > 0 else max(1.0, -left), limit)
 
-    def place(self, x: float) -> float:
-        """Return where x stands between left (0) and right (1)."""
-        return min(max((x - self.left) / (self.right - self.left), 0.0), 1.0)
+    def places(self, *values: float) -> list[float]:
+        """Return where values stand between left (0) and right (1)."""
+        extent = self.right - self.left
+        return [min(max((x - self.left) / extent, 0.0), 1.0) for x in values]
 
 
 @dataclass(frozen=True)
