@@ -1,9 +1,8 @@
-"""What the pages say exists: commands, options, modules, files, links, anchors, and figures."""
+"""What the pages name exists: commands, options, modules, files, extras, links and anchors."""
 
 import ast
 import importlib
 import json
-import math
 import re
 import shlex
 import tomllib
@@ -16,14 +15,10 @@ import click
 import pytest
 
 import deniable
-from benchmarks import page as benchmarks
-from deniable.advice import plan, recommend
 from deniable.cli import cli
-from deniable.protocols import discover
-from tests.faults import page as reliability
+from tests.pages import ROOT, cells, text_of
 from tools.__main__ import tools
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -40,12 +35,6 @@ NAMES = {"deniable.audit", "deniable.db", "deniable.digest", "deniable.js", "den
 """Files, loggers and keys whose names look like modules."""
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-
-
-@cache
-def text_of(page: Path) -> str:
-    """Return a page."""
-    return page.read_text(encoding="utf-8")
 
 
 def fences(page: Path) -> list[tuple[str, str]]:
@@ -219,13 +208,6 @@ def test_every_file_of_the_project_is_there(page: Path) -> None:
             assert written or any(found), f"{path} is not there"
 
 
-def cells(page: str, heading: str) -> list[list[str]]:
-    """Return the rows of the first table after some text."""
-    after = text_of(ROOT / page)[text_of(ROOT / page).index(heading) :]
-    rows = re.search(r"(?:^\|.*\n)+", after, re.MULTILINE)[0].splitlines()
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[2:]]
-
-
 @every_page
 def test_every_extra_exists(page: Path) -> None:
     """What pip is told to install with the package is an extra of it."""
@@ -295,129 +277,3 @@ def test_python_in_pages_is_python_with_names_that_exist(page: Path) -> None:
                 names = [f"{owner}.{node.attr}"] if owner else []
             for name in names:
                 assert PLANNED in name.lower() or resolves(name), f"{name} is not there"
-
-
-def made(name: str, epsilon: float, size: int) -> deniable.Protocol:
-    """Return a protocol as pages name it, at an epsilon and a number of answers."""
-    if name.startswith("THE"):
-        return deniable.THE(epsilon, size, theta=1.0)
-    return discover()[name](epsilon, size)
-
-
-def test_variances_in_protocols_are_those_of_the_library() -> None:
-    """The table of Var* / n is the library's, to two decimals."""
-    for epsilon, *found in cells("docs/protocols.md", "## Variance"):
-        names = ["SubsetSelection", "AffineSelection", "DE", "OLH", "OUE", "SUE", "SHE", "BLH"]
-        protocols = [made(name, float(epsilon), 32) for name in names]
-        assert found == [f"{protocol.variance(1):.2f}" for protocol in protocols]
-
-
-def best(epsilon: float, size: int) -> str:
-    """Return the name of the protocol that is recommended."""
-    return recommend(epsilon, size).best.protocol.name
-
-
-def test_protocols_that_are_chosen_are_those_of_the_library() -> None:
-    """The table of protocols by epsilon and number of answers is what ``recommend`` puts first."""
-    for epsilon, *found in cells("docs/protocols.md", "## Which protocol is chosen"):
-        sizes = (2, 5, 12, 64, 1000, 41_270)
-        assert found == [f"`{best(float(epsilon), size)}`" for size in sizes]
-    for epsilon, size in ((1.0, 5), (2.0, 12)):
-        assert (best(epsilon, size) == "DE") > (best(epsilon, size + 1) == "DE")
-
-
-def test_sizes_in_protocols_are_those_of_the_library() -> None:
-    """The table of bytes is the library's, at epsilon 1."""
-    for name, *found in cells("docs/protocols.md", "## Size of a report"):
-        expected = []
-        for size in (12, 1000, 41_270):
-            try:
-                protocol = made(name.strip("`"), 1.0, size)
-                expected.append(f"{protocol.report_bits // 8:,}")
-            except deniable.DeniableError:
-                expected.append("-")
-        assert found == expected
-
-
-def test_every_protocol_is_explained() -> None:
-    """A protocol that users can choose stands in docs/protocols.md."""
-    page = text_of(ROOT / "docs" / "protocols.md")
-    assert [name for name in discover() if f"`{name}`" not in page] == []
-
-
-def test_odds_in_choosing_follow_from_epsilon() -> None:
-    """What a coin-flip suspicion becomes is e^epsilon / (1 + e^epsilon)."""
-    page = text_of(ROOT / "docs" / "choosing.md")
-    for epsilon in (1, 2, 4):
-        share = math.exp(epsilon) / (1 + math.exp(epsilon))
-        assert re.search(rf"(?:At |at )?{epsilon}\D*?{100 * share:.0f} %", page)
-    for epsilon, ratio, share in cells("docs/threat-model.md", "whatever the observer believed"):
-        odds = math.exp(float(epsilon))
-        assert (ratio, share) == (f"{odds:.1f}", f"{100 * odds / (1 + odds):.0f} %")
-
-
-def test_what_repeated_reports_reveal_is_computed() -> None:
-    """The figures of the threat model about answering again follow from p and q."""
-    page = " ".join(text_of(ROOT / "docs" / "threat-model.md").split())
-    p = deniable.DE(1.0, 10).parameters.p
-    assert f"the true one for {100 * p:.0f} % of people after one report" in page
-    # Two permanent responses at f = 1/2: of 16 bits 14 are held by neither value.
-    equal = (2 * 0.75 * 0.25) ** 2 * (0.75**2 + 0.25**2) ** 14
-    assert f"equal with probability {equal:.4f} for 16 answers" in page
-    assert f"a ratio of {1 / equal:,.0f}, where" in page
-
-
-def test_settings_and_sizes_in_protocols_are_those_of_the_library() -> None:
-    """RAPPOR's epsilon, its defaults, and the bytes of open questions."""
-    page = " ".join(text_of(ROOT / "docs" / "protocols.md").split())
-    rappor = deniable.RAPPOR(f=0.5)
-    assert f"two hashes at f = 1/2 have epsilon {rappor.epsilon:.2f}" in page
-    for name in ("bits", "hashes", "cohorts"):
-        assert f"- `{name}` ({getattr(rappor, name)}) " in page
-    sizes = [deniable.OpenLH(epsilon).report_bits // 8 for epsilon in (1.0, 5.5, 5.6, 12.0)]
-    assert sizes == [25, 25, 26, 28]
-    assert "`OpenLH` has 25 bytes, above epsilon 5.5 up to 28" in page
-
-
-def test_errors_in_choosing_are_those_of_the_plan() -> None:
-    """The three errors of the example are what ``plan`` computes."""
-    found = plan(domain_size=8, users=20_000, error=0.01)
-    rare, typical, largest = (
-        f"{100 * error:.2f} %" for error in (found.rare_error, found.error, found.largest_error)
-    )
-    page = text_of(ROOT / "docs" / "choosing.md")
-    assert f"they are {rare}, {typical} and {largest}" in page
-
-
-def test_the_people_in_optimality_are_those_of_the_plans() -> None:
-    """How many people the better protocol needs, and that of the paper's guideline."""
-    found = plan(domain_size=12, epsilon=1.0, error=0.01)
-    guideline = re.search(r"would need ([\d,]+) people", str(found))[1]
-    expected = f"| {found.users:,} instead of {guideline};"
-    assert expected in text_of(ROOT / "docs" / "optimality.md")
-
-
-def test_pages_of_measurements_show_what_is_saved() -> None:
-    """Both pages are what their programs write from the figures in the repository."""
-    faults = json.loads((ROOT / "tests" / "faults" / "results.json").read_text(encoding="utf-8"))
-    assert text_of(ROOT / "docs" / "reliability.md") == reliability.render(faults)
-    saved = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
-    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in saved}
-    assert text_of(ROOT / "docs" / "benchmarks.md") == benchmarks.render(results)
-
-
-def test_the_speed_in_the_readme_is_the_measured_one() -> None:
-    """Eight million reports decode in about a tenth of a second, by the saved benchmark."""
-    saved = json.loads((ROOT / "benchmarks" / "results" / "table.json").read_text(encoding="utf-8"))
-    rows = [row for row in saved["ratios"] if row["work"] == "OLH tally + decode"]
-    slowest = saved["sizes"]["kosarak_reports"] * max(row["seconds"] for row in rows)
-    assert 0.05 < slowest < 0.15
-    readme = " ".join(text_of(ROOT / "README.md").split())
-    assert "Eight million reports over 41,270 answers decode in about a tenth of a second" in readme
-
-
-def test_the_size_of_the_browser_client_is_the_recorded_one() -> None:
-    """README and the client's own page round the gzipped bytes that the build records."""
-    size = json.loads((ROOT / "clients" / "js" / "size.json").read_text())["gzip"]
-    for page in ("README.md", "clients/js/README.md"):
-        assert f"{size / 1000:.1f} kB" in text_of(ROOT / page)

@@ -26,9 +26,7 @@
  */
 
 import { field } from "../src/field.ts";
-
-/** A word falls below the weight w with probability exactly w / 2^64. */
-const WORD = 1n << 64n;
+import { WORD } from "../src/words.ts";
 
 /** Write a probability with five digits. @param {bigint} above @param {bigint} below */
 const chance = (above, below = WORD) => String(+(Number(above) / Number(below)).toPrecision(5));

@@ -20,15 +20,16 @@
  * @typedef {(string | Node)[]} Content
  */
 
+import { system } from "../src/words.ts";
 import { exactly, logarithm, wordsOf } from "./laws.js";
 import { answers, bar, count, find, hex, listed, inWords, make, percent, precise, quoted, small } from "./shown.js";
 
 const { dataset } = find("try");
 
-/** So many answers a table lists one by one; of more it lists some and counts the others. */
+/** Up to this many answers a table lists one by one; of more it lists some and counts the rest. */
 const ALL = 40;
 const SOME = 20;
-/** So many answers a sentence names. */
+/** Number of answers that a sentence names. */
 const NAMED = 12;
 
 /** One answer, and all reports that were drawn of it. */
@@ -53,10 +54,9 @@ export class Trial {
   async draw() {
     /** @type {Uint8Array[]} */
     const drawn = [];
-    const report = await this.question.privatize(this.answer, (length) => {
-      const bytes = new Uint8Array(length);
-      // The generator gives at most 65,536 bytes at a time.
-      for (let i = 0; i < length; i += 65536) crypto.getRandomValues(bytes.subarray(i, i + 65536));
+    const source = system(crypto);
+    const report = await this.question.privatize(this.answer, (count) => {
+      const bytes = source(count);
       drawn.push(bytes);
       return bytes;
     });

@@ -11,6 +11,8 @@
  * @typedef {import("./life.js").Question} Question
  */
 
+import { sha256 } from "../src/digest.ts";
+import { words } from "../src/words.ts";
 import { lawOf } from "./laws.js";
 import { showLife, showOdds, Trial } from "./life.js";
 import { brief, find, hex, make } from "./shown.js";
@@ -90,10 +92,7 @@ const readAnswer = (form, labels, other) => {
 };
 
 /** The value of any text: the first eight bytes of its SHA-256. @param {string} label */
-const fingerprint = async (label) => {
-  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(label));
-  return { label, value: new DataView(hash).getBigUint64(0, true) };
-};
+const fingerprint = async (label) => ({ label, value: /** @type {bigint} */ (words(await sha256(label, crypto))[0]) });
 
 /**
  * The answers to compare, the one given among them.
