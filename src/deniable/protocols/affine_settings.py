@@ -170,6 +170,6 @@ def _prime_powers(limit: int) -> Floats:
         if sieve[p]:
             sieve[p * p :: p] = False
     powers = [p**k for p in (2, 3, 5, 7, 11, 13, 17, 19) for k in range(2, 11)]
-    # The polynomials of powers of 2 and 3 are found fast, those of others only while small.
+    # Powers of 2 and 3 as far as tables go, and small powers of other primes.
     extra = [g for g in powers if g <= _LARGEST_POWER or (g <= _TABLE and 0 in (g % 2, g % 3))]
     return np.sort(np.concatenate([np.flatnonzero(sieve), extra])).astype(np.float64)
