@@ -12,21 +12,18 @@ from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TypedDict, cast
 
 import click
 
 import deniable
-from deniable.cli.display import new_table, open_console, print_table, show_progress
+from deniable.cli.display import open_console, print_columns, show_progress, width_of
 from deniable.cli.group import Command
 from deniable.cli.outputs import write_atomically
 from tools.data import cached_kosarak, read_clicks
 from tools.paper import EXPERIMENTS, Context, Result, Row, load, run
 from tools.paper.report import Outcome, duration, make_report
 from tools.paper.store import Store
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 ALL = "all"
 PARTS = "parts"
@@ -231,23 +228,13 @@ def processor() -> str:
 def _print(result: Result) -> None:
     console = open_console()
     console.print(f"{result.title}\n", style="bold")
-    cells = [list(result.rows[0]), *([_cell(x) for x in row.values()] for row in result.rows)]
-    wide = _table(cells)
-    tall = _table([list(column) for column in zip(*cells, strict=True)])
-    unlimited = console.options.update(max_width=10_000)
-    widths = [console.measure(table, options=unlimited).maximum for table in (wide, tall)]
-    turned = widths[1] <= console.width < widths[0]
+    rows = [tuple(result.rows[0]), *(tuple(map(_cell, row.values())) for row in result.rows)]
+    columns = list(zip(*rows, strict=True))
+    turned = width_of(rows) <= console.width < width_of(columns)
     # What fits neither way is printed in full all the same: it can be piped or scrolled.
-    print_table(console, tall if turned else wide)
+    print_columns(console, rows if turned else columns)
     for note in result.notes:
         console.print(f"\n{note}")
-
-
-def _table(cells: list[list[str]]) -> Table:
-    table = new_table(*cells[0])
-    for row in cells[1:]:
-        table.add_row(*row)
-    return table
 
 
 def _cell(value: object) -> str:

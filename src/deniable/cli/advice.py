@@ -10,7 +10,7 @@ from deniable.advice import meaning
 from deniable.advice import plan as solve
 from deniable.advice import recommend as rank
 from deniable.advice.ranking import Goal, find_protocols
-from deniable.cli.display import fitting, new_table, open_console, print_table
+from deniable.cli.display import open_console, print_columns
 from deniable.cli.group import Command, InputError
 from deniable.cli.options import goal_option
 from deniable.cli.protocol_names import check_privacy, complete_protocols
@@ -76,16 +76,7 @@ def recommend(
     console, best = open_console(), advice.best.noise(goal)
     rows = [_HEADS, *(_compact(option.cells(best, goal)) for option in advice.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
-    columns, left_out = fitting(columns, _SPARED, console.width)
-    table = new_table(*(column[0] for column in columns))
-    for position, column in enumerate(columns):
-        if column[0] in {"client", "server", "paper"}:
-            table.columns[position].justify = "left"
-    for cells in list(zip(*columns, strict=True))[1:]:
-        table.add_row(*cells)
-    print_table(console, table)
-    if left_out:
-        console.print(f"Not shown at this width: {', '.join(left_out)}.")
+    print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
     if impossible:
         console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
     for note in advice.notes:

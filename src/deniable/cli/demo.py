@@ -97,7 +97,7 @@ def show(survey: Survey, top: int, console: Console) -> None:
         f"epsilon = {protocol.epsilon:g}\n",
         style="bold",
     )
-    print_estimates(console, estimates.take(rows[:top]), truth=survey.truth[rows[:top]])
+    print_estimates(console, estimates.take(rows[:top]), survey.truth[rows[:top]])
     size = counted(protocol.report_dtype.itemsize, "byte")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in survey.seconds.items())
     found = len(estimates.take(rows).only_significant())

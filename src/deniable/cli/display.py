@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from deniable.presentation.text import Line, Span, printable, table_lines
@@ -25,14 +23,13 @@ if TYPE_CHECKING:
 
     from deniable.estimates import Estimates
 
-_UNLIMITED = 10_000
 _ASCII = str.maketrans({"█": "#", "▒": "-", "│": "|", "┊": ":", "✓": "*", "·": ".", "…": "~"})
 _STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "solid": "cyan",
            "shade": "blue", "tick": "bold yellow", "zero": "dim"}  # fmt: skip
 
-
 Advance = Callable[[float], None]
 """Shows how much of some work is done."""
+Column = tuple[str, ...]
 
 
 class _Output(Console):
@@ -68,57 +65,45 @@ def shorten(text: str) -> str:
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}… ({len(text):,} characters)"
 
 
-def new_table(*columns: str, left: int = 1) -> Table:
-    """Return a table without lines; all columns but the first ``left`` hold numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < left else "right", no_wrap=True)
-    return table
+def width_of(columns: Sequence[Column]) -> int:
+    return sum(max(map(len, column)) + 2 for column in columns) - 2
 
 
-Column = tuple[str, ...]
+def print_columns(
+    console: Console,
+    columns: Sequence[Column],
+    *,
+    spared: Sequence[str] = (),
+    left: Sequence[str] = (),
+) -> None:
+    """Print columns, each a heading and its cells, and leave out those of ``spared`` until all fit.
 
-
-def fitting(
-    columns: list[Column], spared: Sequence[str], width: int
-) -> tuple[list[Column], list[str]]:
-    """Leave out columns, in the order of ``spared``, until the table fits; name those left out."""
+    Cells are never cut. All columns but the first and those of ``left`` hold numbers.
+    """
     left_out: list[str] = []
     for head in spared:
-        if sum(max(map(len, column)) + 2 for column in columns) - 2 > width:
+        if width_of(columns) > console.width:
             columns = [column for column in columns if column[0] != head]
             left_out.append(head)
-    return columns, left_out
-
-
-def print_table(console: Console, table: Table) -> None:
-    """Print a table whose numbers are never cut: columns that may wrap do, and lines overflow."""
-    unlimited, gaps = console.options.update(max_width=_UNLIMITED), 2 * (len(table.columns) - 1)
-    for column in table.columns:
-        found = [Measurement.get(console, unlimited, x) for x in (column.header, *column.cells)]
-        column.max_width = max(each.maximum for each in found)
-        shortest = max(each.minimum for each in found)
-        column.width = column.max_width if column.no_wrap else shortest
-    for column in table.columns:
-        room = console.width - gaps - sum(each.width or 0 for each in table.columns)
-        column.width = min(column.max_width or 0, (column.width or 0) + max(room, 0))
-    table.width = gaps + sum(column.width or 0 for column in table.columns)
-    console.print(table, crop=False)
+    padded = []
+    for position, column in enumerate(columns):
+        align = str.ljust if position == 0 or column[0] in left else str.rjust
+        padded.append([align(cell, max(map(len, column))) for cell in column])
+    for number, cells in enumerate(zip(*padded, strict=True)):
+        line = Text("  ".join(cells).rstrip(), style="" if number else "bold")
+        console.print(fit(console, line), soft_wrap=True)
+    if left_out:
+        console.print(f"Not shown at this width: {', '.join(left_out)}.")
 
 
 def print_estimates(
-    console: Console,
-    shown: Estimates,
-    *,
-    truth: npt.NDArray[np.int64] | None = None,
-    level: float = 0.95,
-    alpha: float = 0.05,
+    console: Console, shown: Estimates, truth: npt.NDArray[np.int64] | None = None
 ) -> None:
     """Print estimates as rows with bars, in the order they have, and what the bars mean.
 
     ``truth`` holds the true counts of the same rows, where a simulation knows them.
     """
-    print_rows(console, shown.view(level=level, alpha=alpha, truth=truth))
+    print_rows(console, shown.view(truth=truth))
 
 
 def print_view(console: Console, view: View) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ from rich.text import Text
 
 from deniable.advice import reveals
 from deniable.answers import Choice
-from deniable.cli.display import fit, new_table, open_console, shorten
+from deniable.cli.display import fit, open_console, shorten
 from deniable.cli.group import Command, Lazy, LazyGroup
 from deniable.cli.inputs import read_labels, read_question
 from deniable.cli.labels import Form, twins
@@ -185,20 +186,12 @@ def _print(shown: Question) -> None:
 
 def _print_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Print one fact on a line, wrapped on a terminal; a digest, to be copied, never is."""
-    console, table = open_console(), new_table("", "", left=2)
-    width = max(len(name) for name, _ in facts) + 2
-    table.show_header = False
-    table.columns[1].no_wrap, table.columns[1].overflow = False, "fold"
-    whole = []
+    console, width = open_console(), max(len(name) for name, _ in facts) + 2
     for name, text in facts:
-        if console.is_terminal and name != "digest":
-            table.add_row(Text(name.ljust(width - 2), style="bold"), fit(console, Text(text)))
-        else:
-            whole.append(Text.assemble((name.ljust(width), "bold"), text))
-    if table.rows:
-        console.print(table)
-    for line in whole:
-        console.print(fit(console, line), soft_wrap=True)
+        folded = console.is_terminal and name != "digest"
+        lines = wrap(text, max(console.width - width, 20)) if folded else [text]
+        fact = Text.assemble((name.ljust(width), "bold"), f"\n{'':{width}}".join(lines))
+        console.print(fit(console, fact), soft_wrap=True)
 
 
 def _error(protocol: Protocol) -> tuple[str, str]:

@@ -231,13 +231,7 @@ def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
     console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
     heads = (*_HEADS, f"top {top}", "found")
     columns = list(zip(heads, *(_cells(trial, n) for trial in trials), strict=True))
-    columns, left_out = display.fitting(columns, _SPARED, console.width)
-    table = display.new_table(*(column[0] for column in columns))
-    for cells in list(zip(*columns, strict=True))[1:]:
-        table.add_row(*cells)
-    display.print_table(console, table)
-    if left_out:
-        console.print(f"Not shown at this width: {', '.join(left_out)}.")
+    display.print_columns(console, columns, spared=_SPARED)
     after = "" if runs == 1 else " (± its standard deviation from run to run)"
     console.print(
         "MSE: mean squared error of the counts; theory: what the exact variance predicts; ratio: "
@@ -251,7 +245,7 @@ def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
     last = "" if runs == 1 else ", in the last run"
     console.print(f"The best in theory, {best.protocol.name} at epsilon = "
                   f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
-    display.print_estimates(console, labelled.take(rows), truth=population.truth[rows])
+    display.print_estimates(console, labelled.take(rows), population.truth[rows])
 
 
 def _cells(trial: Trial, n: int) -> tuple[str, ...]:
