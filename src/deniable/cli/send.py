@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from threading import local
 
@@ -30,37 +31,6 @@ from deniable.question import Question
 _RELAYED = 1000
 """How many reports go into one submission with a token."""
 _BATCH = 256
-
-
-@dataclass
-class Couriers:
-    """Couriers that work in parallel, each with a connection of its own."""
-
-    address: str
-    token: str | None
-    digest: str
-    attempts: int
-    parallel: int
-
-    def __post_init__(self) -> None:
-        self._mine = local()
-
-    def deliver(self, box: Outbox, day: str, no: int, parcel: Parcel) -> Delivery:
-        """Deliver a parcel that is noted as sent on ``day``; only a change is noted again."""
-        if not hasattr(self._mine, "courier"):
-            transport = Transport(self.address, token=self.token)
-            self._mine.courier = Courier(transport, self.digest, self.attempts)
-        courier: Courier = self._mine.courier
-        noted = begin(parcel.state, day)
-
-        def save(now: Parcel) -> bool:
-            nonlocal noted
-            if now.state != noted:
-                box.save(no, now)
-                noted = now.state
-            return True
-
-        return courier.deliver(parcel, save)
 
 
 @click.command(
@@ -133,8 +103,17 @@ def send(
             )
     click.get_current_context().call_on_close(box.close)
     transport.close()
-    couriers = Couriers(transport.address, token, box.question, attempts, parallel)
-    _conclude(box, _deliver(box, couriers))
+
+    def courier() -> Courier:
+        return Courier(Transport(address, token=token), box.question, attempts)
+
+    reasons = _deliver(box, courier, parallel)
+    click.echo(_standing(box), err=True)
+    if waiting := box.count(Outcome.WAITING):
+        raise InputError(
+            f"{box.path}: {counted(waiting, 'report')} not delivered yet "
+            f"({', '.join(sorted(reasons))}); run the same command again"
+        )
 
 
 def _is_outbox(path: Path) -> bool:
@@ -232,28 +211,39 @@ def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[in
             yield len(reports) // width, Parcel(secrets.token_bytes(16), reports)
 
 
-def _deliver(box: Outbox, couriers: Couriers) -> set[str]:
-    """Send what waits, and return why some of it still does."""
-    reasons: set[str] = set()
-    total = box.count()
+def _deliver(box: Outbox, courier: Callable[[], Courier], parallel: int) -> set[str]:
+    """Send what waits, by couriers in parallel, and return why some of it still waits."""
+    own, reasons, total = local(), set[str](), box.count()
     done = total - box.count(Outcome.WAITING)
-    with show_progress("Sending", total) as advance, ThreadPoolExecutor(couriers.parallel) as pool:
+
+    def deliver(day: str, no: int, parcel: Parcel) -> Delivery:
+        if not hasattr(own, "courier"):
+            own.courier = courier()
+        noted = begin(parcel.state, day)
+
+        def save(now: Parcel) -> bool:
+            nonlocal noted
+            if now.state != noted:  # that it is being sent on this day is noted already
+                box.save(no, now)
+                noted = now.state
+            return True
+
+        delivery: Delivery = own.courier.deliver(parcel, save)
+        return delivery
+
+    with show_progress("Sending", total) as advance, ThreadPoolExecutor(parallel) as pool:
         while not reasons:
             day = utc_today().isoformat()
             held = box.hold(_BATCH, day)
             if not held:
                 break
             numbers, counts, parcels = zip(*held, strict=True)
-            send = partial(couriers.deliver, box, day)
-            deliveries = list(pool.map(send, numbers, parcels))
-            ends = []
-            for no, count, delivery in zip(numbers, counts, deliveries, strict=True):
-                if delivery.outcome is Outcome.WAITING:
-                    reasons.add(delivery.reason)
-                else:
-                    ends.append((no, delivery.outcome))
-                    done += count
-            box.settle(ends)
+            deliveries = list(pool.map(partial(deliver, day), numbers, parcels))
+            ended = [each.outcome is not Outcome.WAITING for each in deliveries]
+            reasons |= {each.reason for each, end in zip(deliveries, ended, strict=True) if not end}
+            outcomes = [each.outcome for each in deliveries]
+            box.settle(compress(zip(numbers, outcomes, strict=True), ended))
+            done += sum(compress(counts, ended))
             advance(done)
     return reasons
 
@@ -262,14 +252,3 @@ def _standing(box: Outbox) -> str:
     ends = ((box.count(outcome), outcome.value) for outcome in Outcome)
     said = ", ".join(f"{n:,} {end}" for n, end in ends if n)
     return f"{counted(box.count(), 'report')}: {said or 'nothing to send'}"
-
-
-def _conclude(box: Outbox, reasons: set[str]) -> None:
-    """Say how it ended; reports that still wait are an error."""
-    click.echo(_standing(box), err=True)
-    waiting = box.count(Outcome.WAITING)
-    if waiting:
-        raise InputError(
-            f"{box.path}: {counted(waiting, 'report')} not delivered yet "
-            f"({', '.join(sorted(reasons))}); run the same command again"
-        )
