@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 
 from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
@@ -38,42 +37,30 @@ class Histogram:
         yield "_count", total
 
 
-@dataclass(frozen=True)
-class Family:
-    """All series of one name: what they mean, and what they are at the moment."""
-
-    name: str
-    kind: str
-    help: str
-    samples: Sequence[tuple[str, float]]
-
-    def lines(self) -> Iterator[str]:
-        yield f"# HELP {self.name} {self.help}"
-        yield f"# TYPE {self.name} {self.kind}"
-        for end, value in self.samples:
-            yield f"{self.name}{end} {_number(value)}"
+Value = float | Histogram | Mapping[str, float]
+Metric = tuple[str, str, Value]
+"""A name with the label of its series, if there are several, what it means, and its value."""
 
 
-def counter(name: str, help: str, value: float) -> Family:
-    return Family(name, "counter", help, [("", value)])
+def exposition(metrics: Sequence[Metric]) -> str:
+    """Return the text that Prometheus reads; what ends in _total is a counter."""
+    return "".join(f"{line}\n" for metric in metrics for line in _lines(*metric))
 
 
-def gauge(name: str, help: str, value: float) -> Family:
-    return Family(name, "gauge", help, [("", value)])
-
-
-def histogram(name: str, help: str, found: Histogram) -> Family:
-    return Family(name, "histogram", help, list(found.samples()))
-
-
-def counter_by(name: str, help: str, label: str, values: Mapping[str, int]) -> Family:
-    """Return a counter with a series for each value of a label."""
-    samples = [(f'{{{label}="{key}"}}', value) for key, value in sorted(values.items())]
-    return Family(name, "counter", help, samples)
-
-
-def exposition(families: Sequence[Family]) -> str:
-    return "".join(f"{line}\n" for family in families for line in family.lines())
+def _lines(named: str, help: str, value: Value) -> Iterator[str]:
+    name, _, label = named.rstrip("}").partition("{")
+    kind = "counter" if name.endswith("_total") else "gauge"
+    samples: Iterable[tuple[str, float]]
+    if isinstance(value, Histogram):
+        kind, samples = "histogram", value.samples()
+    elif isinstance(value, Mapping):
+        samples = [(f'{{{label}="{key}"}}', number) for key, number in sorted(value.items())]
+    else:
+        samples = [(f"{{{label}}}" if label else "", value)]
+    yield f"# HELP {name} {help}"
+    yield f"# TYPE {name} {kind}"
+    for end, number in samples:
+        yield f"{name}{end} {_number(number)}"
 
 
 def _number(value: float) -> str:
@@ -132,21 +119,16 @@ class Counters:
             "failures": self.failures,
         }
 
-    def families(self) -> list[Family]:
+    def metrics(self) -> list[Metric]:
         """Return all counters for Prometheus, every series from the start."""
         refused = {problem.type: self.refused[problem.type] for problem in PROBLEMS.values()}
         return [
-            counter("deniable_submissions_accepted_total", "Submissions that were stored.",
-                    self.accepted),
-            counter("deniable_submissions_repeated_total", "Submissions that were there already.",
-                    self.repeated),
-            counter_by("deniable_submissions_refused_total", "Refusals by reason.", "reason",
-                       refused),
-            counter("deniable_reports_total", "Reports in the submissions that were stored.",
-                    self.reports),
-            counter("deniable_reports_folded_total", "Reports that were added to tallies.",
-                    self.folded),
-            counter("deniable_failures_total", "Requests that failed inside.", self.failures),
-            histogram("deniable_submission_seconds",
-                      "Time from the head of a submission to its answer.", self.submissions),
+            ("deniable_submissions_accepted_total", "Submissions that were stored.", self.accepted),
+            ("deniable_submissions_repeated_total", "Submissions already stored.", self.repeated),
+            ("deniable_submissions_refused_total{reason}", "Refusals by reason.", refused),
+            ("deniable_reports_total", "Reports in stored submissions.", self.reports),
+            ("deniable_reports_folded_total", "Reports that were added to tallies.", self.folded),
+            ("deniable_failures_total", "Requests that failed inside.", self.failures),
+            ("deniable_submission_seconds", "Time from the head of a submission to its answer.",
+             self.submissions),
         ]  # fmt: skip

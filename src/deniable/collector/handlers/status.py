@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from deniable.collector import access
 from deniable.collector.access import SESSION
-from deniable.collector.metrics import Family, counter, counter_by, exposition, gauge, histogram
+from deniable.collector.metrics import Metric, exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, answer
 from deniable.collector.services import Services
@@ -55,14 +55,9 @@ async def counters(call: Call) -> Response:
 async def metrics(call: Call) -> Response:
     """Return all figures for Prometheus; those of a store that does not answer are NaN."""
     call.query()
-    services = call.services
-    families = [
-        *services.counters.families(),
-        *_service(services),
-        *await _store(services),
-        *_process(services),
-    ]
-    return Response(exposition(families), media_type="text/plain; version=0.0.4; charset=utf-8")
+    services, store = call.services, await _store(call.services)
+    found = [*services.counters.metrics(), *_service(services), *store, *_process(services)]
+    return Response(exposition(found), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def sessions(call: Call) -> Response:
@@ -93,82 +88,71 @@ async def end_session(call: Call) -> Response:
     return Response(status_code=204)
 
 
-def _service(services: Services) -> list[Family]:
-    writer, health, keeping, crowd = (
-        services.writer,
-        services.health,
-        services.housekeeping,
-        services.crowd,
-    )
+def _service(services: Services) -> list[Metric]:
+    writer, health, crowd = services.writer, services.health, services.crowd
+    keeping = services.housekeeping
     return [
-        gauge("deniable_ready", "Whether submissions are stored, as /readyz says.",
-              health.trouble is None and not health.leaving),
-        counter_by("deniable_store_errors_total", "Errors of the store by kind.", "kind",
-                   health.errors),
-        histogram("deniable_commit_seconds", "Time that a group of submissions took to be stored.",
-                  writer.commits),
-        gauge("deniable_submissions_waiting", "Submissions that wait to be written.",
-              writer.waiting),
-        gauge("deniable_submissions_waiting_oldest_seconds",
-              "For how long the oldest of them has waited.", writer.age),
-        gauge("deniable_housekeeping_last_success_timestamp_seconds",
-              "When folding, sealing and sweeping last succeeded; 0 if not yet.",
-              keeping.last_success),
-        counter("deniable_housekeeping_failures_total", "Turns of housekeeping that failed.",
-                keeping.failures),
-        gauge("deniable_clock_alarm", "Whether days are not sealed because the clock moved.",
-              keeping.alarm is not None),
-        gauge("deniable_connections", "Connections that are open.", crowd.count),
-        counter_by("deniable_connections_dropped_total",
-                   "Connections that were cut: too late, in the way, or too many of an address.",
-                   "reason", crowd.dropped),
-        gauge("deniable_held_bytes", "Bytes in memory because of senders.", services.held.taken),
-        counter("deniable_worker_restarts_total", "How often the worker process ended early.",
-                services.worker.restarts),
+        ("deniable_ready", "Whether submissions are stored, as /readyz says.",
+         health.trouble is None and not health.leaving),
+        ("deniable_store_errors_total{kind}", "Errors of the store by kind.", health.errors),
+        ("deniable_commit_seconds", "Time that a group of submissions took to be stored.",
+         writer.commits),
+        ("deniable_submissions_waiting", "Submissions that wait to be written.", writer.waiting),
+        ("deniable_submissions_waiting_oldest_seconds",
+         "For how long the oldest of them has waited.", writer.age),
+        ("deniable_housekeeping_last_success_timestamp_seconds",
+         "When folding, sealing and sweeping last succeeded; 0 if not yet.", keeping.last_success),
+        ("deniable_housekeeping_failures_total", "Turns of housekeeping that failed.",
+         keeping.failures),
+        ("deniable_clock_alarm", "Whether days are not sealed because the clock moved.",
+         keeping.alarm is not None),
+        ("deniable_connections", "Connections that are open.", crowd.count),
+        ("deniable_connections_dropped_total{reason}",
+         "Connections that were cut: too late, in the way, or too many of an address.",
+         crowd.dropped),
+        ("deniable_held_bytes", "Bytes in memory because of senders.", services.held.taken),
+        ("deniable_worker_restarts_total", "How often the worker process ended early.",
+         services.worker.restarts),
     ]  # fmt: skip
 
 
-async def _store(services: Services) -> list[Family]:
-    known = True
+async def _store(services: Services) -> list[Metric]:
+    known = 1.0
     try:
         async with asyncio.timeout(_PATIENCE):
             found = await services.readers.run(lambda store: store.measure())
     except (StoreError, TimeoutError, OSError):
-        found, known = _UNKNOWN, False
+        found, known = _UNKNOWN, nan
     days = 0 if found.oldest is None else max(0, today() - found.oldest)
     return [
-        gauge("deniable_reports_waiting", "Reports that are in no tally yet.",
-              found.waiting if known else nan),
-        gauge("deniable_reports_waiting_oldest_seconds",
-              "How long ago the first day was that has such reports, in whole days.",
-              days * _DAY if known else nan),
-        gauge("deniable_sealed_through_timestamp_seconds",
-              "When the last sealed day began.", found.sealed_through * _DAY if known else nan),
-        gauge("deniable_rows_set_aside", "Rows of the store that could not be read.",
-              found.set_aside if known else nan),
-        gauge("deniable_store_bytes", "Size of the store.", found.size),
-        gauge("deniable_store_log_bytes", "Size of SQLite's write-ahead log.",
-              found.log_size),
-        gauge("deniable_store_free_bytes", "Free space on the disk of the store.", found.free),
+        ("deniable_reports_waiting", "Reports that are in no tally yet.", found.waiting * known),
+        ("deniable_reports_waiting_oldest_seconds",
+         "How long ago the first day was that has such reports, in whole days.",
+         days * _DAY * known),
+        ("deniable_sealed_through_timestamp_seconds", "When the last sealed day began.",
+         found.sealed_through * _DAY * known),
+        ("deniable_rows_set_aside", "Rows of the store that could not be read.",
+         found.set_aside * known),
+        ("deniable_store_bytes", "Size of the store.", found.size),
+        ("deniable_store_log_bytes", "Size of SQLite's write-ahead log.", found.log_size),
+        ("deniable_store_free_bytes", "Free space on the disk of the store.", found.free),
     ]  # fmt: skip
 
 
-def _process(services: Services) -> list[Family]:
+def _process(services: Services) -> list[Metric]:
     worker = services.worker.pid
     python = ".".join(map(str, sys.version_info[:3]))
-    labels = f'{{version="{__version__}",python="{python}",system="{platform.system()}"}}'
+    labels = f'version="{__version__}",python="{python}",system="{platform.system()}"'
     return [
-        Family("deniable_build_info", "gauge", "The release that runs.", [(labels, 1)]),
-        gauge("deniable_worker_resident_memory_bytes", "Memory of the worker process.",
-              _resident(worker) if worker else 0),
-        gauge("process_resident_memory_bytes", "Memory of the collector itself.",
-              _resident(os.getpid())),
-        counter("process_cpu_seconds_total", "Processor time of the collector itself.",
-                process_time()),
-        gauge("process_open_fds", "Files and connections that are open.", _files()),
-        gauge("process_max_fds", "How many may be open.",
-              _most_files()),
-        gauge("process_start_time_seconds", "When the collector started.", _STARTED),
+        (f"deniable_build_info{{{labels}}}", "The release that runs.", 1),
+        ("deniable_worker_resident_memory_bytes", "Memory of the worker process.",
+         _resident(worker) if worker else 0),
+        ("process_resident_memory_bytes", "Memory of the collector itself.",
+         _resident(os.getpid())),
+        ("process_cpu_seconds_total", "Processor time of the collector itself.", process_time()),
+        ("process_open_fds", "Files and connections that are open.", _files()),
+        ("process_max_fds", "How many may be open.", _most_files()),
+        ("process_start_time_seconds", "When the collector started.", _STARTED),
     ]  # fmt: skip
 
 

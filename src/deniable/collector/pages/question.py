@@ -137,28 +137,20 @@ class Live:
 class QuestionPage:
     """The whole page."""
 
-    place: str
-    admin: bool
-    digest: str
+    known: Known
     name: str
-    state: str
     headline: str
     meaning: str
-    repeats: bool
-    """Whether people may answer again."""
     address: Address
-    is_open: bool
-    first_day: str
-    last_day: str
     live: Live
     snippet: embed.Snippet
-    origins: str
-    minimum: str
+    first_day: str
+    last_day: str
     usual_minimum: int
-    public_results: bool
-    collect: bool
-    sources: tuple[Source, ...]
+    sources: list[Source]
     new: bool
+    admin: bool
+    place: str = "question"
 
 
 async def show(call: Call) -> Response:
@@ -332,35 +324,25 @@ def _received(call: Call, known: Known) -> tuple[tuple[str, str], ...]:
 
 
 async def _whole(call: Call, known: Known, address: Address, live: Live) -> QuestionPage:
-    question, terms = known.question, known.terms
-    digest = question.digest
+    question, digest = known.question, known.asked.digest
     sources, found = await call.services.readers.run(
         lambda store: (store.sources(digest), store.standing(Slice(digest)))
     )
-    first = found.daily[0][0] if found.daily else today()
     answers = "any text" if question.labels is None else f"{len(question.labels):,} answers"
     protocol = question.protocol
-    repeats = protocol.memoises
+    forever = protocol.total_epsilon if protocol.memoises else None
     return QuestionPage(
-        place="question",
-        admin=is_admin(call),
-        digest=digest,
+        known=known,
         name=one_line(question.name, NAME_WIDTH),
-        state=known.asked.state.value,
         headline=f"{answers}, {protocol.name}: {reveals(protocol)}",
-        meaning=meaning(protocol.epsilon, forever=protocol.total_epsilon if repeats else None),
-        repeats=repeats,
+        meaning=meaning(protocol.epsilon, forever=forever),
         address=address,
-        is_open=question.labels is None,
-        first_day=write_day(first),
-        last_day=write_day(today()),
         live=live,
         snippet=embed.make(call, question),
-        origins="\n".join(terms.origins),
-        minimum="" if terms.minimum is None else str(terms.minimum),
+        first_day=write_day(found.daily[0][0] if found.daily else today()),
+        last_day=write_day(today()),
         usual_minimum=call.services.settings.minimum,
-        public_results=terms.public_results,
-        collect=terms.collect,
-        sources=tuple(sources),
+        sources=sources,
         new=not found.daily,
+        admin=is_admin(call),
     )

@@ -38,14 +38,6 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What is said about the results, and their table if they are public."""
-
-    said: str
-    table: Markup | None = None
-
-
-@dataclass(frozen=True)
 class Trying:
     """All that the page shows before anybody tries."""
 
@@ -70,7 +62,7 @@ async def show(call: Call) -> Response:
     call.query()
     known = await call.known()
     question, protocol = known.question, known.question.protocol
-    counts = await _counts(call, known)
+    said, counts = await _counts(call, known)
     gain, fall = _shifts(protocol)
     lacking, too_much = unknown(question), beyond(question)
     tried = not lacking and not too_much
@@ -88,8 +80,8 @@ async def show(call: Call) -> Response:
         meaning=meaning(protocol.epsilon, forever=_forever(protocol)),
         gain=gain,
         fall=fall,
-        said=counts.said,
-        counts=counts.table,
+        said=said,
+        counts=counts,
     )
     return page("try_it.html", context)
 
@@ -124,18 +116,19 @@ def _number(number: float) -> str:
     return f"{number:.5g}" if number < 1e5 else f"{number:.4e}"
 
 
-async def _counts(call: Call, known: Known) -> Counts:
+async def _counts(call: Call, known: Known) -> tuple[str, Markup | None]:
+    """Return what is said about the results, and their table if everybody may see them."""
     if not known.terms.public_results:
-        return Counts("The results of this question are not public.")
+        return "The results of this question are not public.", None
     results, part = call.services.results, Slice(known.asked.digest)
     if known.is_open:
         n = await results.published(known, part)
         more = " Any text is an answer, so that there is no list of all counts."
-        return Counts(f"{_so_far(n)}{more}" if n else _too_few(results.minimum(known)))
+        return f"{_so_far(n)}{more}" if n else _too_few(results.minimum(known)), None
     shown = await results.look(known, Wanted((part,)), _ROWS)
     if shown.look is None:
-        return Counts(_too_few(shown.minimum))
-    return Counts(_so_far(shown.look.reports), shown.look.table)
+        return _too_few(shown.minimum), None
+    return _so_far(shown.look.reports), shown.look.table
 
 
 def _too_few(minimum: int) -> str:
