@@ -22,7 +22,7 @@ SECRET = "Zwetschge"
 CHOICE = Question("Which fruit?", ("Apfel", SECRET, "Birne"), OLH(1.0, 3))
 TEXT = Question("Any fruit?", None, OpenLH(1.0))
 THANKS = "Thank you. Your answer has arrived."
-ALREADY = "You have answered this question before. Nothing more was sent."
+ALREADY = "You have already answered this question. Nothing more was sent."
 
 
 @pytest.fixture(scope="module")

@@ -21,14 +21,14 @@ from deniable.question import Question
 STATES = {
     "ready": "",
     "answered": "Thank you. Your answer has arrived.",
-    "already": "You have answered this question before. Nothing more was sent.",
+    "already": "You have already answered this question. Nothing more was sent.",
     "waiting": "Thank you. Your answer is kept in this browser and will be sent again.",
-    "refused": "Your answer could not be counted. Nothing more is sent.",
-    "maybe": "It is not known whether your answer was counted. Nothing more is sent.",
+    "refused": "Your answer could not be counted. Nothing more will be sent.",
+    "maybe": "We do not know whether your answer was counted. Nothing more will be sent.",
     "opted-out": "Nothing was sent: this browser is set not to take part.",
     "no-storage": "Nothing was sent: this browser keeps no data for this site.",
-    "over-budget": "Nothing was sent: your earlier answers have used up what this browser reveals.",
-    "failed": "Nothing was sent: this is no answer to the question, or it cannot be asked now.",
+    "over-budget": "Nothing was sent: earlier answers have used up your privacy budget.",
+    "failed": "Nothing was sent: this is not an answer, or the question cannot be asked now.",
 }
 """How an answer stands, and how the form says it: one attribute each."""
 UNREADY = "Answering needs JavaScript. Send works as soon as the page has loaded."
