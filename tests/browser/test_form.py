@@ -247,7 +247,7 @@ def test_an_unknown_question_is_said_to_be_one(pasted):
     until(page, "outcomes.length > 0")
     assert page.evaluate("outcomes") == ["DeniableError: no such question"]
     assert page.is_disabled("form button")
-    assert "it cannot be asked now" in page.inner_text("[role=status]")
+    assert "the question cannot be asked now" in page.inner_text("[role=status]")
 
 
 @pytest.mark.parametrize("budget", ["ten", "", "-1", "0"])
