@@ -71,7 +71,7 @@ def test_check_names_what_is_wrong(path: Path) -> None:
     assert "1 row set aside" in run(path, "fold").stderr
     found = run(path, "check")
     assert (found.exit_code, "a row of waiting" in found.stdout) == (2, True)
-    assert "checksum is not that of its reports" in found.stdout
+    assert "checksum does not fit its reports" in found.stdout
 
 
 def test_check_reads_questions_tallies_and_sums(path: Path) -> None:

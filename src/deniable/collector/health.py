@@ -1,7 +1,7 @@
-"""Health: whether submissions are stored, as the last write tells; each change is one log line.
+"""Health: whether submissions are being stored, judged by the last write; a change is one log line.
 
-A store that fails for a while is tried again; one that is corrupt ends the collector, whoever met
-it first. All of this happens on the event loop.
+A store that fails for a while is tried again. A corrupt one stops the collector, whoever met it
+first. All of this happens on the event loop.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from time import monotonic
 from deniable.collector.stores.base import KINDS, StoreBroken, StoreError, StoreUnavailable
 
 Probe = Callable[[], Awaitable[None]]
-"""Writes something without meaning, and tells this object how that went if it failed."""
+"""Writes something meaningless; whoever runs it reports a failure here."""
 _log = logging.getLogger("deniable.collector")
 _FRESH = 2.0
-"""For how many seconds a write tells that the next one will succeed."""
+"""For how many seconds a write is evidence that the next one will succeed."""
 _PATIENCE = 3.0
-"""How long a write may take before the store counts as one that does not answer."""
+"""How many seconds a write may take before the store counts as not answering."""
 _CALM = 1.5
-"""For how many seconds nothing may fail before the trouble is over: a disk that is almost full
-takes some writes and not others."""
+"""How many seconds must pass without a failure before the trouble is over: a disk that is almost
+full takes some writes and not others."""
 
 
 class Health:
-    """What is known about the store: nothing wrong, trouble that may pass, or the end."""
+    """What is known about the store: all well, trouble that may pass, or broken for good."""
 
     def __init__(self) -> None:
         self.errors: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
         self.trouble: StoreError | None = None
         """Why nothing is stored at the moment."""
         self.broken: StoreBroken | None = None
-        """Why the collector must stop, if so."""
+        """Why the collector must stop, if it must."""
         self.leaving = False
         """Whether the collector was asked to shut down."""
         self.on_broken: Callable[[], object] = int
@@ -63,7 +63,7 @@ class Health:
         self.trouble = error
 
     def met(self, error: Exception) -> None:
-        """Note what a reader met: only corruption says something about storing."""
+        """Note an error of a reader: only corruption says anything about storing."""
         if isinstance(error, StoreBroken):
             self.failed(error)
         elif isinstance(error, StoreError):
@@ -78,7 +78,7 @@ class Health:
         self.on_broken()
 
     async def check(self, probe: Probe) -> StoreError | None:
-        """Say what is wrong; where nothing was written lately, try to."""
+        """Return what is wrong; if nothing was written lately, try to write."""
         if not self.broken and monotonic() - self._wrote > _FRESH:
             if self._probe is None or self._probe.done():
                 self._probe = asyncio.create_task(self._try(probe))
@@ -95,7 +95,7 @@ class Health:
             self.wrote()
 
     async def watch(self, probe: Probe) -> None:
-        """Check again and again, so that a change is seen although nobody sends or asks."""
+        """Keep checking, so that a change is noticed even if nobody sends or asks."""
         while not self.broken:
             await self.check(probe)
             await asyncio.sleep(1.0 if self.trouble else _FRESH)

@@ -1,7 +1,7 @@
 """Housekeeping: folding all the time, sweeping four times a minute, sealing once.
 
-Sums are made in the worker process; only the exchange of a pile for its tally goes through the
-writer, between two groups of submissions, so that nobody waits long.
+The worker process adds up; only the exchange of a pile for its tally goes through the writer,
+between two groups of submissions, so that nobody waits long.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAUSE = 1.0
 _ROUND = 60.0
 _SWEEP_ROUND = 15.0
 _WORTH_IT = 64 * 1024
-"""Bytes of waiting reports that are folded at once; less is folded once a round."""
+"""As many bytes of waiting reports are folded right away, fewer once a round."""
 _MOST_BYTES = MIB // 2
 """How much is folded at once."""
 _SWEEP = 2000
@@ -44,7 +44,7 @@ class Housekeeping:
     counters: Counters
     alarm: str | None = None
     traces: bool = True
-    """Whether removed rows may still be found in the files of the store."""
+    """Whether the files of the store may still hold removed rows."""
     trouble: str | None = None
     """Why the last turn failed, if it did."""
     failures: int = 0
@@ -54,7 +54,7 @@ class Housekeeping:
     async def run(self) -> None:
         """Go on until cancelled; a store that does not answer is tried again.
 
-        Each step stands alone: what keeps one from succeeding does not hold up the others.
+        Each step stands alone: if one fails, the others are still done.
         """
         last_round, last_sweep = -_ROUND, -_ROUND
         while True:
@@ -66,7 +66,7 @@ class Housekeeping:
                 await self._attempt(partial(self.fold_all, 1 if due else _WORTH_IT))
                 if sweeping and await self._attempt(self.sweep):
                     last_sweep = began
-            except StoreBroken:  # whoever met it has told
+            except StoreBroken:  # already reported by whoever met it
                 return
             else:
                 if self.failures == failures:
@@ -74,7 +74,7 @@ class Housekeeping:
             await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
-        """Do one step; whatever went wrong, the next turn may succeed."""
+        """Do one step; whatever goes wrong, the next turn may succeed."""
         try:
             await step()
         except StoreBroken:
@@ -100,7 +100,7 @@ class Housekeeping:
         self.trouble = said or type(error).__name__
 
     async def inspect(self) -> None:
-        """Set aside the rows that wait and belong nowhere."""
+        """Set aside the waiting rows that cannot be placed."""
         if damaged := await self.readers.run(lambda store: store.damaged()):
             await self._set_aside(damaged)
 
@@ -109,7 +109,7 @@ class Housekeeping:
             pass
 
     async def fold(self, least: int) -> bool:
-        """Fold one pile, or set aside what keeps it from being folded; false if there is none."""
+        """Fold one pile, or set aside what keeps it from folding; false if there is none."""
         pile = await self.readers.run(lambda store: store.pile(least, _MOST_BYTES))
         if pile is None:
             return False
@@ -141,7 +141,7 @@ class Housekeeping:
         return asked.document if asked else None
 
     async def seal(self) -> None:
-        """Seal old days; an alarm is logged when it begins."""
+        """Seal old days, and log an alarm when it begins and ends."""
         window = await self.writer.run(lambda store: store.seal())
         if window.alarm and window.alarm != self.alarm:
             _log.error("clock alarm: %s", window.alarm)
@@ -150,7 +150,7 @@ class Housekeeping:
         self.alarm = window.alarm
 
     async def sweep(self) -> None:
-        """Remove what nobody needs any more, bit by bit, and then its traces."""
+        """Remove what nobody needs any more, step by step, and then its traces."""
         retention = self.settings.retention or None
         while await self.writer.run(lambda store: store.sweep(_SWEEP, retention)):
             self.traces = True

@@ -1,9 +1,8 @@
 """What an operator does to a store by hand: fold what waits, check all, export a question.
 
-An export is a ZIP file for the owner of a question to keep before deleting it. It has
-``question.json``, a tally for each day and source, in which the reports that wait are too, and
-``contents.json``: state, settings, what is excluded, the list of the tallies, and what could not be
-read. Ids are left out: they are random numbers that say what was counted.
+An export is a ZIP file to keep before deleting a question. It has ``question.json``, a tally for
+each day and source, waiting reports included, and ``contents.json``: state, settings, exclusions,
+the list of the tallies, and what could not be read. Ids, which only say what was counted, stay out.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def check(store: Store) -> Iterator[str]:
         try:
             read_terms(asked.terms)
             if jobs.question_of(asked.document).digest != asked.digest:
-                yield f"the document of the question {asked.digest} is that of another one"
+                yield f"the document of the question {asked.digest} belongs to another question"
                 continue
         except ValueError as error:  # which an error of msgspec is too
             yield f"the question {asked.digest} cannot be read: {error}"
@@ -73,7 +72,7 @@ def check(store: Store) -> Iterator[str]:
 
 
 def fault_of(asked: Asked, holding: Holding) -> str | None:
-    """Read what a row has, and say why it cannot be used, if so."""
+    """Read the contents of a row, and return what is wrong with them, if anything is."""
     if holding.fault is not None:
         return holding.fault
     n, data = holding.total.n, holding.total.data
@@ -103,7 +102,7 @@ def describe(aside: Aside) -> str:
 
 @dataclass(frozen=True)
 class Gathered:
-    """What a store has of a question, read and not looked at."""
+    """Everything that a store has of a question, still unchecked."""
 
     asked: Asked
     holdings: tuple[Holding, ...]

@@ -1,8 +1,7 @@
-"""The writer: one thread that stores submissions in groups, and all else that writes.
+"""The writer: one thread that stores submissions in groups, and does everything else that writes.
 
-While one transaction is on its way to the disk the next group gathers in the queue: the running
-commit is the window, with no delay of its own. A submission is answered only after its group's
-transaction is on the disk.
+While one transaction is on its way to the disk, the next group gathers in the queue; there is no
+other delay. A submission is answered only when the transaction of its group is on the disk.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from deniable.collector.stores.records import Outcome, Submission
 
 Result = TypeVar("Result")
 Answer = Callable[[], None]
-"""What the event loop is told after something was written."""
+"""What the event loop does after something was written."""
 Work = Callable[[Store], Answer]
 
 _LARGEST_GROUP = 1024
@@ -92,7 +91,7 @@ class Writer:
         return await future
 
     async def probe(self) -> None:
-        """Write something without meaning, to see whether the store can be written."""
+        """Write something meaningless, to see whether the store can be written."""
         await self.run(lambda store: store.probe())
 
     @property
@@ -120,7 +119,7 @@ class Writer:
             store.close()
 
     def _turn(self, store: Store) -> bool:
-        """Take all that waits, store it, and answer; false after the sentinel."""
+        """Take everything in the queue, store it and answer; false after the sentinel."""
         queued, works, going = self._take()
         if queued:
             self._loop.call_soon_threadsafe(self._store(store, queued))
@@ -129,7 +128,7 @@ class Writer:
         return going
 
     def _take(self) -> tuple[list[_Queued], list[Work], bool]:
-        """Wait for something, and take with it whatever waits already."""
+        """Wait for something, and take everything that is in the queue by then."""
         queued: list[_Queued] = []
         works: list[Work] = []
         item, size = self._queue.get(), 0

@@ -1,7 +1,7 @@
 """What a store promises: the verbs, and what can be wrong with it.
 
-A store knows bytes and days and no mathematics: what a report is and how tallies add is told to it.
-Days are whole numbers, counted from 1970-01-01 in UTC. A store is used by one thread at a time.
+A store keeps bytes by day and does no mathematics: its callers know what a report is and how
+tallies add. Days are whole numbers, counted from 1970-01-01 in UTC. One thread at a time uses it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KINDS = {
     "unsuitable": "this release cannot use the store, or not where it is kept",
     "failed": "the store failed",
 }
-"""What can be wrong with a store: a word for metrics, and what strangers may be told."""
+"""What can be wrong with a store: a label for metrics, and what anybody may be told."""
 
 
 class StoreError(DeniableError):
@@ -58,7 +58,7 @@ class StoreError(DeniableError):
 
     @property
     def reason(self) -> str:
-        """What is wrong, without names of files or servers."""
+        """What is wrong, without the names of files or servers."""
         return KINDS[self.kind]
 
 
@@ -67,7 +67,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreReplaced(StoreUnavailable):
-    """The file at the store's path is gone, or is another than the one that was opened."""
+    """The file at the store's path is gone, or is not the one that was opened."""
 
     usual = "replaced"
 
@@ -90,15 +90,15 @@ class Store(Protocol):
     def add(self, submissions: Sequence[Submission]) -> list[Outcome]:
         """Store submissions in one transaction that is on the disk when this returns.
 
-        Each comes out as in ``Outcome``, in order. The same id with the same bytes is stored once,
-        with other bytes it is a conflict, within one call too. Whether question and day are open is
-        checked in the same transaction, which holds both against change until it ends.
+        Returns an outcome for each, in order. The same id with the same bytes is stored once, and
+        with other bytes it is a conflict, even within one call. The same transaction checks that
+        question and day are open, and keeps both from changing until it ends.
         """
 
     def window(self) -> Window: ...
 
     def ask(self, asked: Asked) -> bool:
-        """Store a question; false if it is there already, whose state and terms then stay."""
+        """Store a question; false if it is there already, and then its state and terms stay."""
 
     def asked(self, digest: str) -> Asked | None:
         """Return a question, unless it is unknown or deleted."""
@@ -124,13 +124,13 @@ class Store(Protocol):
     def sources(self, digest: str) -> list[Source]: ...
 
     def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
-        """Leave a source out of every count, or take it in again; false if there is none such.
+        """Leave a source out of every count, or count it again; false if there is no such source.
 
-        With a day it is that day's reports; a source may be left out as a whole and on days.
+        With a day, only that day's reports are meant. A source may be left out both ways at once.
         """
 
     def upload(self, digest: str, total: Total, fingerprint: bytes) -> Outcome:
-        """Add a tally that was collected elsewhere as a source of its own, once and for good."""
+        """Add a tally that was collected elsewhere, as a source of its own; it never changes."""
 
     def publish(
         self, new: Mapping[Slice, Publication], before: Mapping[Slice, Publication]
@@ -141,64 +141,64 @@ class Store(Protocol):
         """
 
     def pile(self, least: int, most: int) -> Pile | None:
-        """Return waiting reports to fold next, or None if nothing is worth it.
+        """Return the waiting reports to fold next, or None if folding is not worth it yet.
 
-        A pile holds at most ``most`` bytes, or one group. Days that are sealed come first, however
-        little waits; others only with at least ``least`` bytes waiting.
+        A pile holds at most ``most`` bytes, or one group. Sealed days come first and are always
+        worth it; other days are once ``least`` bytes wait.
         """
 
     def fold(self, pile: Pile, tally: bytes) -> bool:
         """Replace a pile and its tally by the new tally of both, in one transaction.
 
-        False, and nothing changed, if anybody folded any of it in the meantime.
+        Changes nothing and returns false if anybody has folded any of it in the meantime.
         """
 
     def damaged(self) -> dict[int, str]:
-        """Look at all rows that wait, and say of each that belongs nowhere why it does not.
+        """Return the waiting rows that cannot be placed, by number, with the reason for each.
 
-        Only what tells where a row belongs is looked at; reports are when they are folded.
+        This checks only what says where a row belongs; its reports are checked by folding.
         """
 
     def set_aside(self, rows: Mapping[int, str]) -> int:
-        """Move rows that wait to where they hold up nobody, with the reason; return how many."""
+        """Move waiting rows out of everybody's way, with the reason; return how many."""
 
     def set_tally_aside(self, pile: Pile, reason: str) -> bool:
-        """Move the tally of a pile there; false if it has changed in the meantime."""
+        """Do the same with the tally of a pile; false if it has changed in the meantime."""
 
     def aside(self) -> list[Aside]:
         """Return what was set aside, unless its question was deleted."""
 
     def seal(self, *, trust_clock: bool = False) -> Window:
-        """Seal the days that are older than the window, and return what is open then.
+        """Seal the days that are older than the window, and return the days that are then open.
 
-        When the store's clock moved by more than two days since the last call, nothing is sealed
-        and the window carries an alarm, unless ``trust_clock``.
+        If the store's clock has moved by more than two days since the last call, this seals
+        nothing and the window carries an alarm, unless ``trust_clock``.
         """
 
     def reopen(self) -> Window:
-        """Open the days again that only a wrong clock has sealed, and return what is open then.
+        """Reopen the days that only a wrong clock has sealed, and return the days then open.
 
-        A day whose ids were forgotten, or a day before it, stays sealed: a submission that was
-        counted on it could not be told from a new one.
+        A day whose ids were forgotten stays sealed, and so do all days before it: nobody could tell
+        a submission that was counted there from a new one.
         """
 
     def sweep(self, most: int, retention: int | None = None) -> int:
         """Remove up to ``most`` rows that nobody needs any more, and return how many.
 
-        Those are the ids of days that are sealed and folded, everything of deleted questions, and
-        tallies of days older than ``retention`` days, unless the clock gives alarm.
+        These are the ids of days that are sealed and folded, everything of deleted questions, and,
+        except during a clock alarm, tallies that are more than ``retention`` days old.
         """
 
     def erase(self) -> bool:
-        """Overwrite what is left of removed rows in the files; false if a reader is in the way."""
+        """Overwrite what the files still have of removed rows; false if a reader is in the way."""
 
     def probe(self) -> None:
-        """Write something without meaning that is on the disk when this returns."""
+        """Write something meaningless that is on the disk when this returns."""
 
     def measure(self) -> Measures: ...
 
     def keep(self, key: Key) -> bool:
-        """Store an access key; false if its name is taken by another of its kind."""
+        """Store an access key; false if another key of its kind has the name."""
 
     def key(self, hash: bytes) -> Key | None: ...
 
@@ -208,7 +208,7 @@ class Store(Protocol):
         """Note the last day on which a key was used."""
 
     def drop(self, hash: bytes) -> Key | None:
-        """Remove a key and return it; of two who drop the same key one gets it."""
+        """Remove a key and return it; if two drop the same key, one of them gets it."""
 
     def holdings(self, digest: str) -> Iterator[Holding]:
         """Yield every row that counts for a question, excluded or not, as it is at one moment."""
@@ -219,7 +219,7 @@ class Store(Protocol):
     def backup(self, target: Path) -> None:
         """Write a consistent copy to a new file while the collector goes on.
 
-        The name is there when the whole copy is on the disk, and not before.
+        The file gets its name only when the whole copy is on the disk.
         """
 
     def close(self) -> None: ...

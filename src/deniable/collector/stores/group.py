@@ -1,4 +1,4 @@
-"""One group of submissions on its way into a store: the logic that both databases share."""
+"""One group of submissions on its way into a store: what is new, repeated, refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ArrivalKey = tuple[int, int, bytes]
 Arrival = tuple[int, int, bytes, int]
 """The key, and the fingerprint of what came under it."""
 _REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
-"""Refusals of what may have been stored before, when the question or the clock was another."""
+"""Refused or not, these may have been stored before, while the question or the day was open."""
 
 
 class Openness(NamedTuple):
@@ -37,8 +37,8 @@ class Openness(NamedTuple):
 class Group:
     """Submissions in one transaction, by key and in the order of the keys.
 
-    The sorted order keeps two writers from waiting for each other in a circle, and, ids being
-    random, it is also the order in which reports are kept: nothing tells who came first.
+    Sorting keeps two writers from waiting for each other in a circle. It is also the order in which
+    reports are kept, and since ids are random, nothing tells who came first.
     """
 
     def __init__(self, submissions: Sequence[Submission], openness: Openness) -> None:

@@ -1,4 +1,4 @@
-"""The records that stores pass about: plain, frozen, and the same for every database."""
+"""The records that go in and out of stores: plain, frozen, and the same for every database."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Outcome(Enum):
 
 
 class State(Enum):
-    """Whether a question takes reports; a deleted one vanishes as soon as its data are gone."""
+    """Whether a question takes reports; a deleted one goes as soon as its data are gone."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -95,7 +95,7 @@ class Submission:
 
     @property
     def fingerprint(self) -> int:
-        """64 bits that tell the same bytes from others after the reports are folded away."""
+        """64 bits that tell the same bytes from others once the reports are folded."""
         head = sha256(self.id + self.reports).digest()[:8]
         return int.from_bytes(head, "big", signed=True)
 
@@ -113,7 +113,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Total:
-    """A tally of one source on one day, or the reports of it that are not folded yet."""
+    """A tally of one source on one day, or its reports that are not folded yet."""
 
     day: int
     source: str
@@ -167,8 +167,8 @@ class Snapshot:
 class Pile:
     """Some waiting reports of one question, day and source, and the tally they belong to.
 
-    ``parts`` has the number and the bytes of the reports of each row, ``counted`` is the tally's
-    number; ``damaged`` says of further rows of that place why they cannot be used.
+    ``parts`` has the number and the bytes of the reports in each row, and ``counted`` the number in
+    the tally; ``damaged`` says why further rows of the same place cannot be used.
     """
 
     question: str
@@ -201,7 +201,7 @@ class Pile:
 
 @dataclass(frozen=True)
 class Aside:
-    """A row that could not be read and was set aside; None is what cannot be told of it."""
+    """A row that could not be read and was set aside; None stands for what is not known of it."""
 
     origin: str
     question: str | None
@@ -215,7 +215,7 @@ class Aside:
 class Holding:
     """A row of a question as it is stored: in ``tallies``, ``published`` or, numbered, ``waiting``.
 
-    ``fault`` says why the row cannot be used, if so.
+    ``fault`` says what is wrong with the row, if anything is.
     """
 
     table: str
@@ -226,7 +226,7 @@ class Holding:
 
 @dataclass(frozen=True)
 class Source:
-    """Who contributed to a question, how much, and whether it is left out, wholly or on days."""
+    """Who contributed to a question, how much, and whether that is left out, always or on days."""
 
     name: str
     n: int
@@ -236,7 +236,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Window:
-    """The days that take reports now; ``alarm`` says why no more days are sealed, if so."""
+    """The days that take reports now; ``alarm`` says what is wrong with the clock, if anything."""
 
     first: int
     last: int
@@ -245,7 +245,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Key:
-    """A token, session or login link: only the hash of the secret, and what it may do."""
+    """A token, session or login link: what it allows, and of the secret only the hash."""
 
     hash: bytes
     kind: str

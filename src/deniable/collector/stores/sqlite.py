@@ -34,9 +34,9 @@ _FIRST_HORIZON = (
     "INSERT INTO horizon (one, sealed_through, last_run) VALUES (1, ?, ?) ON CONFLICT DO NOTHING"
 )
 _FEW_PAGES = 1024
-"""Pages that are given back at once, and that may be free without anybody minding."""
+"""Pages that are given back at once, and that may be free without being given back."""
 _LARGEST_CHUNK = 512
-"""Rows of one statement: few different statements, and few calls for many rows."""
+"""Rows in one statement: few calls for many rows, by few different statements."""
 
 
 class SqliteStore(Submissions, Questions, Upkeep):
@@ -74,7 +74,7 @@ class SqliteStore(Submissions, Questions, Upkeep):
         self._leave()
 
     def _give_up(self) -> str | None:
-        """Close the connection; it is opened anew when it is needed. Say where the file went."""
+        """Close the connection, to be reopened when needed; return what happened to the file."""
         connection, self._connection = self._connection, None
         if connection is None:
             return None
@@ -188,8 +188,8 @@ class SqliteStore(Submissions, Questions, Upkeep):
         return not busy
 
     def insert(self, transaction: Transaction, rows: Sequence[Arrival]) -> set[ArrivalKey]:
-        # What is there is asked for first, which is little. RETURNING would give every row to
-        # Python one by one, and each time wait for the event loop's turn to end.
+        # Asking for the known keys first returns few rows. RETURNING would hand every row to Python
+        # one by one, and wait for the event loop each time.
         inserted, chunks = {row[:3] for row in rows}, _chunks(rows)
         for values in chunks:
             known = transaction.execute(_texts(len(values) // 4)[0], values)

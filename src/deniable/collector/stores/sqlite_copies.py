@@ -1,7 +1,7 @@
 """Copies of a SQLite store, and what needs the store for itself: restore and vacuum.
 
-A copy is written under a temporary name in the directory where it will be, synchronised, read back
-and only then given its name, so that a name is absent or whole whenever the process ends.
+A copy is written under a temporary name in its own directory, synchronised, read back and only then
+given its name. So whenever the process ends, the copy is whole or not there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if sys.platform != "win32":  # where nobody can remove or replace a file that is
 _BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file, by the ends of the names."""
 _LOCK_BYTES = 0x4000_0000, 512
-"""Where SQLite locks a file, and how much; every open connection holds some of it."""
+"""Where SQLite locks a file, and how many bytes; every open connection holds some of them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Copy:
 
 @contextmanager
 def copy_of(connection: sqlite3.Connection, target: Path) -> Iterator[Copy]:
-    """Write and verify a copy beside ``target``; it goes unless it takes its name."""
+    """Write and verify a copy beside ``target``; unless it takes its name, it is removed."""
     part, held = _new_part(target)
     try:
         try:
@@ -103,7 +103,7 @@ def _verify(path: Path) -> int:
 
 
 def _rename_new(part: Path, target: Path) -> None:
-    """Rename a file unless the name is taken, also where no second name for a file can be made."""
+    """Rename a file unless the name is taken, even where the file system has no hard links."""
     try:
         os.link(part, target)
     except FileExistsError:
@@ -127,7 +127,7 @@ def synchronise(path: Path) -> None:
 def restore(copy: Path, path: Path) -> Path | None:
     """Put a copy in the place of a store that nobody has open; return where the old one is kept.
 
-    What the old one left beside it, its log above all, goes: it would be applied to the new one.
+    What the old store left beside it is removed: its log would be applied to the new one.
     """
     source = _open_copy(copy)
     try:
@@ -180,7 +180,7 @@ def _remove(path: Path, ends: tuple[str, ...]) -> None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """Hold a store that nobody else has open; its log is in the file, unless it is damaged."""
+    """Hold a store that nobody else has open, with its log written back unless it is damaged."""
     if not path.exists():
         yield None
         return
@@ -212,7 +212,7 @@ def _alone(path: Path) -> Iterator[sqlite3.Connection | None]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a file that SQLite cannot read any more, by the bytes that it locks."""
+    """Hold a file that SQLite can no longer read, by the bytes that SQLite would lock."""
     held = os.open(path, os.O_RDWR)
     start, length = _LOCK_BYTES
     try:

@@ -1,8 +1,8 @@
-"""The file of a SQLite store: opening it so that a commit is on the disk, and knowing it again.
+"""The file of a SQLite store: opening it durably, and noticing when it is replaced.
 
 A commit into a file that was deleted or replaced would be lost, and the log of one file would be
-applied to another. So the file is looked at before anybody is told that something is stored: device
-and inode tell another file, and a copy that was written over it is told by its first bytes.
+applied to another. So the file is checked before anybody is told that something is stored: another
+file has another device or inode, and a copy written over the file has other first bytes.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def configure(connection: sqlite3.Connection) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Create a file that only its owner can read, or make it so if everybody could.
+    """Create a file that only its owner can read, or make it so if everybody can read it.
 
-    A mode that shuts out everybody but a group was chosen by somebody, and stays.
+    A mode that lets in a group and nobody else was chosen on purpose, and stays.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _OWNER_ONLY))
@@ -100,7 +100,7 @@ def describe(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def _is_read_only(path: Path) -> bool:
-    """Tell whether a file system has become read-only, which SQLite takes for a failing disk."""
+    """Tell whether the file system is read-only, which SQLite reports as a failing disk."""
     try:
         return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
     except (AttributeError, OSError):  # not on every system, and not without the directory
@@ -122,7 +122,7 @@ class Place:
 
     @classmethod
     def enter(cls, path: Path) -> Place:
-        """Return the place that all handles at a path share, until as many have left it."""
+        """Return the place that all handles at a path share until the last one leaves."""
         with cls._lock:
             new = cls(path)
             place = cls._open.setdefault(new._key, new)
@@ -130,10 +130,10 @@ class Place:
             return place
 
     def leave(self) -> None:
-        """Forget the file when the last one leaves.
+        """Forget the file when the last handle leaves.
 
-        Closing any descriptor of a file lets go of all locks that SQLite holds on it, so the one
-        of this place stays open as long as a connection may.
+        Closing any descriptor of a file releases all locks that SQLite holds on it, so the
+        descriptor here stays open for as long as any connection may be.
         """
         with self._lock:
             self._handles -= 1
@@ -149,7 +149,7 @@ class Place:
         return self._identity is not None
 
     def note(self) -> None:
-        """Remember which file it is that was opened, unless that is known."""
+        """Remember which file was opened, unless that is known."""
         with self._lock:
             if self._identity is None:
                 found = os.stat(self.path)
@@ -158,7 +158,7 @@ class Place:
                 self._identity, self._changed = (found.st_dev, found.st_ino), found.st_mtime_ns
 
     def look(self) -> None:
-        """Refuse to go on when the file that was opened is no longer there as it was."""
+        """Refuse to go on if the file that was opened is gone or was replaced."""
         try:
             found = os.stat(self.path)
         except FileNotFoundError:
@@ -180,7 +180,7 @@ class Place:
             )
 
     def _overwritten(self, changed: int) -> bool:
-        """Tell whether somebody else than SQLite wrote into the file."""
+        """Tell whether something other than SQLite wrote into the file."""
         if self._file is not None and os.pread(self._file, 20, 0)[_VERSIONS] != _LOGGED:
             return True
         self._changed = changed

@@ -1,4 +1,4 @@
-"""Submissions: stored in groups, folded into tallies, and set aside where they cannot be used."""
+"""Submissions: stored in groups, folded into tallies, set aside if they cannot be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deniable.collector.stores.records import Aside, Outcome, Pile, State, Submi
 from deniable.collector.stores.waiting import HEAD, ascending, is_placed, remains, sort
 
 MOST_ROWS = 2000
-"""How many groups of reports one fold takes at most: removing them must not keep others waiting."""
+"""The most groups of reports that one fold takes, so that removing them delays nobody."""
 _HOLD = "SELECT digest, no, state FROM questions WHERE digest = ? FOR SHARE"
 _HOLD_SOME = "SELECT digest, no, state FROM questions WHERE digest = ANY(?) ORDER BY no FOR SHARE"
 _KEEP = (
@@ -56,7 +56,7 @@ class Submissions(Database):
 
     @abstractmethod
     def fingerprints(self, transaction: Transaction, keys: Sequence[ArrivalKey]) -> list[Arrival]:
-        """Return those of these rows that are there."""
+        """Return the rows that are there under these keys."""
 
     def overlooked(self, transaction: Transaction, rows: Collection[int]) -> bool:
         """Tell whether waiting rows that were not found are there after all."""

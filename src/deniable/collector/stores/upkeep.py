@@ -13,7 +13,7 @@ from deniable.collector.stores.dialect import Database, Horizon, Transaction, re
 from deniable.collector.stores.records import Key, Measures, Window, write_day
 
 _LARGEST_STEP = 2
-"""By how many days the clock may move between two runs before it is not trusted any more."""
+"""How many days the clock may move between two runs and still be trusted."""
 _MOVE = "UPDATE horizon SET sealed_through = ?, last_run = ?"
 _FORGET = (
     "UPDATE horizon SET forgotten_through = ? WHERE sealed_through >= ? AND forgotten_through < ?"
@@ -150,8 +150,8 @@ def _move(transaction: Transaction, found: Horizon, sealed_through: int) -> Hori
 def _open_days(found: Horizon, window: int) -> Window:
     """Return the days that take reports, those not sealed, up to tomorrow.
 
-    The alarm says that the clock has jumped, or that the window is not around today, which it is
-    while today and, if the window reaches so far, yesterday are open.
+    There is an alarm if the clock has jumped, or if today is sealed, or yesterday although the
+    window reaches back so far.
     """
     alarm = None
     if found.sealed_through >= found.today - min(window, 1):
@@ -170,7 +170,7 @@ def _open_days(found: Horizon, window: int) -> Window:
 
 
 def _remove_ids(transaction: Transaction, no: int, most: int, sealed: int) -> int:
-    """Remove ids of the question's oldest day, if it is sealed and all of it is folded."""
+    """Remove ids of the question's oldest day, if that is sealed and all folded."""
     ((day,),) = transaction.execute(_OLDEST_IDS, (no,))
     if day is None or day > sealed:
         return 0
@@ -195,7 +195,7 @@ def _remove_question(transaction: Transaction, no: int, most: int) -> int:
             return removed
     for table in ("exclusions", "exclusions_by_day", "set_aside"):
         transaction.execute(f"DELETE FROM {table} WHERE question = ?", (no,))
-    # Nobody can tell whose some rows were: what they have may be this question's.
+    # Some rows were set aside without a known question: they may hold this one's reports.
     transaction.execute(
         "UPDATE set_aside SET day = NULL, source = NULL, n = NULL, content = ?"
         " WHERE question IS NULL",

@@ -1,8 +1,8 @@
-"""Rows that wait to be folded: their checksum, and telling sound rows from damaged ones.
+"""Waiting rows: their checksum, and telling sound rows from damaged ones.
 
 The checksum has two halves, so that a row's place can be trusted without reading its reports: the
-CRC-32 of question, day, number and source, and the same continued over the reports. It finds what a
-disk or a memory changes, every single bit and every burst of 32; it is no defence against people.
+CRC-32 of question, day, number and source, and the same continued over the reports. It finds every
+single bit and every burst of up to 32 that a disk or memory changes; it does not stop an attacker.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from zlib import crc32
 from deniable.collector.stores.records import Holding, Total
 
 Stored = tuple[object, ...]
-"""As a database returns it: no, question, day, source, n, checksum, and reports or nothing."""
+"""A row as a database returns it: no, question, day, source, n, checksum, maybe reports."""
 HEAD = "no, question, day, source, n, checksum"
-"""What to ask a database for, to know where a row belongs."""
+"""The columns that say where a row belongs."""
 _HALF = 0xFFFF_FFFF
 _LAST_DAY = 2_932_897
 """The first day of the year 10000, which has no date."""
@@ -59,23 +59,23 @@ def read(row: Stored) -> Row | str:
         and isinstance(mark, int | None)
         and isinstance(reports, bytes)
     ):
-        return "a field is not of its type"
+        return "a field has the wrong type"
     if n < 1:
-        return f"it says that it has {n} reports"
+        return f"it claims to have {n} reports"
     try:
         head = _head(question, day, n, source)
     except UnicodeEncodeError:
         return "its source is not text"
     if mark is not None:  # rows of 0.2.0 have none
         if head != mark >> 32 & _HALF:
-            return "its checksum is not that of its question, day, source and number of reports"
+            return "its checksum does not fit its question, day, source and number of reports"
         if len(row) > 6 and crc32(reports, head) != mark & _HALF:
-            return "its checksum is not that of its reports"
+            return "its checksum does not fit its reports"
     return Row(no, question, day, source, n, reports)
 
 
 def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
-    """Part rows into sound ones and, by their numbers, why others are not."""
+    """Separate sound rows from damaged ones, which are named by number, with the reason."""
     sound: list[Row] = []
     damaged: dict[int, str] = {}
     for row in rows:
@@ -97,9 +97,9 @@ def is_placed(row: Stored) -> bool:
 
 
 def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None, bytes]:
-    """Return what can be told of a damaged row: question, day, source, number, and its bytes.
+    """Return what is known of a damaged row: question, day, source, number, and its bytes.
 
-    Where the place cannot be trusted the question is None, so that it is taken for everybody's.
+    If its place cannot be trusted, the question is None: the row may be any question's.
     """
     if is_placed(row):
         _, question, day, source, n, _ = row[:6]
@@ -115,7 +115,7 @@ def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None
 
 
 def holding(row: Stored) -> Holding:
-    """Return a row as it is stored, with what is wrong with it."""
+    """Return a row as it is stored, with what is wrong with it, if anything is."""
     found = read(row)
     fault = found if isinstance(found, str) else None
     _, day, source, n, reports = remains(row)
@@ -124,6 +124,6 @@ def holding(row: Stored) -> Holding:
 
 
 def ascending(rows: Sequence[Stored]) -> bool:
-    """Tell whether the numbers of rows grow, as they do unless a page is damaged."""
+    """Tell whether the numbers of rows increase, as they do unless a page is damaged."""
     numbers = [row[0] if isinstance(row[0], int) else 0 for row in rows]
     return all(one < other for one, other in pairwise(numbers))
