@@ -6,6 +6,7 @@ import re
 
 import deniable
 from benchmarks import page as benchmarks
+from deniable import consistency
 from deniable.advice import plan, recommend
 from deniable.protocols import discover
 from tests.faults import page as reliability
@@ -110,6 +111,18 @@ def test_the_people_in_optimality_are_those_of_the_plans() -> None:
     guideline = re.search(r"would need ([\d,]+) people", str(found))[1]
     expected = f"| {found.users:,} instead of {guideline};"
     assert expected in text_of(ROOT / "docs" / "optimality.md")
+
+
+def test_every_column_of_an_export_is_explained() -> None:
+    """What CSV has of estimates, adjusted ones and comparisons stands in docs/exports.md."""
+    question = deniable.Question("fruit", ("kiwi", "fig"), epsilon=1.0)
+    tallies = [question.tally(question.privatize(["kiwi"] * n)) for n in (100, 200)]
+    first, second = (question.estimate(tally) for tally in tallies)
+    results = (first, consistency.adjust(first, "norm-sub"), deniable.compare(first, second))
+    columns = {name for found in results for name in found.to_csv().splitlines()[0].split(",")}
+    assert len(columns) > 15
+    page = text_of(ROOT / "docs" / "exports.md")
+    assert sorted(name for name in columns if f"`{name}`" not in page) == []
 
 
 def test_pages_of_measurements_show_what_is_saved() -> None:
