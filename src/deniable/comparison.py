@@ -330,8 +330,8 @@ def _check(estimates: object) -> None:
         )
     if estimates.adjusted is not None:
         raise InvalidParameter(
-            f"expected unbiased estimates, got ones adjusted by {estimates.adjusted}, whose errors "
-            "are not known; compare the estimates of the tallies",
+            f"the errors of counts adjusted by {estimates.adjusted} are not known; compare the "
+            "unbiased estimates of the tallies",
             value=estimates.adjusted,
         )
 

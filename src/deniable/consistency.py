@@ -112,10 +112,10 @@ def _kept(estimates: Estimates, alpha: float) -> npt.NDArray[np.bool_]:
 
 def _unbiased(estimates: Estimates) -> npt.NDArray[np.float64]:
     if estimates.adjusted is not None or estimates.estimator is not None:
-        way = f"adjusted by {estimates.adjusted}" if estimates.adjusted else estimates.estimator
+        method = estimates.adjusted or estimates.estimator
+        way = f"{'adjusted' if estimates.adjusted else 'estimated'} by {method}"
         raise InvalidParameter(
-            f"expected unbiased estimates, got ones {way}; only unbiased estimates of a tally are "
-            "adjusted, and once",
+            f"these counts are {way}; only unbiased estimates of a tally are adjusted, and once",
             value=way,
         )
     if len(estimates) != estimates.total or len(estimates) == 0:

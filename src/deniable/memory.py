@@ -61,9 +61,8 @@ def reserve(needed: int, purpose: str) -> None:
     """Refuse work that takes more memory than the budget allows."""
     budget = memory_budget()
     if needed > budget:
-        raise InvalidParameter.expected(
-            f"{purpose} within the memory budget of {budget:,} bytes",
-            needed,
-            f"where the tally is yours, {RAISE_IT}",
-            came=f"one that takes about {needed:,}",
+        raise InvalidParameter(
+            f"{purpose} takes about {needed:,} bytes, more than the memory budget of {budget:,} "
+            f"bytes; if the tally is yours, {RAISE_IT}",
+            value=needed,
         )

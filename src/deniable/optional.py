@@ -20,8 +20,7 @@ def load(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         name = module.partition(".")[0]
         raise DeniableError(
-            f"expected {name} to be installed, got no such module; "
-            f"install it with: pip install 'deniable[{extra}]'",
+            f"{name} is not installed; install it with: pip install 'deniable[{extra}]'",
             value=name,
         ) from error
 

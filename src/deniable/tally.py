@@ -32,7 +32,6 @@ from deniable.errors import (
     InvalidDocument,
     InvalidParameter,
     InvalidReport,
-    brief,
 )
 from deniable.mechanism import Mechanism, Reports
 from deniable.memory import memory_budget
@@ -129,11 +128,10 @@ class Summable(Mechanism):
         except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the protocol {name})", value=arguments) from error
         if made.specification() != specification:
-            raise InvalidDocument.expected(
-                f"the specification of {made} as this version computes it",
-                specification,
-                "the document was altered or made by an incompatible version",
-                came="another",
+            raise InvalidDocument(
+                f"this is not the specification of {made} as this version computes it; the "
+                "document was altered or made by an incompatible version",
+                value=specification,
             )
         return made
 
@@ -234,8 +232,7 @@ class Tally:
         # White space, 1.0 or true for 1: the same tally must not have two forms.
         if tally._header() != written:
             raise InvalidDocument(
-                "expected a tally header in canonical form, got another; the file was not written "
-                "by deniable",
+                "expected a tally header in canonical form; the file was not written by deniable",
                 value=written[:80],
             )
         return tally
@@ -319,10 +316,10 @@ def _check_alike(mine: Tally | Accumulator, other: Tally) -> None:
 
 def _add(n: int, more: int) -> int:
     if n + more > MOST_REPORTS:
-        raise IncompatibleTally.expected(
-            f"at most {MOST_REPORTS} reports in all",
-            n + more,
-            "nobody has collected so many: check where the tallies come from",
+        raise IncompatibleTally(
+            f"a tally has at most {MOST_REPORTS} reports, and these would be {n + more}; check "
+            "where the tallies come from",
+            value=n + more,
         )
     return n + more
 
@@ -351,20 +348,16 @@ def _read_header(written: bytes) -> tuple[Summable, str | None]:
 
 def _split(view: memoryview) -> tuple[bytes, memoryview]:
     if len(view) < 48 or bytes(view[:8]) != MAGIC:
-        raise InvalidDocument.expected(
-            "a deniable tally", len(view), "check the file", came="something else"
-        )
+        raise InvalidDocument("this is not a deniable tally; check the file", value=len(view))
     version = int.from_bytes(view[8:12], "little")
     if version != _VERSION:
         raise InvalidDocument.expected(
-            f"a tally of version {_VERSION}", version, "upgrade deniable", came=brief(version)
+            f"a tally of version {_VERSION}", version, "upgrade deniable"
         )
     if sha256(view[:-32]).digest() != bytes(view[-32:]):
-        raise InvalidDocument.expected(
-            "a tally whose checksum holds",
-            len(view),
-            "copy the file again",
-            came="one cut short or altered",
+        raise InvalidDocument(
+            "the tally was cut short or altered: its checksum does not hold; copy the file again",
+            value=len(view),
         )
     end = 16 + int.from_bytes(view[12:16], "little")
     if end > min(len(view) - 32, 16 + _LARGEST_HEADER):
@@ -381,13 +374,10 @@ def _batches(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:
         return [reports]
     if isinstance(reports, bytes | bytearray | memoryview | str):
         raise InvalidReport.expected(
-            "arrays of reports", type(reports), "pass them through parse first", came="raw bytes"
+            "arrays of reports", type(reports), "pass bytes through parse first"
         )
     if not isinstance(reports, Iterable):
         raise InvalidReport.expected(
-            "an array of reports or an iterable of arrays",
-            reports,
-            "use privatize or parse to make reports",
-            came=brief(reports),
+            "an array of reports or an iterable of arrays", reports, "privatize and parse make them"
         )
     return reports

@@ -146,19 +146,14 @@ def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     # Only a subclass can be masked; asking np.ma about a plain array would have to import it.
     subclass = isinstance(values, np.ndarray) and type(values) is not np.ndarray
     if subclass and np.ma.is_masked(values):
-        raise InvalidParameter.expected(
-            "a value for everybody",
-            None,
-            "leave out people without an answer, for example with values.compressed()",
-            came="masked ones",
+        raise InvalidParameter(
+            "expected a value for everybody, and some are masked; leave out people without an "
+            "answer, for example with values.compressed()",
         )
     with suppress(TypeError, ValueError):
         return np.asarray(values)
-    raise InvalidParameter.expected(
-        "a one-dimensional list or array of values",
-        None,
-        "for a single answer pass a list of one",
-        came="what makes no array",
+    raise InvalidParameter(
+        "expected a one-dimensional list or array of values; for a single answer pass a list of one"
     )
 
 
@@ -194,11 +189,10 @@ def check_below(what: str, largest: int, limit: int) -> None:
 def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
     unused = -bits % 8
     if unused and np.any(rows[:, -1] >> (8 - unused)):
-        raise InvalidReport.expected(
-            f"the last {unused} bits of each report to be zero",
-            unused,
-            "check that the sender answers the same question",
-            came="others",
+        raise InvalidReport(
+            f"expected the last {unused} bits of each report to be zero; check that the sender "
+            "answers the same question",
+            value=unused,
         )
 
 
