@@ -68,8 +68,9 @@ class Application:
             if _wants_page(scope):
                 await _page(problems.own(error))(scope, receive, guarded)
                 return
+            # The connection stays open even where a body is too large: its rest is read and dropped
+            # until the time for bodies is over, so that the sender gets to see the answer.
             status, headers, body = problems.render(problems.own(error))
-            headers = [*headers, *_beside(error)]
             await guarded({"type": "http.response.start", "status": status, "headers": headers})
             await guarded({"type": "http.response.body", "body": body})
 
@@ -93,17 +94,6 @@ def create_app(settings: Settings, opener: Callable[[], Store] | None = None) ->
             yield
 
     return Application(services, build_router(services, lifespan))
-
-
-def _beside(error: Exception) -> list[tuple[bytes, bytes]]:
-    """Name the methods that there are.
-
-    The connection stays open even where a body is too large: its rest is read and dropped until
-    the time for bodies is over, so that the sender gets to see the answer.
-    """
-    if isinstance(error, problems.MethodRefused):
-        return [(b"allow", str(error.value).encode())]
-    return []
 
 
 _SENTENCES = {

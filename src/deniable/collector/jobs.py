@@ -310,17 +310,10 @@ def _merged(question: Question, tallies: Sequence[Tally]) -> Tally:
     return total.tally()
 
 
-class Summed(NamedTuple):
-    """A tally, its reports, and on how many days they came."""
-
-    tally: bytes
-    n: int
-    days: int
-
-
-def total(sums: Sums, _: None) -> Summed:
+def total(sums: Sums, _: None) -> Publication:
+    """Return the sum of the wanted slice."""
     tally, days = sums.tallies[sums.order.wanted.parts[0]]
-    return Summed(tally.to_bytes(), tally.n, days)
+    return Publication(tally.n, sums.order.edition, tally.to_bytes(), days)
 
 
 def export(sums: Sums, form: str) -> bytes:

@@ -197,4 +197,6 @@ def render(error: Exception) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         headers.append((b"retry-after", b"%d" % found.retry_after))
     if found.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
+    if isinstance(error, MethodRefused):
+        headers.append((b"allow", str(error.value).encode()))
     return found.status, headers, body

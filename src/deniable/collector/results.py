@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from deniable.collector import jobs, views
-from deniable.collector.jobs import Job, Order, Summed, Wanted
+from deniable.collector.jobs import Job, Order, Wanted
 from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known
 from deniable.collector.settings import MIB, Settings
@@ -73,7 +73,7 @@ class Results:
         self._remembered: Recent[tuple[object, ...], Any] = Recent(32 * MIB)
         self._running: dict[tuple[object, ...], asyncio.Task[Any]] = {}
 
-    async def total(self, known: Known, part: Slice) -> Summed:
+    async def total(self, known: Known, part: Slice) -> Publication:
         return await self._demand(known, Wanted((part,)), Job(jobs.total))
 
     async def published(self, known: Known, part: Slice) -> int:

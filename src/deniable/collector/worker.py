@@ -125,7 +125,9 @@ class Worker:
                 done, result = pickle.load(self._send(order))
             except (EOFError, OSError, pickle.UnpicklingError):
                 self._end()
-                self._count_restart()
+                if not self._closing:
+                    self.restarts += 1
+                    _log.warning("the worker ended, and is started again when it is needed")
                 if late.is_set():  # it would take as long again
                     break
                 continue
@@ -142,11 +144,6 @@ class Worker:
         if (process := self._process) is not None:
             _log.error("the worker took more than %g seconds, and is ended", self._seconds)
             process.kill()
-
-    def _count_restart(self) -> None:
-        if not self._closing:
-            self.restarts += 1
-            _log.warning("the worker ended, and is started again when it is needed")
 
     @property
     def pid(self) -> int | None:
