@@ -130,7 +130,7 @@ def test_a_kind_of_answers_is_one_file(checkout: Path) -> None:
 
 
 def test_a_protocol_of_rows_passes_the_conformance_suite(checkout: Path) -> None:
-    """The example's protocol, put among the others, has every property of a protocol."""
+    """The example's protocol, put among the others, has every property, and vectors."""
     head, kind, protocol = RATINGS.read_text(encoding="utf-8").split("@dataclass(frozen=True)\n")
     alone = re.sub(r"from deniable\.answers.*\n", "", head) + "@dataclass(frozen=True)\n" + protocol
     place = checkout / "src" / "deniable" / "protocols" / "rating_by_lot.py"
@@ -140,3 +140,5 @@ def test_a_protocol_of_rows_passes_the_conformance_suite(checkout: Path) -> None
     )
     (checkout / "src" / "deniable" / "answers" / "ratings.py").write_text(head + found + kind)
     assert passed(checkout, "tests/test_conformance.py", "-k", "RatingByLot") >= 40
+    run(checkout, "tools", "vectors", "vectors", "--force")
+    assert passed(checkout, "tests/test_vectors.py", "-k", "RatingByLot") == 2

@@ -52,7 +52,7 @@ def test_the_same_bytes_make_the_same_report(name):
         assert protocol.words.count == vector["words"]
         for case in vector["cases"]:
             source = Replayed(bytes.fromhex(case["random"]))
-            value = np.array([int(case["value"])], dtype=np.uint64)
+            value = protocol.numbered(np.array([int(case["value"])], dtype=np.uint64))
             report = protocol.privatize(value, source)
             assert report.tobytes().hex() == case["report"], case["why"]
             assert source.position == len(case["random"]) // 2, case["why"]

@@ -84,7 +84,7 @@ def make_case(protocol: Protocol, why: str, value: int, words: Sequence[int]) ->
     """Return the report that a value and random words make, as decimal and hexadecimal text."""
     data = b"".join(word.to_bytes(8, "little") for word in words)
     source = Replayed(data)
-    report = protocol.privatize(np.array([value], dtype=np.uint64), source)
+    report = protocol.privatize(protocol.numbered(np.array([value], dtype=np.uint64)), source)
     if source.position != len(data):
         raise AssertionError(f"{protocol}: {len(data) - source.position} bytes were not read")
     return {"why": why, "value": str(value), "random": data.hex(), "report": report.tobytes().hex()}
@@ -146,7 +146,8 @@ def _words(protocol: Protocol) -> Iterator[int]:
 
 def _boundaries(protocol: Protocol) -> dict[str, list[dict[str, str]]]:
     """Return the last byte strings that ``parse`` accepts and the first that it refuses."""
-    valid = protocol.privatize([0], Replayed(bytes(8 * protocol.words.count))).tobytes()
+    first = protocol.numbered(np.zeros(1, dtype=np.uint64))
+    valid = protocol.privatize(first, Replayed(bytes(8 * protocol.words.count))).tobytes()
     malformed = [("no bytes", b"")]
     if len(valid) > 1:
         malformed += [("a byte too few", valid[:-1]), ("a byte too many", valid + b"\0")]
