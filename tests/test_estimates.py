@@ -452,6 +452,9 @@ def test_estimates_without_errors_say_so(errors: np.ndarray | None) -> None:
     assert found.to_csv().splitlines()[1] == "0,60.0,0.6,,,,"
     with pytest.raises(InvalidParameter, match="no significance"):
         found.only_significant()
+    adjusted = repr(norm_sub(replace(found, estimator=None)))
+    assert "counts adjusted by norm-sub" in adjusted
+    assert "those of the unbiased" not in adjusted
 
 
 def test_single_errors_may_be_missing() -> None:

@@ -376,10 +376,9 @@ class Estimates(Presentable):
         if self.repeats is not None:
             said.append(self.repeats.sentence)
         if self.adjusted is not None:
-            said.append(
-                f"counts adjusted by {self.adjusted}; the {percent(level)} intervals and what is "
-                "significant are those of the unbiased counts"
-            )
+            theirs = f"; the {percent(level)} intervals and what is significant are those of the "
+            known = "" if self.unknown else f"{theirs}unbiased counts"
+            said.append(f"counts adjusted by {self.adjusted}{known}")
         return tuple(said)
 
     def title(self) -> str:

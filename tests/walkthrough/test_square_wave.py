@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -205,5 +206,10 @@ def test_the_collector_says_what_is_not_known(collector: Collector) -> None:
         assert NOT_KNOWN in text
         assert "20 to 29" in text
         assert "nan" not in text.lower().replace("finance", "")
+    form = {"name": "age", "labels": "\n".join(AGES), "users": "1000", "epsilon": "1"}
+    sent = urlencode({**form, "solve": "error", "protocol": "SquareWave", "action": "plan"})
+    planned = collector.request("POST", "/new", sent.encode(), role="admin", headers=html)
+    assert planned.status == 200
+    assert "SquareWave is not for plans" in planned.body.decode()
     assert collector.request("GET", f"/try/{QUESTION.digest}", headers=html).status == 200
     assert collector.request("GET", "/", role="admin", headers=html).status == 200

@@ -108,7 +108,7 @@ class Presentable(Sized, ABC):
         """Return the significant rows, and refuse results of which they are not known."""
         found = self.significant(alpha)
         if found is None:
-            raise InvalidParameter(self.unknown or "significance is not known", value=None)
+            raise InvalidParameter(f"{self.unknown}; show all rows instead", value=None)
         return self.take(np.flatnonzero(found))
 
     def __repr__(self) -> str:
