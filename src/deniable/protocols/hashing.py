@@ -175,6 +175,10 @@ class OLH(_LocalHashing, Closed):
     g: int | None = None
 
     @classmethod
+    def examples(cls) -> list[Self]:
+        return [*super().examples(), cls(2.0, 7, g=5)]
+
+    @classmethod
     def further_examples(cls) -> list[Self]:
         sizes = ((2.0, 27), (1.0, 41_270), (4.0, 41_270), (2.0, 162_252))
         return [cls(epsilon, d) for epsilon, d in sizes]
@@ -186,7 +190,7 @@ class OLH(_LocalHashing, Closed):
         _ = self._weights  # refuses what 64 bits cannot express
 
     def specification(self) -> dict[str, object]:
-        """Return everything another implementation needs; g stands beside its family, as ever."""
+        """Return everything another implementation needs, g where documents have always had it."""
         given = {"name": self.name, "epsilon": self.epsilon, "domain_size": self.domain_size}
         return {**given, **self._details()}
 
