@@ -18,12 +18,12 @@ import deniable
 from deniable import DE
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import Application, create_app
-from deniable.collector.health import Health
 from deniable.collector.housekeeping import Housekeeping
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Asked, State
+from deniable.collector.writer import Health
 from deniable.question import Question
 from tests.collector.conftest import today
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from deniable.collector.access import Access
 from deniable.collector.connections import Crowd, Held
-from deniable.collector.health import Health
 from deniable.collector.housekeeping import Housekeeping
 from deniable.collector.metrics import Counters
 from deniable.collector.problems import Refusal
@@ -19,7 +18,7 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores.base import Store, StoreError
 from deniable.collector.stores.records import Key, today
 from deniable.collector.worker import Readers, Worker
-from deniable.collector.writer import Writer
+from deniable.collector.writer import Health, Writer
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ from psycopg.rows import TupleRow
 
 from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreUnavailable
 from deniable.collector.stores.dialect import POSTGRES, Horizon, Result, Transaction
-from deniable.collector.stores.group import Arrival, ArrivalKey
 from deniable.collector.stores.migrations import pending
 from deniable.collector.stores.questions import Questions
-from deniable.collector.stores.submissions import Submissions
+from deniable.collector.stores.submissions import Arrival, ArrivalKey, Submissions
 from deniable.collector.stores.upkeep import Upkeep
 
 Connection = psycopg.Connection[TupleRow]

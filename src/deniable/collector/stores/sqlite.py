@@ -19,13 +19,12 @@ from weakref import finalize
 
 from deniable.collector.stores.base import StoreCorrupt, StoreReplaced
 from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transaction
-from deniable.collector.stores.group import Arrival, ArrivalKey
 from deniable.collector.stores.migrations import pending
 from deniable.collector.stores.questions import Questions
 from deniable.collector.stores.records import today
 from deniable.collector.stores.sqlite_copies import copy_of
 from deniable.collector.stores.sqlite_file import SETTINGS, Place, connect, describe, make_private
-from deniable.collector.stores.submissions import Submissions
+from deniable.collector.stores.submissions import Arrival, ArrivalKey, Submissions
 from deniable.collector.stores.upkeep import Upkeep
 
 _WRITE = "BEGIN IMMEDIATE"

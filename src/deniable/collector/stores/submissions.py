@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 
-from deniable.collector.stores.dialect import Database, Transaction, reading, writing
-from deniable.collector.stores.group import Arrival, ArrivalKey, Group, Openness
+from deniable.collector.stores.dialect import Database, Horizon, Transaction, reading, writing
 from deniable.collector.stores.questions import NEW_EDITION, number_of
 from deniable.collector.stores.records import Aside, Outcome, Pile, State, Submission
-from deniable.collector.stores.waiting import HEAD, ascending, is_placed, remains, sort
+from deniable.collector.stores.waiting import HEAD, ascending, checksum, is_placed, remains, sort
 
+ArrivalKey = tuple[int, int, bytes]
+"""Under which a submission is counted once: number of the question, day, id."""
+Arrival = tuple[int, int, bytes, int]
+"""The key, and the fingerprint of what came under it."""
+Questioned = Mapping[str, tuple[int, State]]
+"""The number and the state of each question, by its digest."""
+_REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
+"""Refused or not, these may have been stored before, while the question or the day was open."""
 MOST_ROWS = 2000
 """The most groups of reports that one fold takes, so that removing them delays nobody."""
 _HOLD = "SELECT digest, no, state FROM questions WHERE digest = ? FOR SHARE"
@@ -43,6 +50,84 @@ _ASIDE = (
 )
 
 
+class Group:
+    """Submissions in one transaction, by key and in the order of the keys.
+
+    Sorting keeps two writers from waiting for each other in a circle. It is also the order in which
+    reports are kept, and since ids are random, nothing tells who came first.
+    """
+
+    def __init__(
+        self, submissions: Sequence[Submission], questions: Questioned, horizon: Horizon
+    ) -> None:
+        self._submissions = submissions
+        self._refusals = [_refusal(each, questions, horizon) for each in submissions]
+        self._keys: list[ArrivalKey | None] = []
+        first: dict[ArrivalKey, Submission] = {}
+        asked: list[ArrivalKey] = []
+        for submission, refusal in zip(submissions, self._refusals, strict=True):
+            key: ArrivalKey | None = None
+            if refusal in _REMEMBERED:
+                key = (questions[submission.question][0], submission.day, submission.id)
+                if refusal is None:
+                    first.setdefault(key, submission)
+                else:
+                    asked.append(key)
+            self._keys.append(key)
+        self._marks = {key: submission.fingerprint for key, submission in first.items()}
+        self.fresh = [(*key, self._marks[key]) for key in sorted(first)]
+        """Rows to insert unless the key is there: question, day, id, fingerprint."""
+        self._first, self._asked = first, asked
+
+    def doubtful(self, inserted: set[ArrivalKey]) -> list[ArrivalKey]:
+        """Return the keys whose stored fingerprint decides: there before, or no longer open."""
+        before = [key for key in self._first if key not in inserted]
+        return sorted({*before, *self._asked})
+
+    def bundles(self, inserted: set[ArrivalKey]) -> list[tuple[int, int, str, int, int, bytes]]:
+        """Join what was inserted: question, day, source, number of reports, checksum, bytes."""
+        parts: dict[tuple[int, int, str], list[Submission]] = {}
+        for key in sorted(inserted):
+            submission = self._first[key]
+            parts.setdefault((key[0], key[1], submission.source), []).append(submission)
+        bundles = []
+        for place, found in parts.items():
+            n, reports = sum(s.count for s in found), b"".join([s.reports for s in found])
+            bundles.append((*place, n, checksum(place, n, reports), reports))
+        return bundles
+
+    def outcomes(self, inserted: set[ArrivalKey], stored: Iterable[Arrival]) -> list[Outcome]:
+        """Say what became of each; ``stored`` has the fingerprints of the doubtful keys."""
+        known = {(question, day, id): mark for question, day, id, mark in stored}
+        known.update((key, self._marks[key]) for key in inserted)
+        untold = set(inserted)
+        result = []
+        for submission, refusal, key in zip(
+            self._submissions, self._refusals, self._keys, strict=True
+        ):
+            if key is None or key not in known:
+                result.append(refusal or Outcome.CONFLICT)
+            elif key in untold:
+                untold.remove(key)
+                result.append(Outcome.STORED)
+            elif submission.fingerprint == known[key]:
+                result.append(Outcome.REPEATED)
+            else:
+                result.append(Outcome.CONFLICT)
+        return result
+
+
+def _refusal(submission: Submission, questions: Questioned, horizon: Horizon) -> Outcome | None:
+    _, state = questions.get(submission.question, (0, State.DELETED))
+    if state is State.DELETED:
+        return Outcome.UNKNOWN
+    if submission.day <= horizon.sealed_through:
+        return Outcome.SEALED
+    if submission.day > horizon.today + 1:
+        return Outcome.NOT_YET
+    return Outcome.CLOSED if state is State.CLOSED else None
+
+
 class _Outrun(Exception):
     """Somebody else folded some of a pile."""
 
@@ -72,7 +157,7 @@ class Submissions(Database):
         )
         questions = {digest: (no, State(state)) for digest, no, state in found.fetchall()}
         horizon = self.horizon(transaction, " FOR SHARE")
-        group = Group(submissions, Openness(questions, horizon.sealed_through, horizon.today + 1))
+        group = Group(submissions, questions, horizon)
         inserted = self.insert(transaction, group.fresh) if group.fresh else set()
         doubtful = group.doubtful(inserted)
         stored = self.fingerprints(transaction, doubtful) if doubtful else ()
