@@ -66,7 +66,7 @@ def temporary_store() -> Iterator[str]:
 @contextmanager
 def people(address: str) -> Iterator[None]:
     """Let the people answer, in a process that never outlives this one."""
-    # The worker ends when its input does: at the end of the block, or when this process is killed.
+    # The process ends when its input does: at the end of the block, or when this process is killed.
     process = subprocess.Popen([sys.executable, "-m", __name__, address], stdin=subprocess.PIPE)
     try:
         yield

@@ -31,91 +31,6 @@ CORS = [
 """On every status, or a page takes a refusal for being offline. No cookie is ever read there."""
 
 
-class Refusal(DeniableError):
-    """A request that cannot be granted; ``extra`` goes into the problem document.
-
-    The message is for programs; ``page`` is the sentence that a person reads, if there is a better
-    one than for all errors of the kind.
-    """
-
-    def __init__(
-        self, message: str, *, value: object = None, page: str = "", **extra: str | int
-    ) -> None:
-        super().__init__(message, value=value)
-        self.page, self.extra = page, extra
-
-
-class InvalidRequest(Refusal):
-    """A request that is not understood."""
-
-
-class Mistake(InvalidRequest):
-    """A form that a person filled in wrongly; the message is for that person."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, page=message)
-
-
-class Unauthorized(Refusal):
-    """No token, or one that is not known."""
-
-
-class Forbidden(Refusal):
-    """A token of another role, or a form of another site."""
-
-
-class OriginRefused(Refusal):
-    """A page of a site that the question does not list."""
-
-
-class UnknownQuestion(Refusal):
-    """No question has this digest."""
-
-
-class NotFound(Refusal):
-    """Nothing is there."""
-
-
-class MethodRefused(Refusal):
-    """The resource has other methods."""
-
-
-class Conflict(Refusal):
-    """The same id with other bytes, or another state than the request supposes."""
-
-
-class TooFewReports(Refusal):
-    """Fewer reports than the question shows estimates for."""
-
-
-class Closed(Refusal):
-    """The question takes no reports any more."""
-
-
-class TooLarge(Refusal):
-    """More bytes than the limit."""
-
-
-class OutsideWindow(Refusal):
-    """The day is sealed, or has not come yet."""
-
-
-class TooCostly(Refusal):
-    """An estimate that is better made elsewhere."""
-
-
-class QueueFull(Refusal):
-    """More submissions than can be written at the moment."""
-
-
-class Stopping(Refusal):
-    """The collector is about to end."""
-
-
-class NotReady(Refusal):
-    """Submissions are not stored at the moment."""
-
-
 @dataclass(frozen=True)
 class Problem:
     """The type, status and title of a problem."""
@@ -130,31 +45,106 @@ _INVALID = Problem("invalid-request", 400, "Invalid request")
 _DOCUMENT = Problem("invalid-document", 400, "Invalid document")
 _STORE = Problem("store-unavailable", 503, "Store unavailable", retry_after=2)
 PROBLEMS: dict[type[Exception], Problem] = {
-    InvalidRequest: _INVALID,
     InvalidParameter: _INVALID,
     OutOfDomain: _INVALID,
     InvalidReport: Problem("invalid-report", 400, "Invalid report"),
     InvalidDocument: _DOCUMENT,
     IncompatibleTally: _DOCUMENT,
-    Unauthorized: Problem("unauthorized", 401, "Login or token required"),
-    Forbidden: Problem("forbidden", 403, "Not allowed"),
-    OriginRefused: Problem("origin-refused", 403, "Site not allowed"),
-    UnknownQuestion: Problem("unknown-question", 404, "Question not found"),
-    NotFound: Problem("not-found", 404, "Not found"),
-    MethodRefused: Problem("method-refused", 405, "Method not allowed"),
-    Conflict: Problem("conflict", 409, "Conflict"),
-    TooFewReports: Problem("too-few-reports", 409, "Too few reports"),
-    Closed: Problem("question-closed", 410, "Question closed"),
-    TooLarge: Problem("too-large", 413, "Too large"),
-    OutsideWindow: Problem("outside-window", 422, "Day not open"),
-    TooCostly: Problem("too-costly", 422, "Estimate too costly"),
-    QueueFull: Problem("queue-full", 503, "Too many submissions", retry_after=1),
-    Stopping: Problem("stopping", 503, "Shutting down", retry_after=5),
-    NotReady: _STORE,
     StoreUnavailable: _STORE,
     StoreBroken: replace(_STORE, retry_after=60),
     Exception: Problem("internal", 500, "Internal error"),
 }
+"""What each error is to a client; refusals enter themselves."""
+
+
+class Refusal(DeniableError):
+    """A request that cannot be granted; ``extra`` goes into the problem document.
+
+    The message is for programs; ``page`` is the sentence that a person reads, if there is a better
+    one than for all errors of the kind.
+    """
+
+    def __init_subclass__(cls, problem: Problem | None = None) -> None:
+        if problem is not None:
+            PROBLEMS[cls] = problem
+
+    def __init__(
+        self, message: str, *, value: object = None, page: str = "", **extra: str | int
+    ) -> None:
+        super().__init__(message, value=value)
+        self.page, self.extra = page, extra
+
+
+class InvalidRequest(Refusal, problem=_INVALID):
+    """A request that is not understood."""
+
+
+class Mistake(InvalidRequest):
+    """A form that a person filled in wrongly; the message is for that person."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, page=message)
+
+
+class Unauthorized(Refusal, problem=Problem("unauthorized", 401, "Login or token required")):
+    """No token, or one that is not known."""
+
+
+class Forbidden(Refusal, problem=Problem("forbidden", 403, "Not allowed")):
+    """A token of another role, or a form of another site."""
+
+
+class OriginRefused(Refusal, problem=Problem("origin-refused", 403, "Site not allowed")):
+    """A page of a site that the question does not list."""
+
+
+class UnknownQuestion(Refusal, problem=Problem("unknown-question", 404, "Question not found")):
+    """No question has this digest."""
+
+
+class NotFound(Refusal, problem=Problem("not-found", 404, "Not found")):
+    """There is nothing at this address."""
+
+
+class MethodRefused(Refusal, problem=Problem("method-refused", 405, "Method not allowed")):
+    """The resource has other methods."""
+
+
+class Conflict(Refusal, problem=Problem("conflict", 409, "Conflict")):
+    """The same id with other bytes, or another state than the request supposes."""
+
+
+class TooFewReports(Refusal, problem=Problem("too-few-reports", 409, "Too few reports")):
+    """Fewer reports than the question shows estimates for."""
+
+
+class Closed(Refusal, problem=Problem("question-closed", 410, "Question closed")):
+    """The question takes no reports any more."""
+
+
+class TooLarge(Refusal, problem=Problem("too-large", 413, "Too large")):
+    """More bytes than the limit."""
+
+
+class OutsideWindow(Refusal, problem=Problem("outside-window", 422, "Day not open")):
+    """The day is sealed, or has not come yet."""
+
+
+class TooCostly(Refusal, problem=Problem("too-costly", 422, "Estimate too costly")):
+    """An estimate that is better made elsewhere."""
+
+
+class QueueFull(Refusal, problem=Problem("queue-full", 503, "Too many submissions", 1)):
+    """More submissions than can be written at the moment."""
+
+
+class Stopping(Refusal, problem=Problem("stopping", 503, "Shutting down", 5)):
+    """The collector is about to end."""
+
+
+class NotReady(Refusal, problem=_STORE):
+    """Submissions are not stored at the moment."""
+
 
 _FRAMEWORK: dict[int, type[Refusal]] = {404: NotFound, 405: MethodRefused, 413: TooLarge}
 

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from time import gmtime, monotonic, strftime
+from time import gmtime, monotonic
 
 import uvicorn
 
@@ -232,19 +232,21 @@ class Server(uvicorn.Server):
 class Text(logging.Formatter):
     """``2026-11-17T14:50:00Z ERROR what happened``, always one line."""
 
+    converter = staticmethod(gmtime)
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+
     def format(self, record: logging.LogRecord) -> str:
-        said = record.getMessage()
-        if record.exc_info:
-            said = f"{said}\n{self.formatException(record.exc_info)}"
-        return f"{_moment(record)} {record.levelname} {_one_line(said)}"
+        return _one_line(super().format(record))
 
 
-class Json(logging.Formatter):
+class Json(Text):
     """One JSON object a line: time, level, message, and the fields of an audit line."""
 
     def format(self, record: logging.LogRecord) -> str:
         found = {
-            "time": _moment(record),
+            "time": self.formatTime(record, self.datefmt),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -253,10 +255,6 @@ class Json(logging.Formatter):
         if record.exc_info:
             found["error"] = self.formatException(record.exc_info)
         return json.dumps(found, ensure_ascii=False)
-
-
-def _moment(record: logging.LogRecord) -> str:
-    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(record.created))
 
 
 def _one_line(text: str) -> str:
