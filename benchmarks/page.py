@@ -10,7 +10,7 @@ from benchmarks.timing import Result
 _INTRODUCTION = """# Benchmarks
 
 How fast deniable is, beside other packages, and how time and memory grow with people and answers.
-Written by `make bench` (`make bench ARGS=all` adds the longest part) from the results saved in
+Written by `make bench` (`make bench ARGS=all` adds the longest parts) from the results saved in
 `benchmarks/results`.
 
 Comparisons and decoding times are the best of several repeats; ours follow one call that is not
