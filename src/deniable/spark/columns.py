@@ -26,6 +26,12 @@ IMPOSSIBLE = "impossible report"
 Key = tuple[Hashable, ...]
 Mask = npt.NDArray[np.bool_]
 
+_KINDS = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_fixed_size_binary,
+    pa.types.is_binary_view,
+)
 _MOST_CODES = 1 << 16
 
 
@@ -40,11 +46,15 @@ def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, 
     >>> sorted(refused.items())
     [('impossible report', 1), ('null', 1), ('wrong length', 1)]
     """
-    size, bytes_of_rows = protocol.report_dtype.itemsize, _Bytes(column)
-    present = _present(column)
-    rows = present & (bytes_of_rows.lengths == size)
+    size, (starts, held) = protocol.report_dtype.itemsize, _layout(column)
+    present: Mask = column.is_valid().to_numpy(zero_copy_only=False)
+    rows = present & (np.diff(starts) == size)
     refused = Counter({NULL: int((~present).sum()), LENGTH: int((present & ~rows).sum())})
-    data = bytes_of_rows.of(rows, size)
+    if rows.all():
+        data = bytes(held[starts[0] : starts[-1]])
+    else:
+        places = starts[:-1][rows][:, None] + np.arange(size)
+        data = np.frombuffer(held, dtype=np.uint8)[places].tobytes()
     try:
         reports = protocol.parse(data, len(data) // size)
     except InvalidReport:
@@ -56,42 +66,21 @@ def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, 
     return reports, rows, +refused
 
 
-class _Bytes:
-    """The bytes of a column and where each row's begin, read off Arrow's buffers."""
-
-    def __init__(self, column: pa.Array) -> None:
-        if pa.types.is_fixed_size_binary(column.type) or pa.types.is_binary_view(column.type):
-            column = column.cast(pa.large_binary())
-        large = pa.types.is_large_binary(column.type)
-        if not large and not pa.types.is_binary(column.type):
-            raise InvalidReport(
-                f"expected a column of bytes, got one of {column.type}; decode text with unbase64 "
-                "or unhex first",
-                value=str(column.type),
-            )
-        _, offsets, data = column.buffers()
-        width = np.dtype(np.int64 if large else np.int32)
-        ends = np.zeros(1, dtype=width)
-        if len(column):
-            ends = np.frombuffer(offsets, width, len(column) + 1, column.offset * width.itemsize)
-        self._starts = ends.astype(np.int64)
-        self._data = memoryview(b"" if data is None else data)
-        self.lengths = np.diff(self._starts)
-
-    def of(self, rows: Mask, size: int) -> bytes:
-        """Return the bytes of some rows, ``size`` each, one after another."""
-        if rows.all():
-            return bytes(self._data[self._starts[0] : self._starts[-1]])
-        places = self._starts[:-1][rows][:, None] + np.arange(size)
-        gathered: npt.NDArray[np.uint8] = np.frombuffer(self._data, dtype=np.uint8)[places]
-        return gathered.tobytes()
-
-
-def _present(column: pa.Array) -> Mask:
-    if not column.null_count:
-        return np.ones(len(column), dtype=np.bool_)
-    found: Mask = column.is_valid().to_numpy(zero_copy_only=False)
-    return found
+def _layout(column: pa.Array) -> tuple[npt.NDArray[np.int64], memoryview]:
+    """Return where each row's bytes begin, and all bytes, read off Arrow's buffers."""
+    kind = column.type
+    if not any(each(kind) for each in _KINDS):
+        raise InvalidReport(
+            f"expected a column of bytes, got one of {kind}; decode text with unbase64 or unhex "
+            "first",
+            value=str(kind),
+        )
+    wide = column.cast(pa.large_binary())
+    _, offsets, data = wide.buffers()
+    if not len(wide):
+        return np.zeros(1, dtype=np.int64), memoryview(b"")
+    starts = np.frombuffer(offsets, np.int64, len(wide) + 1, wide.offset * 8)
+    return starts, memoryview(b"" if data is None else data)
 
 
 def _sound(protocol: Mechanism, data: bytes) -> Mask:
