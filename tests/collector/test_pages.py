@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
+from deniable import OpenLH
 from deniable.collector.pages.templating import assets
 from deniable.question import Question
 from tests.collector.conftest import Answer, Collector, today
@@ -104,6 +105,28 @@ def test_browsers_see_problems_as_pages(collector: Collector) -> None:
         assert collector.request("GET", path).problem
     unknown = collector.request("GET", f"/v1/questions/{'0' * 64}", headers=HTML)
     assert unknown.problem == "unknown-question"
+
+
+def test_people_and_programs_are_told_in_their_own_words(collector: Collector) -> None:
+    """A page says in a sentence what to do; the detail of the problem is for programs."""
+    path = f"/questions/{'0' * 64}"
+    page = collector.request("GET", path, headers=HTML, role="viewer").body.decode()
+    assert "It was deleted, or the address is not complete." in page
+    assert "0" * 64 not in page
+    told = collector.request("GET", path, role="viewer").json
+    assert (told["title"], told["detail"]) == (
+        "Question not found",
+        f"no question here has the digest {'0' * 64}",
+    )
+
+
+def test_an_open_question_asks_for_answers_first(collector: Collector) -> None:
+    """Where answers have to be named, that is said however few reports there are."""
+    question = collector.ask(OpenLH(1.0), None)
+    path = f"/questions/{question.digest}?from={today()}&compare_to={today(-1)}&fragment"
+    text = collector.request("GET", path, role="viewer").body.decode()
+    assert "name the answers to count" in text
+    assert "In one of the ranges" not in text
 
 
 @pytest.mark.parametrize(

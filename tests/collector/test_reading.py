@@ -145,6 +145,8 @@ def test_two_ranges_are_compared(collector: Collector) -> None:
     ranges = f"?from={today(-1)}&to={today(-1)}&compare_from={today()}&compare_to={today()}"
     found = estimates(collector, question, ranges).json
     assert (found["first_n"], found["second_n"]) == (400, 400)
+    days = f"?day={today(-1)}&compare_day={today()}"
+    assert estimates(collector, question, days).json == found
     changes = {row["label"]: row for row in found["changes"]}
     # A share of 1 that becomes 0 is significant with a chance of failure far below 1e-9.
     assert changes["a"]["significant"]

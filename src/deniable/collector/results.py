@@ -105,8 +105,10 @@ class Results:
         """Return what a page shows, or why it shows nothing."""
         while True:
             survey = await self._survey(known, wanted)
+            if known.is_open and not wanted.candidates:
+                return Shown(survey.n, (), self.minimum(known))
             shown = Shown(survey.n, survey.lacking, self.minimum(known))
-            if (known.is_open and not wanted.candidates) or wanted.parts[0] in survey.lacking:
+            if wanted.parts[0] in survey.lacking:
                 return shown
             try:
                 found = await self._make(known, wanted, survey, Job(views.look, rows))
