@@ -103,7 +103,7 @@ def test_numbers_and_line_ends(shell):
         ("a.ndjson", '{"it": "a"}\n{"it": \n', "it", 2, "JSON"),
         ("a.ndjson", '{"it": null}\n', "it", 1, "got null;"),
         ("a.ndjson", '{"it": 1.5}\n', "it", 1, "of the type float"),
-        ("a.ndjson", "[1]\n", "it", 1, "no object"),
+        ("a.ndjson", "[1]\n", "it", 1, "not a JSON object"),
         ("a.ndjson", '{"it": ' + "[" * 100_000 + "\n", "it", 1, "JSON"),
     ],
 )
@@ -244,7 +244,7 @@ def test_half_a_surrogate_pair_is_named_with_its_place(shell):
     """Text that UTF-8 cannot encode is refused with file and line, in answers and in labels."""
     shell("question", "create", "site", "--open", "--epsilon", 4, "-o", "q.json")
     shell.write("a.ndjson", '{"it": "a"}\n{"it": "\\ud800"}\n')
-    assert "a.ndjson:2: expected text that UTF-8 can encode, got half of a" in shell.fails(
+    assert "a.ndjson:2: the text has half of a surrogate pair" in shell.fails(
         "privatize", "q.json", "a.ndjson", "--column", "it", "-o", "x"
     )
     shell.write("l.json", r'["a", "\ud800"]')

@@ -42,7 +42,7 @@ def test_a_row_that_is_none_is_named_by_its_line(stars) -> None:
     """What is wrong is said with the line, and never with the answer."""
     stars.write("people.txt", "[5, 3]\n[5, 8]\n")
     said = stars.fails("privatize", "stars.json", "people.txt", "-o", "reports.bin")
-    assert "people.txt:2: expected an answer that is a list of 2 whole numbers from 1 to 5" in said
+    assert "people.txt:2: the answer is not a list of 2 whole numbers from 1 to 5" in said
     assert "8" not in said
     stars.write("people.ndjson", "[5, 3]\nnull\n")
     said = stars.fails("privatize", "stars.json", "people.ndjson", "-o", "reports.bin")

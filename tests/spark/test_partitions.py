@@ -278,5 +278,5 @@ def test_people_who_may_answer_again_are_estimated_by_rounds(monkeypatch):
     monkeypatch.setattr(frames, "tally", lambda *_, **__: once.tally(once.privatize(["x"])))
     with pytest.raises(InvalidParameter, match="reports of DE are independent"):
         frames.estimate(frame, once, rounds=4)
-    with pytest.raises(InvalidParameter, match="no rounds for OpenLH"):
+    with pytest.raises(InvalidParameter, match="reports of OpenLH are independent"):
         frames.estimate(frame, several, ["kiwi"], rounds=4)

@@ -66,8 +66,8 @@ def test_long_files_are_read_in_blocks(monkeypatch) -> None:
         (b"1\n0\n", "got 0 on line 2"),
         (b"41271\n", "from 1 to 41270, got 41271 on line 1"),
         (b"1\n" + b"9" * 400 + b"\n", "on line 2"),
-        (b"", "at least one click"),
-        (b" \n\n", "at least one click"),
+        (b"", "has no clicks"),
+        (b" \n\n", "has no clicks"),
         (gzip.compress(SESSIONS)[:-9], "whole"),
         (gzip.compress(SESSIONS)[:-6] + b"\0" * 6, "whole"),
         (lzma.compress(SESSIONS)[:-20], "whole"),
@@ -78,7 +78,7 @@ def test_long_files_are_read_in_blocks(monkeypatch) -> None:
         (npz(item=np.array([[1]])), "whole numbers"),
         (npz(item=np.array([-1])), "got -1 to -1"),
         (npz(item=np.array([41270])), "0 to 41269"),
-        (npz(item=np.array([], dtype=np.int64)), "at least one click"),
+        (npz(item=np.array([], dtype=np.int64)), "has no clicks"),
         (npz(item=np.array([{}], dtype=object)), "array item"),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_decompresses_to_too_much_is_refused(monkeypatch) -> None:
     """A small file that unfolds to gigabytes stops at the limit."""
     monkeypatch.setattr("tools.paper.clicks._MOST_BYTES", 1000)
     assert len(decompress(gzip.compress(b"1" * 1000))) == 1000
-    with pytest.raises(InvalidDocument, match="at most 1000 bytes"):
+    with pytest.raises(InvalidDocument, match="more than 1000 bytes"):
         decompress(gzip.compress(b"1" * 1001))
 
 

@@ -128,7 +128,7 @@ def decompress(data: bytes) -> bytes:
         ) from error
     if len(plain) > _MOST_BYTES:
         raise InvalidDocument(
-            f"expected at most {_MOST_BYTES} bytes once decompressed, got more", value=len(plain)
+            f"the file has more than {_MOST_BYTES} bytes once decompressed", value=len(plain)
         )
     return plain
 
@@ -206,5 +206,5 @@ def _count_items(data: bytes, domain_size: int) -> npt.NDArray[np.int64]:
 
 def _check_total(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     if not counts.any():
-        raise InvalidDocument("expected at least one click, got none; check the file", value=0)
+        raise InvalidDocument("the file has no clicks; check it", value=0)
     return counts.astype(np.int64)

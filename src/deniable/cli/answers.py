@@ -110,9 +110,10 @@ def _json_answer(source: Source, text: str, line: int) -> str:
         ) from error
     if column is not None:
         if not isinstance(found, dict) or column not in found:
-            keys = f"the keys {enumerate_names(found)}" if isinstance(found, dict) else "no object"
-            raise source.wrong(line, f"expected an object with the key {column!r}, got {keys}; "
-                               f"name one with {source.option}")  # fmt: skip
+            keys = (f"has the keys {enumerate_names(found)}" if isinstance(found, dict)
+                    else "is not a JSON object")  # fmt: skip
+            raise source.wrong(line, f"this line {keys}, and {column!r} is wanted; name a key with "
+                               f"{source.option}")  # fmt: skip
         found = found[column]
     return as_text(source, found, line)
 
@@ -142,7 +143,7 @@ def as_text(source: Source, answer: object, line: int) -> str:
         if answer.isascii() or encodes(answer):
             return answer
         raise source.wrong(
-            line, "expected text that UTF-8 can encode, got half of a surrogate pair; write the "
+            line, "the text has half of a surrogate pair, which UTF-8 cannot encode; write the "
             "character itself"
         )  # fmt: skip
     if isinstance(answer, int) and not isinstance(answer, bool):

@@ -158,7 +158,7 @@ def encode(
         return values[list(map(places.__getitem__, batch.answers))]
     # Outside of the handler, so that no answer stands in the chain of errors.
     line = _line_of(list(places)[place], batch)
-    raise source.wrong(line, f"expected an answer that is {question.answers.wanted}; correct it")
+    raise source.wrong(line, f"the answer is not {question.answers.wanted}; correct it")
 
 
 def _line_of(answer: str, batch: Batch) -> int:

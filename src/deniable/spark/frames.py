@@ -107,10 +107,10 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
         total = cast("Tally", tally(frame, question, column, refused=refused))
         return question.estimate(total, names, rounds=number)
     if rounds is not None:
-        raise InvalidParameter.expected(
-            f"no rounds for {protocol.name}, whose reports are independent",
-            rounds,
-            "let a person answer once",
+        raise InvalidParameter(
+            f"reports of {protocol.name} are independent; leave out rounds, and let a person "
+            "answer once",
+            value=rounds,
         )
     _check_columns(frame, column, ())
     _check_batches(frame, question)
