@@ -79,6 +79,11 @@ def test_the_command_line_knows_a_protocol_of_another_distribution(folder: Path)
     audited = run(folder, command.format(asked))
     assert audited.returncode == 0, audited.stderr
     assert "Mirror" in audited.stdout
+    install(folder, "broken", "[deniable.protocols]\nBad = nowhere:Bad\n")
+    refused = run(folder, command.format(["audit", "Bad", "--epsilon", "1", "--domain-size", "4"]))
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1].startswith("deniable: 'Bad' of the distribution broken")
+    assert refused.stderr.count("Warning: 'Bad'") == 1
 
 
 BROKEN = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from deniable.cli.group import InputError
 from deniable.cli.outputs import warn
 from deniable.protocol import Protocol
-from deniable.protocols import discover
+from deniable.protocols import discover, find
 from deniable.protocols.hashing import OpenLH
 
 if TYPE_CHECKING:
@@ -76,11 +76,12 @@ def find_protocol(name: str) -> type[Protocol]:
     """Return the protocol of that name, in upper or lower case; GRR is DE."""
     known = {each.lower(): kind for each, kind in discover().items()}
     known["grr"] = known["de"]
-    if name.lower() not in known:
+    found = known.get(name.lower()) or find(name)  # which says what is wrong with an offer
+    if found is None:
         raise InputError(
             f"expected a protocol among {', '.join(discover())}, got {name!r}; name one of them"
         )
-    return known[name.lower()]
+    return found
 
 
 def check_privacy(epsilon: float | None, domain_size: int | None = None) -> None:

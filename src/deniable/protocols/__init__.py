@@ -7,6 +7,7 @@ is that of the class, its value says where the class is. They are loaded when th
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -23,7 +24,7 @@ def discover(*, offers: bool = True) -> dict[str, type[Protocol]]:
     """Return every protocol by name, in alphabetical order.
 
     With ``offers`` those of other distributions are among them; one that cannot be loaded is left
-    out with a warning.
+    out, with a warning the first time.
 
     >>> "OLH" in discover()
     True
@@ -33,16 +34,20 @@ def discover(*, offers: bool = True) -> dict[str, type[Protocol]]:
         for name, kind in Protocol.registry.items()
         if kind.__module__.startswith(f"{__name__}.") and issubclass(kind, Protocol)
     }
-    others: dict[str, type[Protocol]] = {}
-    for name in offered(ENTRY_POINTS) if offers else ():
+    return dict(sorted({**(_of_others() if offers else {}), **ours}.items()))
+
+
+@lru_cache(maxsize=1)
+def _of_others() -> dict[str, type[Protocol]]:
+    found: dict[str, type[Protocol]] = {}
+    for name in offered(ENTRY_POINTS):
         try:
-            kind = None if name in ours else find(name)
+            kind = find(name)
         except DeniableError as error:
-            warnings.warn(str(error), stacklevel=2)
-            continue
-        if kind is not None:
-            others[name] = kind
-    return dict(sorted({**others, **ours}.items()))
+            warnings.warn(str(error), stacklevel=3)
+        else:
+            found |= {name: kind} if kind is not None else {}
+    return found
 
 
 def find(name: str) -> type[Protocol] | None:
