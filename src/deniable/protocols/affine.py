@@ -89,7 +89,6 @@ class AffineSelection(Pure, Closed):
 
     @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
-        """Return the protocol with the best settings for answers of a share."""
         if share is None:
             return cls(epsilon, domain_size)
         chosen = best(check_epsilon(epsilon), check_domain_size(domain_size), share)

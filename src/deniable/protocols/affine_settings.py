@@ -1,10 +1,10 @@
 """The settings of affine selection: which g, digits and window there are, and which are best.
 
 The variance is that of subset selection with k = m g^(t-1) of v = g^t points, so it is near the
-optimum where m / g is near 1 / (e^eps + 1) and v is near d, or where both are far above e^eps. It
-is the mean over all values, or what an answer of another share has.
-Among the settings whose variance is within a quarter of a percent of the least, the one that
-decodes fastest is taken; those that take too long for a million reports are not considered.
+optimum where m / g is near 1 / (e^eps + 1) and v is near d, or where both are far above e^eps. By
+default it is the mean over all values; it can be that of an answer with a given share.
+Of all settings within a quarter of a percent of the least variance, the one that decodes fastest is
+taken. Settings that take too long for a million reports are left out.
 """
 
 from __future__ import annotations

@@ -138,7 +138,6 @@ class RandomMatrixProjection(Pure, Closed):
         return Table.decode(data, n, Footprint(2 * self.rows, total=(1, 1)))
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
-        """Count for each value the reports that hold its bit."""
         del chosen  # all values at once
         codes, counts = of_form(statistic, Table).hits()
         # Zeros support all values whose bit is 0: count them for every value, and take them off

@@ -1,7 +1,7 @@
-"""The range g of local hashing: which there are, and which is best at a given epsilon.
+"""The range g of local hashing: which ones there are, and which is best at a given epsilon.
 
 The variance (e^eps - 1 + g)^2 / ((e^eps - 1)^2 (g - 1)) [eq:lp:var] is least at g = e^eps + 1,
-which is no integer; around it the variance is flat, so that a range which decodes faster costs
+which is no integer. The variance is flat around it, so that a range which decodes faster costs
 little.
 """
 

@@ -257,12 +257,12 @@ class RAPPOR(Open, Counted):
 
     @cached_property
     def _noise(self) -> Chance:
-        """The chance of a one where no one's bit is."""
+        """The chance that noise alone makes a bit one."""
         q = self.bit_parameters.exact_q
         return Chance(float(q), float(1 - q))
 
     def _ones(self, tally: Tally, keys: Integers) -> tuple[Signed, Signed]:
-        """Return in how many bits of reports each candidate would show, and how many are ones."""
+        """Return how many bits of reports each candidate sets, and how many of them are ones."""
         table = of_form(tally.statistic, Counts).values.reshape(self.cohorts, -1)
         trials, ones = np.zeros((2, len(keys)), dtype=np.int64)
         for cohort in np.flatnonzero(table[:, 0]):

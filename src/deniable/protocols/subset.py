@@ -83,7 +83,6 @@ class SubsetSelection(CountedPure):
 
     @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
-        """Return the protocol with the best size of the sets for answers of a share."""
         size = best_size(check_epsilon(epsilon), check_domain_size(domain_size), share)
         return cls(epsilon, domain_size, size)
 
