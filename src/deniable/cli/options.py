@@ -92,28 +92,21 @@ _FORM = (
 )  # fmt: skip
 
 
-def answers_place(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand the answers in INPUT to a command, as ``source``."""
+def answers_options(*, form: bool = True) -> Decorator:
+    """Hand the answers in INPUT to a command as ``source``, and how to match them as ``form``."""
 
-    @_all_of(_PLACE)
-    @wraps(command)
-    def read(*, answers: Path, column: str | None, kind: str | None, **rest: Any) -> Any:
-        return command(source=Source(answers, column, kind), **rest)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @_all_of((*_PLACE, *_FORM) if form else _PLACE)
+        @wraps(command)
+        def read(*, answers: Path, column: str | None, kind: str | None, **rest: Any) -> Any:
+            source = Source(answers, column, kind, rest.pop("delimiter", None))
+            if form:
+                rest["form"] = Form(*(rest.pop(x) for x in ("strip", "fold_case", "normalise")))
+            return command(source=source, **rest)
 
-    return read
+        return read
 
-
-def answers_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand the answers in INPUT to a command, as ``source``, and how to match them, as ``form``."""
-
-    @_all_of((*_PLACE, *_FORM))
-    @wraps(command)
-    def read(*, answers: Path, **rest: Any) -> Any:
-        place = {name: rest.pop(name) for name in ("column", "kind", "delimiter")}
-        form = Form(*(rest.pop(name) for name in ("strip", "fold_case", "normalise")))
-        return command(source=Source(answers, **place), form=form, **rest)
-
-    return read
+    return decorate
 
 
 def candidates_options(command: Callable[..., Any]) -> Callable[..., Any]:

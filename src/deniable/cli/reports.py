@@ -46,7 +46,7 @@ _AHEAD = 1
     ],
 )
 @question_argument
-@answers_options
+@answers_options()
 @output_option
 @summary_option
 def privatize(

@@ -17,7 +17,7 @@ from deniable.cli.answers import read_answers
 from deniable.cli.display import show_progress
 from deniable.cli.group import Command, InputError
 from deniable.cli.labels import encode, match
-from deniable.cli.options import FILE, answers_place, token_option
+from deniable.cli.options import FILE, answers_options, token_option
 from deniable.cli.outputs import STDIO
 from deniable.cli.sources import Digest, Source, name_of
 from deniable.client.client import fetch_question, find, listed
@@ -42,7 +42,7 @@ _BATCH = 256
     ],
 )
 @click.argument("address", metavar="ADDRESS")
-@answers_place
+@answers_options(form=False)
 @click.option("--question", metavar="QUESTION",
               help="Its digest, the start of it, or its name. "
               "[default: the only one asked]")  # fmt: skip

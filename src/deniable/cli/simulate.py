@@ -51,7 +51,7 @@ _SPARED = ("theory", "bytes")
         "deniable simulate answers.txt --epsilon 1 --protocol auto --plot simulation.png --json",
     ],
 )
-@answers_options
+@answers_options()
 @click.option("--question", "question_file", type=FILE, metavar="FILE",
               help="Take labels, other and epsilon from a question, and try its protocol "
               "first.")  # fmt: skip
