@@ -14,13 +14,13 @@ from deniable.collector.problems import Mistake
 from deniable.collector.requests import Call, lines
 from deniable.collector.views import Draft, Proposal
 from deniable.errors import DeniableError
+from deniable.policy import CEILING
 
 _FIRST = {
     "name": "", "kind": "closed", "labels": "", "other": "", "solve": "error", "users": "10000",
     "epsilon": "1", "error": "1", "protocol": "",
 }  # fmt: skip
 """What the form has when it is opened."""
-_LARGE = 5.0
 _THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
 _CHOICES = ("DE", "SubsetSelection", "AffineSelection", "OLH", "OUE", "SUE", "THE", "BLH")
 """What the browser client speaks; the best of all is taken unless one is named."""
@@ -108,12 +108,10 @@ def _sentences(found: Proposal, solve: str) -> tuple[str, ...]:
 
 
 def _warning(found: Proposal) -> str | None:
-    if not found.reachable or found.epsilon is None or found.epsilon <= _LARGE:
+    if not found.reachable or found.epsilon is None or found.epsilon <= CEILING:
         return None
-    return (
-        f"Epsilon = {found.epsilon:g} hides little: clients refuse more than {_LARGE:g} unless the "
-        "page raises their ceiling, as the tag of this question will. 1 to 3 is usual."
-    )
+    said = f"Epsilon = {found.epsilon:g} hides little, and browsers refuse more than {CEILING:g}."
+    return f"{said} 1 to 3 is usual."
 
 
 def _draft(fields: Mapping[str, str]) -> Draft:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -91,8 +92,7 @@ class Address:
         return Link(text, path, name)
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """Where a panel can be downloaded, and under which name."""
 
     text: str
@@ -100,8 +100,7 @@ class Link:
     filename: str
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """A table or figures, what is said about them, and the ways out."""
 
     content: Markup
@@ -109,8 +108,7 @@ class Panel:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """One number at the top of the page."""
 
     name: str
@@ -225,15 +223,17 @@ def _read_people(entered: str) -> int | None:
 
 async def _live(call: Call, known: Known, address: Address) -> Live:
     shown = await call.services.results.look(known, address.wanted, ROWS)
-    look = shown.look
+    look, people = shown.look, address.span.people
     return Live(
         said=f"{shown.n:,} report{'' if shown.n == 1 else 's'}.{look.largest if look else ''}",
         figures=_figures(shown.n, look),
         waiting=None if look else _waiting(known, address, shown),
-        estimates=Panel(look.table, _links(address)) if look else None,
+        estimates=Panel(look.table, _links(address, "estimates", people=people)) if look else None,
         fakes=look.fakes if look else None,
         changes=_changes(address, shown),
-        trend=_trend(address, look) if look and look.curves else None,
+        trend=Panel(look.curves, _links(address, "trend"), look.trend_note)
+        if look and look.curves
+        else None,
         received=_received(call, known),
     )
 
@@ -267,33 +267,19 @@ def _changes(address: Address, shown: Shown) -> Panel | None:
     more = {"compare_from": second.first, "compare_to": second.last}
     more["compare_people"] = second.people
     links = (
-        *(
-            address.link("changes", form, first, people=first.people, format=form, **more)
-            for form in ("csv", "json")
-        ),
+        address.link("changes", "csv", first, people=first.people, format="csv", **more),
+        address.link("changes", "json", first, people=first.people, format="json", **more),
         address.link("tally", "first", first),
         address.link("tally", "second", second),
     )
     return Panel(shown.look.changes, links, f"first: {first}; second: {second}.")
 
 
-def _links(address: Address) -> tuple[Link, ...]:
-    span = address.span
-    return (
-        address.link("estimates", "csv", span, people=span.people, format="csv"),
-        address.link("estimates", "json", span, people=span.people, format="json"),
-        address.link("tally", "", span),
-    )
-
-
-def _trend(address: Address, look: Look) -> Panel:
-    span = address.span
-    links = (
-        address.link("trend", "csv", span, format="csv"),
-        address.link("trend", "json", span, format="json"),
-        address.link("tally", "", span),
-    )
-    return Panel(look.curves, links, look.trend_note)
+def _links(address: Address, what: str, **more: str) -> tuple[Link, ...]:
+    exports = [
+        address.link(what, form, address.span, **more, format=form) for form in ("csv", "json")
+    ]
+    return (*exports, address.link("tally", "", address.span))
 
 
 def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deniable.advice import meaning
 from deniable.collector.jobs import Wanted
@@ -28,8 +28,7 @@ _NAME_WIDTH = 160
 _ROWS = 25
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """A number about all reports."""
 
     name: str
