@@ -77,9 +77,9 @@ def words_of(command: str, start: str) -> list[list[str]]:
 
 def options_of(command: click.Command) -> set[str]:
     """Return the options of a command."""
-    context = click.Context(command, info_name="deniable")
-    return {name for option in command.get_params(context) for name in option.opts
-            + option.secondary_opts if name.startswith("-")}  # fmt: skip
+    # Not by get_params, which keeps the names of --help that its context has.
+    names = [name for option in command.params for name in option.opts + option.secondary_opts]
+    return {"-h", "--help", *(name for name in names if name.startswith("-"))}
 
 
 def check_call(group: click.Command, words: list[str], said: str) -> None:
