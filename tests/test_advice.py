@@ -144,7 +144,7 @@ def test_advice_prints_as_a_table() -> None:
     """One line for each option, under a header and above the reason."""
     advice = recommend(1.0, 100, users=1000)
     lines = str(advice).splitlines()
-    assert len(lines) == len(advice.options) + 2
+    assert len(lines) == len(advice.options) + len(advice.notes) + 2
     assert lines[-1] == advice.reason
 
 

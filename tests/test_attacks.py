@@ -15,7 +15,6 @@ from deniable import (
     Closed,
     InvalidReport,
     Protocol,
-    Pure,
     SubsetSelection,
     Tally,
 )
@@ -38,7 +37,8 @@ def _all_reports(protocol: Protocol) -> np.ndarray:
 
 def _small() -> list[Protocol]:
     every = [each for kind in discover().values() for each in kind.examples()]
-    return [p for p in every if isinstance(p, Pure | Closed) and p.report_dtype.itemsize == 1]
+    known = [p for p in every if isinstance(p, Closed) and p.influence([0]) is not None]
+    return [p for p in known if p.report_dtype.itemsize == 1]
 
 
 @pytest.mark.parametrize("protocol", _small(), ids=repr)

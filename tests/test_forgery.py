@@ -13,7 +13,6 @@ from deniable import (
     DeniableError,
     InvalidDocument,
     Protocol,
-    Pure,
     Tally,
 )
 from deniable.protocols import discover
@@ -58,7 +57,8 @@ def test_the_extremes_are_reached_by_honest_reports(protocol: Protocol) -> None:
         extreme = np.repeat(ends[:, None], protocol.domain_size, axis=1)
         assert len(protocol.parse(extreme.tobytes(), 2)) == 2
         return
-    assert isinstance(protocol, Pure)
+    if protocol.parameters is None:
+        return  # no report supports anything
     values = range(protocol.domain_size) if isinstance(protocol, Closed) else range(3)
     # The rarest of them is left out with a probability below (1 - 0.03)^400, about 5e-6.
     for value in list(values)[:5]:

@@ -62,6 +62,8 @@ def test_the_largest_tally_is_estimated(protocol: Protocol) -> None:
     before = protocol.estimate(small, keys)
     found = protocol.estimate(_multiplied(small, times), keys)
     assert np.allclose(found.counts / times, before.counts, rtol=1e-9, atol=1e-4)
+    if found.unknown is not None:
+        return
     limit = upper_normal(0.05 / found.total) * found.null_std_error
     assert found.threshold() == pytest.approx(limit, rel=1e-6)
     lower, upper = found.interval()

@@ -70,9 +70,11 @@ class Trial:
         return float(np.mean(self.squared_errors))
 
     @property
-    def expected(self) -> float:
-        """The mean squared error in theory or, without one, as it was measured."""
-        return self.squared_error if self.theory is None else self.theory
+    def order(self) -> tuple[bool, float]:
+        """What trials are ranked by: the error in theory and, after those, as it was measured."""
+        if self.theory is None:
+            return True, self.squared_error
+        return False, self.theory
 
     @property
     def spread(self) -> float | None:

@@ -14,6 +14,7 @@ from deniable.protocols.square_wave import SquareWave
 from deniable import Estimates, InvalidParameter, Question, compare, consistency, plan, recommend
 from deniable.cli import cli
 from deniable.collector.settings import Settings
+from tests import components
 from tests.collector.conftest import Collector, start, today
 
 AGES = tuple(f"{10 * i} to {10 * i + 9}" for i in range(10))
@@ -174,7 +175,10 @@ def test_the_command_line_says_what_is_not_known(tmp_path: Path) -> None:
     assert "SquareWave is not for plans" in run(planned)
     assert read(run(f"{planned} --json"))["error"] is None
     simulated = f"simulate {tmp_path / 'answers.txt'} --epsilon 1 --protocol DE,SquareWave --runs 2"
-    assert "SquareWave" in run(simulated)
+    assert "The best in theory, DE" in run(simulated)
+    assert "The best as measured, SquareWave" in run(simulated.replace("DE,", ""))
+    if components.installed("matplotlib"):
+        run(f"{simulated} --plot {tmp_path / 'trials.png'}")
     trials = read(run(f"{simulated} --json"))["trials"]
     assert [trial["theoretical_mse"] is None for trial in trials] == [False, True]
 

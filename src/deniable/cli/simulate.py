@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -239,11 +240,12 @@ def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
         f"how many of the {top} most frequent answers are estimated among the most frequent; "
         "found: how many are significant.\n"
     )
-    best = min(trials, key=lambda trial: trial.expected)
+    best = min(trials, key=lambda trial: trial.order)
     rows = np.argsort(-population.truth, kind="stable")[:top]
     labelled = replace(best.estimates, labels=population.labels)
     last = "" if runs == 1 else ", in the last run"
-    console.print(f"The best in theory, {best.protocol.name} at epsilon = "
+    judged = "as measured" if best.theory is None else "in theory"
+    console.print(f"The best {judged}, {best.protocol.name} at epsilon = "
                   f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
     display.print_estimates(console, labelled.take(rows), population.truth[rows])
 
@@ -275,7 +277,8 @@ def _draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
     errors, answers = figure.subplots(1, 2)
     n, truth = population.size, population.truth
     places = np.arange(len(trials))
-    expected = [100 * trial.expected**0.5 / n for trial in trials]
+    expected = [math.nan if trial.theory is None else 100 * trial.theory**0.5 / n
+                for trial in trials]  # fmt: skip
     for place, trial in zip(places, trials, strict=True):
         runs = [100 * error**0.5 / n for error in trial.squared_errors]
         errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color="#2f6db3",
@@ -285,7 +288,8 @@ def _draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
     )
     errors.set_yticks(places, [_name(trial) for trial in trials])
     errors.invert_yaxis()
-    if max(expected) > 20 * min(expected):
+    known = [error for error in expected if not math.isnan(error)]
+    if known and max(known) > 20 * min(known):
         errors.set_xscale("log")
     else:
         errors.set_xlim(left=0)
@@ -295,7 +299,7 @@ def _draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
     rows = np.argsort(-truth, kind="stable")[: max(top, 2)]
     answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color="#666666", lw=0.8,
                  label="the truth")  # fmt: skip
-    best = sorted(trials, key=lambda trial: trial.expected)[:_DRAWN]
+    best = sorted(trials, key=lambda trial: trial.order)[:_DRAWN]
     for trial, marker in zip(best, "os^Dv", strict=False):
         answers.plot(truth[rows], trial.estimates.counts[rows], marker, ms=5, alpha=0.7,
                      label=_name(trial))  # fmt: skip
