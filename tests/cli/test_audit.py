@@ -65,7 +65,7 @@ def test_a_question_file_is_audited(fruit):
 def test_a_question_of_something_else_is_refused(shell):
     """A file that is no question is named."""
     shell.write("other.json", "[]")
-    assert shell.fails("audit", "other.json").startswith("deniable: other.json: expected")
+    assert shell.fails("audit", "other.json").startswith("deniable: other.json: this is not")
 
 
 def test_a_class_of_the_current_directory_is_audited(mine):
@@ -99,7 +99,7 @@ def test_an_object_of_a_module_is_audited_as_it_is(mine):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["no_such_module:Kept"], "there is no module 'no_such_module'"),
+        (["no_such_module:Kept"], "No module named 'no_such_module'; run the"),
         (["mine_audited:Kep"], "did you mean 'Kept'?"),
         (["mine_audited:Kept"], "missing 2 required positional arguments: 'epsilon' and"),
         (["mine_audited:Kept", "--epsilon", "1"], "argument: 'domain_size'; give --epsilon and"),

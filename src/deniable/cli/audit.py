@@ -131,14 +131,10 @@ def _find(module: str, name: str) -> object:
     with _current_directory():
         try:
             loaded = import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-                raise InputError(f"{module} cannot be imported: {error}") from error
-            raise InputError(f"there is no module {module!r}; run the command in its directory, or "
-                             "install it") from error  # fmt: skip
         except Exception as error:
             raise InputError(
-                f"{module} cannot be imported: {type(error).__name__}: {error}"
+                f"{module} cannot be imported: {type(error).__name__}: {error}; run the command in "
+                "its directory, or install it"
             ) from error
     if not hasattr(loaded, name):
         near = get_close_matches(name, dir(loaded), n=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -175,7 +175,7 @@ def _print(shown: Question) -> None:
         ("reveals", reveals(protocol)),
         ("settings", _settings(protocol)),
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
-        *_supports(protocol),
+        ("p*, q*", f"{rates.p:.6g}, {rates.q:.6g}" if (rates := protocol.parameters) else ""),
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
         _error(protocol),
         ("digest", shown.digest),
@@ -203,11 +203,6 @@ def _error(protocol: Protocol) -> tuple[str, str]:
         return name, "not known in closed form; try it with deniable simulate"
     few, many = (float(n * one) ** 0.5 for n in (10_000, 1_000_000))
     return name, f"{few:,.0f} people among 10,000, {many:,.0f} among 1,000,000"
-
-
-def _supports(protocol: Protocol) -> Iterator[tuple[str, str]]:
-    if (found := protocol.parameters) is not None:
-        yield "p*, q*", f"{found.p:.6g}, {found.q:.6g}"
 
 
 def _settings(protocol: Protocol) -> str:

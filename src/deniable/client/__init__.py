@@ -15,15 +15,7 @@ has the whole story.
 
 from __future__ import annotations
 
-from deniable.client.client import (
-    Client,
-    NoQuestion,
-    Refused,
-    fetch_question,
-    publish,
-    pull,
-    pull_days,
-)
+from deniable.client.client import Client, NoQuestion, Refused, publish, pull, pull_days
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, State
 from deniable.client.state import Ledger, NoLedger, Outbox
 from deniable.client.transport import Transport
@@ -41,7 +33,6 @@ __all__ = [
     "Refused",
     "State",
     "Transport",
-    "fetch_question",
     "publish",
     "pull",
     "pull_days",

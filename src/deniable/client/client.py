@@ -224,22 +224,19 @@ def find(transport: Transport, named: str) -> str:
     if _DIGEST.fullmatch(wanted.lower()):
         return wanted.lower()
     known = listed(transport)
-    start = wanted.lower() if _PREFIX.fullmatch(wanted.lower()) else None
-    found = [
-        entry
-        for entry in known
-        if entry.name == named or (start is not None and entry.digest.startswith(start))
-    ]
+    start = (wanted.lower(),) if _PREFIX.fullmatch(wanted.lower()) else ()
+    found = [each for each in known if each.name == named or each.digest.startswith(start)]
     if len(found) == 1:
         return found[0].digest
+    remedy = (
+        "names no question; name one by its whole name, its digest, or at least the first four "
+        "digits of it"
+    )
     if found:
-        said = f"{named[:80]!r} names {len(found)} questions; name one by more digits of its digest"
-    else:
-        said = (
-            f"{named[:80]!r} names no question; name one by its whole name, its digest, or at "
-            "least the first four digits of it"
-        )
-    raise Refused(f"{transport.address}: {said}: {_enumerate(found or known)}", value=named)
+        remedy = f"names {len(found)} questions; name one by more digits of its digest"
+    raise Refused(
+        f"{transport.address}: {named[:80]!r} {remedy}: {_enumerate(found or known)}", value=named
+    )
 
 
 def pull(
