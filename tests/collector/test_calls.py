@@ -22,7 +22,8 @@ from deniable.collector.housekeeping import Housekeeping
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.records import Asked, State
+from deniable.collector.stores.questions import Questions
+from deniable.collector.stores.records import Asked, Slice, State
 from deniable.collector.writer import Health
 from deniable.question import Question
 from tests.collector.conftest import today
@@ -171,5 +172,49 @@ def test_a_submission_is_cheap(tmp_path: Path, profile: Profile) -> None:
         found = await served.measured(lambda: served.request("POST", path, body))
         assert found.total <= 82, found.calls.most_common()
         assert len(found.files) <= 19, sorted(found.files)
+
+    run(tmp_path, profile, work)
+
+
+def test_who_asks_for_the_same_waits_for_one_job(tmp_path: Path, profile: Profile) -> None:
+    """However many look at a question at once, its new numbers are made once."""
+
+    async def work(served: Served) -> None:
+        path = f"/questions/{QUESTION.digest}?fragment"
+        await served.submit(20)
+
+        async def crowd() -> None:
+            statuses = await asyncio.gather(*(served.request("GET", path) for _ in range(5)))
+            assert statuses == [200] * 5
+
+        found = await served.measured(crowd)
+        assert found.calls["/collector/worker.py", "_call"] == 1
+
+    run(tmp_path, profile, work)
+
+
+def test_what_another_collector_published_is_shown(
+    tmp_path: Path, profile: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever loses the race to publish looks again, and shows what the winner published."""
+    real, won = Questions.publish, []
+
+    def publish(self: Questions, new: dict, before: dict) -> bool:
+        if not won:
+            theirs = {part: replace(found, n=found.n - 1) for part, found in new.items()}
+            won.append(real(self, theirs, before))
+        return real(self, new, before)
+
+    monkeypatch.setattr(Questions, "publish", publish)
+
+    async def work(served: Served) -> None:
+        await served.submit(20)
+        path = f"/questions/{QUESTION.digest}?fragment"
+        found = await served.measured(lambda: served.request("GET", path))
+        assert won == [True]
+        assert found.calls["/collector/worker.py", "_call"] == 2
+        store = open_store(str(tmp_path / "store.db"))
+        assert {sum.n for sum in store.standing(Slice(QUESTION.digest)).published.values()} == {19}
+        store.close()
 
     run(tmp_path, profile, work)
