@@ -179,3 +179,12 @@ def test_an_audit_numbers_the_rows(ratings: ModuleType) -> None:
             return super()._perturb(values, words)
 
     assert not audit(_Peeking(1.0, 2, 3), calls=64, rng=np.random.default_rng(1)).holds
+
+
+def test_there_may_be_more_rows_than_64_bits_can_number(ratings: ModuleType) -> None:
+    """Thirty items are privatized, estimated and audited, though there are 5^30 rows."""
+    many = Question("stars", ratings.Ratings(tuple(map(str, range(30))), 5), epsilon=2.0)
+    rng = np.random.default_rng(1)
+    tally = many.tally(many.privatize(rng.integers(1, 6, (2000, 30)), rng))
+    assert len(many.estimate(tally)) == 150
+    assert audit(many.protocol, calls=64, samples=2000, rng=rng).holds

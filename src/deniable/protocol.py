@@ -189,8 +189,12 @@ class Protocol(Summable, abstract=True):
         return Repeats.over(check_positive("the number of rounds", rounds), tally.n)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
-        """Return about how many bytes an estimate takes at its peak."""
-        return _BYTES_AN_ANSWER * (len(chosen.keys) or self.value_count)
+        """Return about how many bytes an estimate takes at its peak.
+
+        If values are rows of integers, there is no result for each of them.
+        """
+        values = 0 if self.value_dtype.shape else self.value_count
+        return _BYTES_AN_ANSWER * (len(chosen.keys) or values)
 
     def _own(self, tally: object) -> Tally:
         """Check that a tally is of this protocol and not empty."""

@@ -110,8 +110,10 @@ class RatingByLot(Counted, Protocol):
         return np.dtype((np.uint64, (self.items,)))
 
     def numbered(self, numbers):
-        places = np.array([self.stars**j for j in range(self.items)], dtype=np.uint64)
-        return numbers[:, None] // places % np.uint64(self.stars)
+        rows = np.empty((len(numbers), self.items), dtype=np.uint64)
+        for j in range(self.items):
+            numbers, rows[:, j] = np.divmod(numbers, np.uint64(self.stars))
+        return rows
 
     @cached_property
     def words(self) -> Words:

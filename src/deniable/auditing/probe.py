@@ -68,7 +68,8 @@ class Probe:
         self.calls = calls
         self._done = 0.0
         size = getattr(protocol, "value_count", getattr(protocol, "domain_size", None))
-        self.domain_size: int = FINGERPRINTS if size is None else int(size)
+        # Numbers of values have 64 bits; of more rows than that only the first are looked at.
+        self.domain_size: int = FINGERPRINTS if size is None else min(int(size), FINGERPRINTS)
         rows = getattr(getattr(protocol, "value_dtype", None), "shape", ())
         self._numbered = getattr(protocol, "numbered", None) if rows else None
         self._takes_source = _takes_source(protocol)
