@@ -12,6 +12,7 @@ import pytest
 from deniable import DE
 from deniable.collector import jobs
 from deniable.collector.jobs import Job, Order, Wanted, carry_out
+from deniable.collector.requests import overlap
 from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
 from deniable.collector.views import look
 from deniable.question import Question
@@ -85,7 +86,8 @@ def _both(snapshot: Snapshot) -> tuple[tuple[Total, ...], tuple[Total, ...]]:
 
 def test_days_know_what_they_hold() -> None:
     """Ranges that follow each other have no day in common, and both ends belong to a range."""
-    for one, other in pairwise([Days(0, 1), Days(2, 2), Days(3)]):
-        assert not one.overlaps(other)
-        assert Days(one.last, other.first).overlaps(one)
+    for one, other in pairwise([Slice(Q, Days(0, 1)), day(2), Slice(Q, Days(3))]):
+        assert not overlap(one, other)
+        assert overlap(one, one)
+        assert overlap(Slice(Q), other)
     assert [number in Days(2, 3) for number in (1, 2, 3, 4)] == [False, True, True, False]

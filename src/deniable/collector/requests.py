@@ -140,6 +140,11 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
     return Slice(question, days)
 
 
+def overlap(one: Slice, other: Slice) -> bool:
+    """Tell whether two slices have a day in common."""
+    return one.days.first <= other.days.last and other.days.first <= one.days.last
+
+
 def is_named(query: Mapping[str, str | None], start: str = "") -> bool:
     return any(query.get(f"{start}{name}") for name in NAMES)
 

@@ -20,7 +20,16 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
-from deniable.collector.requests import NAMES, Call, Pieces, answer, is_named, read_day, read_slice
+from deniable.collector.requests import (
+    NAMES,
+    Call,
+    Pieces,
+    answer,
+    is_named,
+    overlap,
+    read_day,
+    read_slice,
+)
 from deniable.collector.stores.records import Outcome, Total, write_day
 from deniable.presentation.html import SHEET
 
@@ -62,7 +71,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
         parts = [read_slice(digest, names)]
         if is_named(names, "compare_"):
             parts.append(read_slice(digest, names, "compare_"))
-            if parts[0].days.overlaps(parts[1].days):
+            if overlap(*parts):
                 raise InvalidRequest("the two ranges of days overlap; compare others")
         return Wanted(tuple(parts), (self.people, self.compare_people), self.candidates)
 

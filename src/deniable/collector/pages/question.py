@@ -21,7 +21,7 @@ from deniable.collector.pages.home import is_admin
 from deniable.collector.pages.templating import UNCACHED, page, template
 from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
 from deniable.collector.questions import Known
-from deniable.collector.requests import NAMES, Call, read_slice
+from deniable.collector.requests import NAMES, Call, overlap, read_slice
 from deniable.collector.results import Shown
 from deniable.collector.stores.records import Slice, Source, State, today, write_day
 from deniable.collector.views import Look
@@ -208,7 +208,7 @@ def _read_wanted(everything: Wanted, fields: dict[str, str], span: Span, other: 
         raise Mistake(wrong or "The first day is after the last one.") from None
     if other.given and not span.given:
         raise Mistake("To compare two ranges of days, choose the first one too.")
-    if other.given and parts[0].days.overlaps(parts[1].days):
+    if other.given and overlap(*parts):
         raise Mistake("The two ranges of days overlap: choose others.")
     people = _read_people(span.people), _read_people(other.people)
     return replace(everything, parts=tuple(parts), people=people)

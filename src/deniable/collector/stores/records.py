@@ -44,10 +44,6 @@ class Days:
     def __contains__(self, day: int) -> bool:
         return self.first <= day <= self.last
 
-    def overlaps(self, other: Days) -> bool:
-        """Tell whether two ranges have a day in common."""
-        return self.first <= other.last and other.first <= self.last
-
 
 @dataclass(frozen=True, slots=True)
 class Slice:

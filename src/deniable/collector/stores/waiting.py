@@ -20,6 +20,7 @@ Stored = tuple[object, ...]
 HEAD = "no, question, day, source, n, checksum"
 """The columns that say where a row belongs."""
 _HALF = 0xFFFF_FFFF
+_MISPLACED = "its checksum does not fit its question, day, source and number of reports"
 _LAST_DAY = 2_932_897
 """The first day of the year 10000, which has no date."""
 
@@ -37,53 +38,53 @@ class Row(NamedTuple):
 
 def checksum(place: tuple[int, int, str], n: int, reports: bytes) -> int:
     """Return the checksum of a row at (question, day, source), a signed number of 64 bits."""
-    head = _head(place[0], place[1], n, place[2])
+    head = crc32(pack("<qqq", place[0], place[1], n) + place[2].encode())
     found = head << 32 | crc32(reports, head)
     return found - (1 << 64) if found >> 63 else found
 
 
-def _head(question: int, day: int, n: int, source: str) -> int:
-    return crc32(pack("<qqq", question, day, n) + source.encode())
-
-
 def read(row: Stored) -> Row | str:
     """Return a row, or why it cannot be used."""
-    no, question, day, source, n, mark = row[:6]
-    reports = row[6] if len(row) > 6 else b""
-    if not (
-        isinstance(no, int)
-        and isinstance(question, int)
-        and isinstance(day, int)
-        and isinstance(source, str)
-        and isinstance(n, int)
-        and isinstance(mark, int | None)
-        and isinstance(reports, bytes)
-    ):
-        return "a field has the wrong type"
-    if n < 1:
-        return f"it claims to have {n} reports"
-    try:
-        head = _head(question, day, n, source)
-    except UnicodeEncodeError:
-        return "its source is not text"
-    if mark is not None:  # rows of 0.2.0 have none
-        if head != mark >> 32 & _HALF:
-            return "its checksum does not fit its question, day, source and number of reports"
-        if len(row) > 6 and crc32(reports, head) != mark & _HALF:
-            return "its checksum does not fit its reports"
-    return Row(no, question, day, source, n, reports)
+    found, damaged = sort([row])
+    return found[0] if found else next(iter(damaged.values()))
 
 
 def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
-    """Separate sound rows from damaged ones, which are named by number, with the reason."""
+    """Separate sound rows from damaged ones, which are named by number, with the reason.
+
+    In one loop without calls: whoever looks at results waits for all rows that wait.
+    """
     sound: list[Row] = []
     damaged: dict[int, str] = {}
     for row in rows:
-        found = read(row)
-        if isinstance(found, str):
-            damaged[int(str(row[0]))] = found
+        no, question, day, source, n, mark = row[:6]
+        reports = row[6] if len(row) > 6 else b""
+        if not (
+            isinstance(no, int)
+            and isinstance(question, int)
+            and isinstance(day, int)
+            and isinstance(source, str)
+            and isinstance(n, int)
+            and isinstance(mark, int | None)
+            and isinstance(reports, bytes)
+        ):
+            damaged[int(str(no))] = "a field has the wrong type"
+            continue
+        try:
+            head = crc32(pack("<qqq", question, day, n) + source.encode())
+        except UnicodeEncodeError:
+            damaged[no] = "its source is not text"
+            continue
+        if n < 1:
+            damaged[no] = f"it claims to have {n} reports"
+        elif mark is not None and head != mark >> 32 & _HALF:  # rows of 0.2.0 have no mark
+            damaged[no] = (
+                "its checksum does not fit its question, day, source and number of reports"
+            )
+        elif mark is not None and len(row) > 6 and crc32(reports, head) != mark & _HALF:
+            damaged[no] = "its checksum does not fit its reports"
         else:
-            sound.append(found)
+            sound.append(Row(no, question, day, source, n, reports))
     return sound, damaged
 
 
