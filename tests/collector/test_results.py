@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from unittest.mock import patch
 
 import numpy as np
@@ -12,7 +11,8 @@ import pytest
 from deniable import DE
 from deniable.collector import jobs
 from deniable.collector.jobs import Job, Order, Wanted, carry_out
-from deniable.collector.requests import overlap
+from deniable.collector.problems import InvalidRequest
+from deniable.collector.requests import read_slices
 from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
 from deniable.collector.views import look
 from deniable.question import Question
@@ -84,10 +84,12 @@ def _both(snapshot: Snapshot) -> tuple[tuple[Total, ...], tuple[Total, ...]]:
     return snapshot.tallies, snapshot.waiting
 
 
-def test_days_know_what_they_hold() -> None:
-    """Ranges that follow each other have no day in common, and both ends belong to a range."""
-    for one, other in pairwise([Slice(Q, Days(0, 1)), day(2), Slice(Q, Days(3))]):
-        assert not overlap(one, other)
-        assert overlap(one, one)
-        assert overlap(Slice(Q), other)
+def test_days_to_compare_have_none_in_common() -> None:
+    """Both ends belong to a range; ranges that follow each other are compared, others refused."""
     assert [number in Days(2, 3) for number in (1, 2, 3, 4)] == [False, True, True, False]
+    days = {"from": "1970-01-02", "to": "1970-01-03", "compare_from": "1970-01-04"}
+    first, second = read_slices(Q, days)
+    assert (first.days, second.days) == (Days(1, 2), Days(3))
+    for wrong in ({"compare_from": "1970-01-03"}, {"compare_to": "1970-01-04"}):
+        with pytest.raises(InvalidRequest, match="overlap"):
+            read_slices(Q, {**days, "compare_from": None, **wrong})

@@ -27,6 +27,7 @@ Decoded = TypeVar("Decoded", bound=msgspec.Struct)
 _MOST_FIELDS = 100
 NAMES = ("day", "from", "to")
 """The parameters by which an address names a slice; those of a second one begin with compare_."""
+SECOND = "compare_"
 _FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -116,7 +117,9 @@ def read_day(text: str, name: str = "day") -> int:
         return date.fromisoformat(text).toordinal() - EPOCH
     except ValueError:
         raise InvalidRequest(
-            f"expected {name} as YYYY-MM-DD, got {text[:40]!r}", value=text[:40]
+            f"expected {name} as YYYY-MM-DD, got {text[:40]!r}",
+            value=text[:40],
+            page=f"{text[:40]!r} is not a day: write 2026-01-31.",
         ) from None
 
 
@@ -136,17 +139,25 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
         EVER if last is None else read_day(last, f"{start}to"),
     )
     if days.first > days.last:
-        raise InvalidRequest(f"{start}from must not be later than {start}to")
+        raise InvalidRequest(
+            f"{start}from must not be later than {start}to",
+            page="The first day is after the last one.",
+        )
     return Slice(question, days)
 
 
-def overlap(one: Slice, other: Slice) -> bool:
-    """Tell whether two slices have a day in common."""
-    return one.days.first <= other.days.last and other.days.first <= one.days.last
-
-
-def is_named(query: Mapping[str, str | None], start: str = "") -> bool:
-    return any(query.get(f"{start}{name}") for name in NAMES)
+def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[Slice, ...]:
+    """Return the slice that parameters name, and a second one to compare with if they do."""
+    first = read_slice(question, query)
+    if not any(query.get(f"{SECOND}{name}") for name in NAMES):
+        return (first,)
+    second = read_slice(question, query, SECOND)
+    if first.days.first <= second.days.last and second.days.first <= first.days.last:
+        raise InvalidRequest(
+            "the two ranges of days overlap; compare others",
+            page="The two ranges of days overlap: choose others.",
+        )
+    return first, second
 
 
 class Pieces(Response):

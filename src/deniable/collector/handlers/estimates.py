@@ -25,10 +25,9 @@ from deniable.collector.requests import (
     Call,
     Pieces,
     answer,
-    is_named,
-    overlap,
     read_day,
     read_slice,
+    read_slices,
 )
 from deniable.collector.stores.records import Outcome, Total, write_day
 from deniable.presentation.html import SHEET
@@ -67,13 +66,8 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     def wanted(self, known: Known) -> Wanted:
         if known.is_open and not self.candidates:
             raise InvalidRequest("this question takes any text: name candidates")
-        names, digest = msgspec.to_builtins(self), known.asked.digest
-        parts = [read_slice(digest, names)]
-        if is_named(names, "compare_"):
-            parts.append(read_slice(digest, names, "compare_"))
-            if overlap(*parts):
-                raise InvalidRequest("the two ranges of days overlap; compare others")
-        return Wanted(tuple(parts), (self.people, self.compare_people), self.candidates)
+        parts = read_slices(known.asked.digest, msgspec.to_builtins(self))
+        return Wanted(parts, (self.people, self.compare_people), self.candidates)
 
 
 PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "candidates")

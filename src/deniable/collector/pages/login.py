@@ -7,14 +7,8 @@ from urllib.parse import parse_qs
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector.access import (
-    COOKIE,
-    SESSION_SECONDS,
-    audit,
-    check_origin,
-    hashed,
-    use_login,
-)
+from deniable.collector import access
+from deniable.collector.access import COOKIE, audit
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Unauthorized
 from deniable.collector.requests import Call
@@ -33,20 +27,20 @@ async def form(call: Call) -> Response:
 
 
 async def login(call: Call) -> Response:
-    check_origin(call.request)
+    access.check_origin(call.request)
     body = (await call.body(4096)).decode("utf-8", "replace")
     secret = parse_qs(body).get("key", [""])[0]
-    session = await call.services.writer.run(lambda store: use_login(store, secret))
+    session = await call.services.writer.run(lambda store: access.use_login(store, secret))
     if session is None:
         said = "This login link was used before, or is older than ten minutes."
         raise Unauthorized("the login link was used or has expired", page=said)
-    opened = await call.services.readers.run(lambda store: store.key(hashed(session)))
+    opened = await call.services.readers.run(lambda store: store.key(access.hashed(session)))
     audit(f"session {opened.name}" if opened else "session", "log in", 303)
     response = RedirectResponse("/", 303)
     response.set_cookie(
         COOKIE,
         session,
-        max_age=SESSION_SECONDS,
+        max_age=access.SESSION_SECONDS,
         httponly=True,
         samesite="strict",
         secure=call.services.settings.url.startswith("https://"),
@@ -56,7 +50,7 @@ async def login(call: Call) -> Response:
 
 async def logout(call: Call) -> Response:
     secret = call.request.cookies.get(COOKIE, "")
-    await call.services.writer.run(lambda store: store.drop(hashed(secret)))
+    await call.services.writer.run(lambda store: store.drop(access.hashed(secret)))
     call.services.access.forget()
     audit(str(call.holder), "log out", 303)
     response = RedirectResponse("/login", 303)

@@ -21,7 +21,7 @@ from deniable.collector.pages.home import is_admin
 from deniable.collector.pages.templating import UNCACHED, page, template
 from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
 from deniable.collector.questions import Known
-from deniable.collector.requests import NAMES, Call, overlap, read_slice
+from deniable.collector.requests import NAMES, SECOND, Call, read_slices
 from deniable.collector.results import Shown
 from deniable.collector.stores.records import Slice, Source, State, today, write_day
 from deniable.collector.views import Look
@@ -29,8 +29,7 @@ from deniable.presentation.text import one_line
 from deniable.presentation.view import NOT_KNOWN, counted
 
 ROWS = 50
-_SECOND = "compare_"
-_FIELDS = tuple(f"{start}{name}" for start in ("", _SECOND) for name in (*NAMES, "people"))
+_FIELDS = tuple(f"{start}{name}" for start in ("", SECOND) for name in (*NAMES, "people"))
 _REASONS = {
     "invalid-report": "bytes that no client of this question can have sent",
     "outside-window": "a day that is not open",
@@ -171,11 +170,11 @@ def _read_address(known: Known, query: Mapping[str, str]) -> Address:
     everything = Wanted((Slice(known.asked.digest),), daily=True, candidates=_candidates(query))
     if not fields:
         return Address(Span(), Span(), everything)
-    span, other = _span(fields), _span(fields, _SECOND)
+    span, other = _span(fields), _span(fields, SECOND)
     try:
         return Address(span, other, _read_wanted(everything, fields, span, other))
-    except Mistake as error:
-        return Address(span, other, everything, f"{error} All days are shown.")
+    except InvalidRequest as error:
+        return Address(span, other, everything, f"{error.page} All days are shown.")
 
 
 def _candidates(query: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -198,20 +197,11 @@ def _span(fields: Mapping[str, str], start: str = "") -> Span:
 
 
 def _read_wanted(everything: Wanted, fields: dict[str, str], span: Span, other: Span) -> Wanted:
-    digest = everything.parts[0].question
-    try:
-        parts = [read_slice(digest, fields)]
-        if other.given:
-            parts.append(read_slice(digest, fields, _SECOND))
-    except InvalidRequest as error:
-        wrong = f"{error.value!r} is not a day: write 2026-01-31." if error.value else ""
-        raise Mistake(wrong or "The first day is after the last one.") from None
     if other.given and not span.given:
         raise Mistake("To compare two ranges of days, choose the first one too.")
-    if other.given and overlap(*parts):
-        raise Mistake("The two ranges of days overlap: choose others.")
+    parts = read_slices(everything.parts[0].question, fields)
     people = _read_people(span.people), _read_people(other.people)
-    return replace(everything, parts=tuple(parts), people=people)
+    return replace(everything, parts=parts, people=people)
 
 
 def _read_people(entered: str) -> int | None:
