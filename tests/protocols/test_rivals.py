@@ -91,7 +91,7 @@ def test_bad_clients_and_parameters_are_refused() -> None:
     for arguments in ((4, 0), (4, 1), (4, 0.5, 0.75), (4, 0.5, 0.2, 0.7), (1, 0.5), (4, "half")):
         with pytest.raises(InvalidParameter, match="expected"):
             BasicRAPPOR(*arguments)
-    with pytest.raises(InvalidParameter, match="expected"):
+    with pytest.raises(InvalidParameter, match="give epsilon or f"):
         RAPPOR()
     with pytest.raises(InvalidParameter, match="expected"):
         RAPPOR(epsilon=1.0, f=0.9)

@@ -97,15 +97,15 @@ def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
     return folded
 
 
-def fold_table(table: Counts, field: Field, t: int) -> Counts:
-    """Fold the counts of all g^(t+1) report codes, for g up to 1024.
+def fold_table(table: Counts, field: Field, t: int, most: int = 1 << 62) -> Counts:
+    """Fold the counts of all g^(t+1) report codes, none above ``most``, for g up to 1024.
 
     The reports that fold onto (u, y) are (c u, c y): for each c the vectors u = (a, 1, 0, ...) of
     a level are found in one piece, and so are their multiples.
     """
     g, products = field.order, field.products.astype(np.int64)
-    # Half the bytes where all counts fit: most of the time goes to fetching rows from memory.
-    counts: Cells = table.astype(np.int32) if table.max() < 2**31 else table
+    # Half the bytes where all counts fit: fetching rows from memory takes most of the time.
+    counts: Cells = table.astype(np.int32) if most < 2**31 else table
     rows = counts.reshape(-1, g)
     folded = np.zeros(folded_size(g, t), np.int64)
     step = max(1, _PART // g)
@@ -223,8 +223,8 @@ def _solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -
     while reach < rows:
         t, reach = t + 1, reach * g
     a, y = divide(cells, g)
-    # -a, so that <-a, w> is added: -1 is the element p - 1.
-    minus = field.scale(np.full(1, field.characteristic - 1, np.uint64), a, t)
+    # -a, so that <-a, w> is added: -1 is the element p - 1. Digits that no w has do not matter.
+    minus = field.scale(np.full(1, field.characteristic - 1, np.uint64), divide(a, reach)[1], t)
     width = max(1, _STEP // max(1, len(cells)))
     for first in range(0, rows, width):
         w = np.arange(first, min(first + width, rows), dtype=np.uint64)[:, None]

@@ -124,6 +124,7 @@ class LinesSum(TableSum):
         super().__init__(lines.cells, lines.fold)
         self._lines = lines
         self._raw = np.zeros(0, dtype=np.int64)
+        self._counted = 0
 
     def add(self, reports: Reports) -> None:
         """Count a batch by report, by cell, or one by one where it is small for the table."""
@@ -131,6 +132,7 @@ class LinesSum(TableSum):
         if n > _SMALL_BATCH and lines.reports <= min(_MOST_COUNTED, 64 * n):
             counts = count_values(reports, lines.reports)[0]
             self._raw = counts + self._raw if len(self._raw) else counts
+            self._counted += n
             return
         most = max(1, _EXPANDED // (lines.window or 1))
         for start in range(0, n, most):
@@ -152,8 +154,8 @@ class LinesSum(TableSum):
             lines, table = self._lines, self._raw
             if lines.window is not None:
                 table = windows.spread(table, lines.field, lines.window)
-            self.add_dense(linear.fold_table(table, lines.field, lines.digits))
-            self._raw = np.zeros(0, dtype=np.int64)
+            self.add_dense(linear.fold_table(table, lines.field, lines.digits, self._counted))
+            self._raw, self._counted = np.zeros(0, dtype=np.int64), 0
         return super().statistic()
 
 
