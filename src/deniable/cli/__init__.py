@@ -4,8 +4,6 @@
 only when the command runs; the one-line summaries stand here.
 """
 
-from __future__ import annotations
-
 import sys
 
 try:

@@ -1,7 +1,5 @@
 """``deniable recommend`` and ``deniable plan``: what to know before anything is collected."""
 
-from __future__ import annotations
-
 import json
 
 import click

@@ -4,8 +4,6 @@ Every answer knows its line, so that an error can name it; what comes before an 
 yielded before the error is raised, so that the first one is the one reported.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator

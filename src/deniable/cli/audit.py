@@ -1,7 +1,5 @@
 """``deniable audit``: prove or measure the epsilon of a protocol, ours or anyone's."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """Commands and groups that load when they run, and the one place that reports errors."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

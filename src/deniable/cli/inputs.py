@@ -1,7 +1,5 @@
 """What commands read beside answers: question files, labels, reports and tallies."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Messages name the line of an answer and never the answer itself: what commands p
 logs, where the answers of people must not be.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Options that several commands share, alone or as a group that becomes one argument."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``deniable pull`` and ``deniable question publish``: what an analyst asks of a collector."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

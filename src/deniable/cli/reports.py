@@ -1,7 +1,5 @@
 """``deniable privatize`` and ``deniable tally``: reports made of answers, and added up."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``deniable estimate`` and ``deniable compare``: counts with error bars, and what changed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

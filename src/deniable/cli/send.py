@@ -1,7 +1,5 @@
 """``deniable send``: answers in, reports delivered to a collector."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """``deniable serve``: a collector that starts with nothing set up."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """The collector's settings as options, and the store that they name, for several commands."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """``deniable store``: back up, restore, check and tidy a collector's store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``deniable token``: who may use a collector."""
 
-from __future__ import annotations
-
 import click
 
 from deniable.cli.group import Command, InputError, Lazy, LazyGroup

@@ -13,8 +13,6 @@ bytes. Once it is delivered only the mark that the question was answered remains
 has the whole story.
 """
 
-from __future__ import annotations
-
 from deniable.client.client import Client, NoQuestion, Refused, publish, pull, pull_days
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, State
 from deniable.client.state import Ledger, NoLedger, Outbox

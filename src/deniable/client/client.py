@@ -8,8 +8,6 @@
 A device needs none of these two, and no token.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

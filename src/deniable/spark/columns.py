@@ -4,8 +4,6 @@ Rows come as Arrow arrays, and bytes become reports through ``Protocol.parse`` a
 refuses a batch, halving the batch finds the rows at fault.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import pairwise

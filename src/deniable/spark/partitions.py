@@ -5,8 +5,6 @@ their sum; or, for ``n`` rows that were refused, the ``reason`` and no sum. Sums
 pieces, which add up.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
