@@ -1,16 +1,14 @@
 """``deniable demo``: a survey of five million people, from their surnames to the estimates."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import numpy.typing as npt
+from rich.console import Console
 
 from deniable.cli.display import open_console, print_estimates, show_progress
 from deniable.cli.group import Command
@@ -18,9 +16,6 @@ from deniable.estimates import Estimates
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.simulation import Census
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _CHUNK = 250_000
 

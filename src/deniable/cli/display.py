@@ -1,27 +1,19 @@
 """What the terminal shows: tables, bars with their errors, and progress on stderr."""
 
-from __future__ import annotations
-
 import errno
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from deniable.estimates import Estimates
 from deniable.presentation.text import Line, Span, printable, table_lines
 from deniable.presentation.view import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import numpy as np
-    import numpy.typing as npt
-
-    from deniable.estimates import Estimates
 
 _ASCII = str.maketrans({"█": "#", "▒": "-", "│": "|", "┊": ":", "✓": "*", "·": ".", "…": "~"})
 _STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "solid": "cyan",

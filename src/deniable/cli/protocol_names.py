@@ -1,19 +1,15 @@
 """The protocol that a user names: ``OLH``, ``THE:theta=1``, ``UE:p=0.5:q=0.2`` or ``auto``."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING
+
+import click
 
 from deniable.cli.group import InputError
 from deniable.cli.outputs import warn
 from deniable.protocol import Protocol
 from deniable.protocols import discover, find
 from deniable.protocols.hashing import OpenLH
-
-if TYPE_CHECKING:
-    import click
 
 AUTO = "auto"
 LARGE_EPSILON = 5.0

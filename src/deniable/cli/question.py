@@ -1,17 +1,15 @@
 """``deniable question``: what is asked, the answers, and the protocol that hides them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
 from deniable.advice import reveals
+from deniable.advice.ranking import Goal
 from deniable.answers import Choice
 from deniable.cli.display import fit, open_console, shorten
 from deniable.cli.group import Command, Lazy, LazyGroup
@@ -30,9 +28,6 @@ from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
 from deniable.question import Question
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 _SHOWN = 8
 _SAID = {"name", "epsilon", "domain_size"}
