@@ -109,7 +109,6 @@ class Lines:
         return Table.decode(data, n, footprint, self.cells)
 
     def support(self, statistic: Statistic) -> npt.NDArray[np.int64]:
-        """Count for every value the lines that it is on."""
         table, f, t, d = of_form(statistic, Table), self.field, self.digits, self.domain_size
         if linear.shears(f, t, d, table.used):
             return linear.decode_folded(table.dense(), f, t, d)
