@@ -199,6 +199,18 @@ def test_small_and_large_decoding_agree() -> None:
         assert np.array_equal(protocol.support_counts(reports), sum(parts))
 
 
+@pytest.mark.parametrize("protocol", [OLH(7.0, 500), LH(1.0, 700, 1031), LH(1.0, 3000, 2048)])
+def test_many_reports_over_a_large_field_are_tallied(protocol) -> None:
+    """A field too large for tables of products has its reports folded one by one."""
+    values = np.arange(40_000) % protocol.domain_size
+    reports = protocol.privatize(values, np.random.default_rng(6))
+    decoded = protocol.support_counts(reports)
+    for value in (0, 1, protocol.domain_size - 1):
+        assert decoded[value] == np.count_nonzero(protocol.supports(reports, value))
+    parts = np.split(reports, 8)
+    assert protocol.tally(iter(parts)) == protocol.tally(reports)
+
+
 def kosarak(shared_data) -> np.ndarray:
     """Return the pages of the first 100,000 Kosarak sessions, one click each, from 0."""
     with lzma.open(shared_data / "kosarak-first-100000.dat.xz", "rt") as lines:

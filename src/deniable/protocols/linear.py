@@ -128,7 +128,8 @@ class LinesSum(TableSum):
     def add(self, reports: Reports) -> None:
         """Count a batch by report, by cell, or one by one where it is small for the table."""
         lines, n = self._lines, len(reports)
-        if n > _SMALL_BATCH and lines.reports <= min(_MOST_COUNTED, 64 * n):
+        countable = lines.g <= fields.LARGEST_TABLE and lines.reports <= _MOST_COUNTED
+        if n > _SMALL_BATCH and countable and lines.reports <= 64 * n:
             counts = count_values(reports, lines.reports)[0]
             self._raw = counts + self._raw if len(self._raw) else counts
             self._counted += n
