@@ -128,8 +128,8 @@ class LinesSum(TableSum):
     def add(self, reports: Reports) -> None:
         """Count a batch by report, by cell, or one by one where it is small for the table."""
         lines, n = self._lines, len(reports)
-        countable = lines.g <= fields.LARGEST_TABLE and lines.reports <= _MOST_COUNTED
-        if n > _SMALL_BATCH and countable and lines.reports <= 64 * n:
+        counted = min(_MOST_COUNTED, 64 * n) if lines.g <= fields.LARGEST_TABLE else 0
+        if n > _SMALL_BATCH and lines.reports <= counted:
             counts = count_values(reports, lines.reports)[0]
             self._raw = counts + self._raw if len(self._raw) else counts
             self._counted += n
@@ -144,8 +144,7 @@ class LinesSum(TableSum):
     def _add_lines(self, codes: Integers) -> None:
         if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
             ones = np.ones(len(codes), dtype=np.int64)
-            lines = self._lines
-            self.add_dense(linear.fold_codes(codes, ones, lines.field, lines.digits))
+            self.add_dense(linear.fold_codes(codes, ones, self._lines.field, self._lines.digits))
         else:
             super().add(codes)
 
