@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from gzip import compress
 from time import monotonic
@@ -189,9 +189,7 @@ class Questions:
         before = self._known.get(digest)
         current = False
         try:
-            known = await self._readers.run(
-                lambda store: _look_up(store, digest, before.question if before else None, now)
-            )
+            known = await self._readers.run(lambda store: _look_up(store, digest, before, now))
         finally:
             if self._searches.get(digest) is asyncio.current_task():
                 del self._searches[digest]
@@ -249,12 +247,14 @@ class Questions:
         self._listed = -_FRESH, []
 
 
-def _look_up(store: Store, digest: str, question: Question | None, now: float) -> Known | None:
+def _look_up(store: Store, digest: str, before: Known | None, now: float) -> Known | None:
     asked = store.asked(digest)
     if asked is None:
         return None
+    if before is not None:
+        return replace(before, asked=asked, terms=read_terms(asked.terms), at=now)
     try:
-        found = question or Question.from_json(asked.document)
+        found = Question.from_json(asked.document)
     except DeniableError as error:
         _log_unreadable(digest, str(error))
         # Nothing that a client sent is at fault, so its report waits for a mended collector.

@@ -1,9 +1,10 @@
-"""Questions, what was counted of them, and what readers were shown of it."""
+"""Questions, what was counted of them, what readers were shown, and the keys of who may read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
 
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
 from deniable.collector.stores.records import (
@@ -11,6 +12,7 @@ from deniable.collector.stores.records import (
     Asked,
     Days,
     Holding,
+    Key,
     Outcome,
     Publication,
     Slice,
@@ -223,6 +225,31 @@ class Questions(Database):
                 (place[0], place[0], MOST_PUBLISHED),
             )
         return mine
+
+    @writing
+    def keep(self, transaction: Transaction, key: Key) -> bool:
+        text = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        return transaction.execute(text, astuple(key)).rowcount == 1
+
+    @reading
+    def key(self, transaction: Transaction, hash: bytes) -> Key | None:
+        found = transaction.execute("SELECT * FROM keys WHERE hash = ?", (hash,)).fetchone()
+        return Key(*found) if found else None
+
+    @reading
+    def keys(self, transaction: Transaction, kind: str) -> list[Key]:
+        rows = transaction.execute("SELECT * FROM keys WHERE kind = ?", (kind,))
+        return sorted((Key(*row) for row in rows), key=lambda key: key.name)
+
+    @writing
+    def use(self, transaction: Transaction, hash: bytes, day: int) -> None:
+        transaction.execute("UPDATE keys SET last_used = ? WHERE hash = ?", (day, hash))
+
+    @writing
+    def drop(self, transaction: Transaction, hash: bytes) -> Key | None:
+        text = "DELETE FROM keys WHERE hash = ? RETURNING *"
+        found = transaction.execute(text, (hash,)).fetchone()
+        return Key(*found) if found else None
 
 
 def _read(row: tuple[str, str, str, str, int]) -> Asked:

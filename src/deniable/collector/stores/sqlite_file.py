@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
@@ -46,7 +47,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open a file in autocommit, with the settings on which durability rests."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # Damaged text is read as far as it goes, so that one bad row keeps no others from being read.
-    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+    connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
     configure(connection)
     return connection
 

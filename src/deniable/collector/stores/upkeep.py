@@ -1,4 +1,4 @@
-"""Upkeep of a store: sealing days, sweeping rows, access keys, and looking after the whole.
+"""Upkeep of a store: sealing days, sweeping rows, and looking after the whole.
 
 A day is sealed or open by what the store says, never by the clock alone.
 """
@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import astuple
 
 from deniable.collector.stores.dialect import Database, Horizon, Transaction, reading, writing
-from deniable.collector.stores.records import Key, Measures, Window, write_day
+from deniable.collector.stores.records import Measures, Window, write_day
 
 _LARGEST_STEP = 2
 """How many days the clock may move between two runs and still be trusted."""
@@ -86,31 +85,6 @@ class Upkeep(Database):
                 transaction.execute("DELETE FROM published")  # the sums hold what must go
                 return removed
         return self.give_back(transaction)
-
-    @writing
-    def keep(self, transaction: Transaction, key: Key) -> bool:
-        text = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-        return transaction.execute(text, astuple(key)).rowcount == 1
-
-    @reading
-    def key(self, transaction: Transaction, hash: bytes) -> Key | None:
-        found = transaction.execute("SELECT * FROM keys WHERE hash = ?", (hash,)).fetchone()
-        return Key(*found) if found else None
-
-    @reading
-    def keys(self, transaction: Transaction, kind: str) -> list[Key]:
-        rows = transaction.execute("SELECT * FROM keys WHERE kind = ?", (kind,))
-        return sorted((Key(*row) for row in rows), key=lambda key: key.name)
-
-    @writing
-    def use(self, transaction: Transaction, hash: bytes, day: int) -> None:
-        transaction.execute("UPDATE keys SET last_used = ? WHERE hash = ?", (day, hash))
-
-    @writing
-    def drop(self, transaction: Transaction, hash: bytes) -> Key | None:
-        text = "DELETE FROM keys WHERE hash = ? RETURNING *"
-        found = transaction.execute(text, (hash,)).fetchone()
-        return Key(*found) if found else None
 
     @writing
     def probe(self, transaction: Transaction) -> None:
