@@ -12,10 +12,11 @@ import pytest
 
 from deniable import OLH, Question
 from tests.spark.java import java_home
+from tests.walkthrough.package import installed
 
 # Without pyspark only what needs no session is collected: `make test-spark` runs the others.
 NEEDS_SPARK = ("test_errors.py", "test_example.py", "test_frames.py", "test_privatize.py",
-               "test_streaming.py")  # fmt: skip
+               "test_row_frames.py", "test_streaming.py")  # fmt: skip
 collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
 
 
@@ -86,3 +87,11 @@ def lake(table, tmp_path_factory) -> Path:
     for i, (start, stop) in enumerate(((0, 1), (1, 9_000), (9_000, 9_000), (9_000, 20_000))):
         pq.write_table(table.slice(start, stop - start), folder / f"part-{i}.parquet")
     return folder
+
+
+@pytest.fixture(scope="module")
+def stars(tmp_path_factory):
+    """Return a question about two items, and the folder of its package."""
+    folder = tmp_path_factory.mktemp("package")
+    with installed(folder, "ratings", "Ratings") as module:
+        yield Question("stars", module.Ratings(("price", "taste"), 5), epsilon=3.0), folder
