@@ -14,7 +14,7 @@ from tests.components import ABSENT_DATA, installed, missing
 
 # Modules that cannot be imported without an extra.
 _NEED = {
-    "src/deniable/collector/stores/postgres": "psycopg",
+    "src/deniable/collector/stores/postgres.py": "psycopg",
     "src/deniable/spark": "pyarrow",
     "tests/spark": "pyarrow",
 }
