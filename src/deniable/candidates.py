@@ -1,7 +1,5 @@
 """Candidates: which values are estimated, and the fingerprints that stand for texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from hashlib import sha256

@@ -19,8 +19,6 @@ Intervals      of pure protocols by melding the exact limits of both supports, w
                people sent several reports each, added as they are (Bonferroni)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +51,7 @@ Floats = npt.NDArray[np.float64]
 _FEW_PEOPLE = 50
 
 
-def compare(first: Estimates, second: Estimates) -> Comparison:
+def compare(first: Estimates, second: Estimates) -> "Comparison":
     """Compare two estimates of one question, or of two that differ only in name.
 
     The reports are those of different people, or of the same people with fresh noise, as of two
@@ -195,7 +193,7 @@ class Comparison(Presentable):
     def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
         return np.arange(len(self))[:k]
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Comparison:
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> "Comparison":
         return replace(self, first=self.first.take(rows), second=self.second.take(rows))
 
     def rows(

@@ -3,8 +3,6 @@
 Files are touched here alone, and only where a caller names one.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from decimal import Decimal

@@ -15,8 +15,6 @@ their position, in words and as ``value``. It never holds them, nor is it chaine
 does. Errors leave a device in logs; answers must not.
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 _LONGEST = 80

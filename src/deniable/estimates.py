@@ -7,8 +7,6 @@ known errors     ``std_errors``; without them there is no interval and no signif
 known law        ``law``: intervals and significance are exact by it, else by the errors alone
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -241,7 +239,7 @@ class Estimates(Presentable):
         told[missing] = None
         return told if missing.any() else found
 
-    def select(self, labels: Sequence[str]) -> Estimates:
+    def select(self, labels: Sequence[str]) -> "Estimates":
         """Return the estimates of some labels, in the given order.
 
         The threshold is that of a question about these labels alone, which is right when they
@@ -255,7 +253,7 @@ class Estimates(Presentable):
         places = [self.place(label) for label in labels]
         return replace(self.take(places), tested=None)
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Estimates:
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> "Estimates":
         index = np.asarray(rows, dtype=np.int64)
         values = np.arange(len(self)) if self.values is None else self.values
         return replace(

@@ -4,8 +4,6 @@ This is all that a device or an audit needs. What a server does with reports is 
 business, and nothing here knows of tallies and estimates.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import Field, fields

@@ -5,8 +5,6 @@ from other people's tallies. Those who do have that many answers raise it, in Py
 command line and the collector, in the environment.
 """
 
-from __future__ import annotations
-
 import os
 import re
 

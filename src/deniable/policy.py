@@ -5,8 +5,6 @@ The epsilon of a question is its ``total_epsilon``: that of one report or, where
 memoises, of any number of them.
 """
 
-from __future__ import annotations
-
 CEILING = 5.0
 """The most epsilon that one question may ask for."""
 BUDGET = 10.0

@@ -6,8 +6,6 @@ Long computations call ``tell``; a command line that shows progress wraps the ca
         estimates = question.estimate(tally, candidates)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

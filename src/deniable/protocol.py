@@ -10,8 +10,6 @@ number of reports that support a value is enough to estimate how many people hol
 [sec:framework]: without bias [thm:pure_unbiased], with an exactly known variance [thm:pure_var].
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -293,7 +291,7 @@ class Memoising(Protocol, abstract=True):
         """Estimate from reports that fewer people sent."""
 
     @abstractmethod
-    def client(self, secret: bytes, *, context: str) -> Client:
+    def client(self, secret: bytes, *, context: str) -> "Client":
         """Return a client that answers consistently for as long as it keeps ``secret``."""
 
 

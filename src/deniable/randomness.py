@@ -9,8 +9,6 @@ The default source is the operating system's generator, read anew at every call:
 in the process, so forked workers and threads never share noise.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping
@@ -40,7 +38,7 @@ class Source(Protocol):
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
         """Return ``count`` uniform random bytes."""
 
-    def split(self, count: int) -> list[Source]:
+    def split(self, count: int) -> "list[Source]":
         """Return independent sources, one for each of ``count`` threads or chunks."""
 
 

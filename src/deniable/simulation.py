@@ -4,8 +4,6 @@ Everybody sends one report, as often as there are runs, and the estimates are se
 and beside the exact variance, so that luck is not mistaken for quality.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class Population:
     def truth(self) -> npt.NDArray[np.int64]:
         return np.bincount(self.values, minlength=len(self.labels))
 
-    def sample(self, people: int, rng: np.random.Generator) -> Population:
+    def sample(self, people: int, rng: np.random.Generator) -> "Population":
         return Population(self.labels, rng.choice(self.values, people))
 
 
@@ -143,7 +141,7 @@ class Census:
     """How many people bear each."""
 
     @staticmethod
-    def read() -> Census:
+    def read() -> "Census":
         text = files("deniable").joinpath(_CENSUS).read_text(encoding="utf-8")
         rows = list(csv.DictReader(text.splitlines()))
         names = [row["name"] for row in rows]

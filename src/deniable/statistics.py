@@ -10,8 +10,6 @@ report: what n reports cannot have left is refused. An accumulator adds reports,
 checked before, to the running sum and reads the statistic off it.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class Statistic(ABC):
     form: ClassVar[str]
 
     @abstractmethod
-    def __add__(self, other: Statistic) -> Self:
+    def __add__(self, other: "Statistic") -> Self:
         """Return the statistic of both lots of reports."""
 
     @abstractmethod
@@ -97,7 +95,7 @@ class Counts(Statistic):
         return self.values.astype("<i8").tobytes()
 
     @classmethod
-    def decode(cls, data: memoryview, n: int, footprint: Footprint) -> Counts:
+    def decode(cls, data: memoryview, n: int, footprint: Footprint) -> "Counts":
         """Read the integers of ``n`` reports, refusing those that they cannot have left."""
         if len(data) != 8 * footprint.length:
             raise forged(f"{8 * footprint.length} bytes of counts", f"{len(data)}")
@@ -340,7 +338,7 @@ class Collected(Statistic):
         n: int,
         dtype: np.dtype[np.generic],
         validate: Callable[[Reports], None],
-    ) -> Collected:
+    ) -> "Collected":
         """Read ``n`` reports that pass ``validate`` and stand in canonical order."""
         if len(data) != n * dtype.itemsize:
             raise forged(f"{n * dtype.itemsize} bytes of reports", f"{len(data)}")

@@ -5,8 +5,6 @@ batches of any size; a ``Tally`` is what it has at a moment, or what was read fr
 add in any order and grouping, with equal bytes. What a tally tells is up to ``Protocol``.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -60,7 +58,7 @@ class Summable(Mechanism):
     A subclass supplies what a mechanism does, and ``_new_sum`` and ``_read_statistic``.
     """
 
-    registry: ClassVar[dict[str, type[Summable]]] = {}
+    registry: ClassVar[dict[str, type["Summable"]]] = {}
     memoises: ClassVar[bool] = False
     """Whether people may answer again, because what is permanent bounds what they reveal."""
 
@@ -96,16 +94,16 @@ class Summable(Mechanism):
         """Return larger instances, which have test vectors beside the small ones."""
         return []
 
-    def accumulator(self) -> Accumulator:
+    def accumulator(self) -> "Accumulator":
         """Return an empty accumulator, which sums reports batch by batch."""
         return Accumulator(self)
 
-    def tally(self, reports: Reports | Iterable[Reports]) -> Tally:
+    def tally(self, reports: Reports | Iterable[Reports]) -> "Tally":
         """Sum up reports: one array, or any iterable of arrays, in memory that n does not grow."""
         return self.accumulator().take(reports).tally()
 
     @staticmethod
-    def named(name: str) -> type[Summable] | None:
+    def named(name: str) -> "type[Summable] | None":
         """Return the class of that name: ours, or one that an installed distribution offers."""
         return Summable.registry.get(name) or load_offered(ENTRY_POINTS, name, Summable)
 
@@ -173,13 +171,13 @@ class Tally:
     statistic: Statistic
     question: str | None = None
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: "Tally") -> "Tally":
         if not isinstance(other, Tally):
             return NotImplemented
         _check_alike(self, other)
         return replace(self, n=_add(self.n, other.n), statistic=self.statistic + other.statistic)
 
-    def __radd__(self, other: object) -> Tally:
+    def __radd__(self, other: object) -> "Tally":
         return self if other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
@@ -208,7 +206,7 @@ class Tally:
         return returned(body + sha256(body).digest(), path)
 
     @staticmethod
-    def open(path: PathName) -> Tally:
+    def open(path: PathName) -> "Tally":
         """Read the tally in a file; errors name the file.
 
         Whether it is of the question at hand is checked when it is estimated or added.
@@ -219,7 +217,7 @@ class Tally:
             raise InvalidDocument(f"{path}: {error}", value=error.value) from error
 
     @staticmethod
-    def from_bytes(data: bytes) -> Tally:
+    def from_bytes(data: bytes) -> "Tally":
         """Read a tally, refusing what is foreign, cut short or altered."""
         view = memoryview(as_bytes(data))
         written, payload = _split(view)
@@ -280,7 +278,7 @@ class Accumulator:
             self.add(batch)
         return self
 
-    def merge(self, other: Accumulator | Tally) -> None:
+    def merge(self, other: "Accumulator | Tally") -> None:
         """Add all that another accumulator or tally of the same protocol and question holds."""
         tally = other.tally() if isinstance(other, Accumulator) else other
         if not isinstance(tally, Tally):

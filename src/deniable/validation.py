@@ -1,7 +1,5 @@
 """Checks at the public edge, which everything below relies on, and integers that fit."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ that can choose their settings choose them for it. A protocol whose variance is 
 form is listed apart: nothing can be said about it before it is tried.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

@@ -14,8 +14,6 @@ from samples, which gives a lower bound on epsilon. The result says what was pro
 sampled, and how rare a leak could still have escaped.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -10,8 +10,6 @@ be sampled. A leak in one report of a thousand is lost in the noise of plain sam
 among the exceptions.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -12,8 +12,6 @@ clients do, which pass no ``rng``. Large batches take that and a generator in tu
 none they are compared with a large sample: of replayed words, or else of large batches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 

@@ -11,8 +11,6 @@ not enumerable. What is left is a model that predicts most reports, which still 
 rest (``deniable.auditing.bounds``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

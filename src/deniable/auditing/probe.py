@@ -5,8 +5,6 @@ then a report is a function of the value and the words. From any other one repor
 Everything else in this package speaks to a ``Probe`` and never to the protocol.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable

@@ -6,8 +6,6 @@ when that is below e^-37 = 1e-16. An audit looks at fewer than 10^9 cells, so ho
 with a chance below 1e-6 in all.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,7 +58,7 @@ class _Factor:
         self.codes = np.array([place[weights[key]] for key in self.keys], dtype=np.int64)
         self.chances = np.array([weight / total for weight in self.distinct])
 
-    def ratio(self, other: _Factor) -> Fraction | None:
+    def ratio(self, other: "_Factor") -> Fraction | None:
         """Return the largest likelihood ratio of any outcome, or None when it is infinite."""
         codes = other.codes
         if self.keys != other.keys:

@@ -4,8 +4,6 @@ Bit i of a row lives in byte i // 8 at position i % 8 (`np.packbits` with bitord
 the bits past the last one pad the row to whole bytes and are zero.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

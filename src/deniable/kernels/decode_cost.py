@@ -4,8 +4,6 @@ Nanoseconds on one core at 2.3 GHz, for one setting or for an array of them. The
 changed: what was chosen by it is stored with the question.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -15,8 +15,6 @@ Devices run this, on one answer, as servers do on many: NumPy alone, in steps th
 shapes only. No branch depends on the elements.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import count
@@ -68,7 +66,7 @@ def next_prime_power(n: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def field(g: int) -> Field:
+def field(g: int) -> "Field":
     """Make the field with g elements; the same object each time."""
     factors = prime_power(g)
     if factors is None:

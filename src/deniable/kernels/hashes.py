@@ -10,8 +10,6 @@ preimage(y, g). Subtracting low from b beforehand leaves two multiplications, tw
 comparison for a pair.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

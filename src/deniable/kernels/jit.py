@@ -8,8 +8,6 @@ kernel keeps an account of the time that NumPy has taken in its place, and is co
 comes to about its price. At worst this is a few times slower than knowing the work in advance.
 """
 
-from __future__ import annotations
-
 import pickle
 import sys
 from collections.abc import Callable, Iterator

@@ -15,8 +15,6 @@ digits cost (t - 1) g^(t+1) additions of integers. Where even g^t cells are too 
 for each report and each w instead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ answer. Only where an interval ends inside what 16 bits leave open, for at most 
 the table, are 48 bits more drawn, and the last 448 only where even 64 do not decide.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -39,7 +37,7 @@ class Source(Protocol):
     """Where random bytes come from; each part of a split is independent of the others."""
 
     def bytes(self, count: int) -> Bytes: ...
-    def split(self, count: int) -> Sequence[Source]: ...
+    def split(self, count: int) -> "Sequence[Source]": ...
 
 
 class Patterns(NamedTuple):

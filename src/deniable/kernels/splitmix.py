@@ -13,8 +13,6 @@ v mod 64 of word(k_r, v // 64): one scramble gives sixty-four entries. Rows are 
 needed and never kept.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

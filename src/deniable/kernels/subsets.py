@@ -8,8 +8,6 @@ C(c, k) at most the rank; what is left of the rank is that of the other members.
 path of devices, in NumPy alone.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

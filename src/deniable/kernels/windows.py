@@ -9,8 +9,6 @@ that the supports are the sum of rotated rows D[u, ...]: one gather and one addi
 Where the field is large and the window small, the m points (j - s) / u of each report are counted.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import count
 

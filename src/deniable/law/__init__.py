@@ -9,8 +9,6 @@ exact or on the safe side, for 1 to 10^18 reports.
 - ``WidenedLaw``: one of these with an independent error on top
 """
 
-from __future__ import annotations
-
 from deniable.law.noise import LaplaceLaw
 from deniable.law.normal import KnownLaw, Law, Supports, Variance, WidenedLaw, upper_normal
 from deniable.law.repeated import RepeatedLaw

@@ -15,8 +15,6 @@ differences of large logarithms that factorials are (Loader, "Fast and Accurate 
 Binomial Probabilities", 2000). That is why they keep their digits for 10^18 trials.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

@@ -23,8 +23,6 @@ cumulants (Cornish and Fisher). Otherwise the law is integrated: one variable ha
 40, so that its tail is a sum of fewer than 40 binomial terms, and the other one has its density.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -9,8 +9,6 @@ The sum is X - Y, two negative binomials. For up to 8 people it is summed term b
 more the saddle point (Lugannani and Rice) is within 1 % of it, and on the safe side below 0.1.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a law has to tell, the normal quantile, and the variance of a count with score intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Protocol

@@ -16,8 +16,6 @@ For more people intervals are score intervals and the threshold is that of the s
 half a bit on the safe side.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -144,7 +142,7 @@ class RepeatedLaw(Law):
         return np.where(ends > self.people, self.people + (supports - last) / self._gap, ends)
 
     @cached_property
-    def _mirrored(self) -> RepeatedLaw:
+    def _mirrored(self) -> "RepeatedLaw":
         """The law of reports that do not support the answer, for people without it."""
         return RepeatedLaw(self.people, self.reports, self.flip, 1 - self.q, 1 - self.p)
 

@@ -10,8 +10,6 @@ Beyond 0 and n, where there are no counts to accept, the law of 0 or n is shifte
 interval stays an interval.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

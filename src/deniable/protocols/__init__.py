@@ -4,8 +4,6 @@ Installed distributions offer others by an entry point of the group ``deniable.p
 is that of the class, its value says where the class is. They are loaded when they are asked for.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import lru_cache
 from importlib import import_module

@@ -25,8 +25,6 @@ After Feldman, Nelson, Nguyen and Talwar, "Private Frequency Estimation via Proj
 Block Designs" (2023).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -7,8 +7,6 @@ Of all settings within a quarter of a percent of the least variance, the one tha
 taken. Settings that take too long for a million reports are left out.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple

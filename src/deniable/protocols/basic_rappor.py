@@ -29,8 +29,6 @@ SHA-256 of the JSON {"context":...,"domain_size":d,"q":"weight of f/2"}. Reports
 ``deniable.protocols.unary``.
 """
 
-from __future__ import annotations
-
 import hmac
 import math
 from dataclasses import dataclass, field
@@ -108,7 +106,7 @@ class BasicRAPPOR(_Unary, Memoising):
     @classmethod
     def from_epsilon(
         cls, epsilon: float, domain_size: int, *, p: float | None = None, q: float | None = None
-    ) -> BasicRAPPOR:
+    ) -> "BasicRAPPOR":
         """Return the protocol that spends ``epsilon`` on any number of reports of one value.
 
         >>> round(BasicRAPPOR.from_epsilon(math.log(9), 10).f, 9)
@@ -217,7 +215,7 @@ class BasicRAPPOR(_Unary, Memoising):
         errors = np.sqrt(law.variance.at(np.clip(counts, 0.0, people)))
         return Estimates(counts, errors, people, math.sqrt(law.variance.none), law=law)
 
-    def client(self, secret: bytes, *, context: str) -> PermanentClient:
+    def client(self, secret: bytes, *, context: str) -> "PermanentClient":
         """Return a client that answers consistently for as long as it keeps ``secret``.
 
         ``context`` separates questions that share a secret, which would otherwise share their

@@ -10,8 +10,6 @@ Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is
 1, 2 or 4 bytes that holds d - 1. Also known as generalised randomised response (GRR).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -22,8 +22,6 @@ the counts of its tally, their sums, are in units of 1/16 too. J is the ``reach`
 specification, which has all that it takes to rebuild W: docs/formats.md says how.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

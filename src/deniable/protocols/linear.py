@@ -15,8 +15,6 @@ by digit, gives the support of every value with (t - 1) g^(t+1) additions instea
 evaluations (``deniable.kernels.linear``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -91,7 +89,7 @@ class Lines:
         """
         return linear.fold_each(codes, self.field, self.digits)
 
-    def new_sum(self) -> LinesSum:
+    def new_sum(self) -> "LinesSum":
         return LinesSum(self)
 
     def read_statistic(self, data: memoryview, n: int) -> Table:

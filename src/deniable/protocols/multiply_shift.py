@@ -10,8 +10,6 @@ bytes: the words a1, a2, b as they are (a1 and b over a closed domain), then one
 offset k of direct encoding over g values; y = (H(x) + k) mod g.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -20,8 +20,6 @@ r = w0 // floor(2^64 / rows); y is the complement of x when the second is at or 
 of p.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

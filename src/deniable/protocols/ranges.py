@@ -5,8 +5,6 @@ which is no integer. The variance is flat around it, so that a range which decod
 little.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

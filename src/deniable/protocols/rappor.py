@@ -21,8 +21,6 @@ cohorts floor(2^64 / cohorts), gives c = w0 // floor(2^64 / cohorts); bit i is c
 word 1 + i is below the weight of f/2. Bits are packed least significant first, unused ones zero.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

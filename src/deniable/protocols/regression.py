@@ -23,8 +23,6 @@ bit is, and the sum of a few such bits has a heavier tail than the normal law. O
 four bits of a candidate are ones in one case of two hundred, which are 3.3 standard errors.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from statistics import NormalDist

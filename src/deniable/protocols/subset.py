@@ -24,8 +24,6 @@ Since A and the distance are private by themselves, only the choice of y must no
 all members take part in it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ bits are zero. In bulk, eight bits at a time are drawn from a table of their 256
 (``deniable.kernels.patterns``): the same law, exactly, for a quarter of a random byte per bit.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
