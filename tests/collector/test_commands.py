@@ -23,8 +23,7 @@ from deniable.cli import cli
 from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
 from deniable.collector.app import Application
 from deniable.collector.stores import open_store
-from deniable.collector.stores.base import StoreCorrupt
-from deniable.collector.stores.records import Key
+from deniable.collector.stores.records import Key, StoreCorrupt
 from deniable.question import Question
 from tests.collector.conftest import QUESTION, Collector, Workshop, today
 from tools.reference import walk

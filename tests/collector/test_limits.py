@@ -18,8 +18,13 @@ from deniable.collector.app import create_app
 from deniable.collector.server import Server
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.base import StoreBroken, StoreUnavailable
-from deniable.collector.stores.records import Outcome, Slice, Submission
+from deniable.collector.stores.records import (
+    Outcome,
+    Slice,
+    StoreBroken,
+    StoreUnavailable,
+    Submission,
+)
 from deniable.collector.stores.sqlite import SqliteStore
 from tests.collector.conftest import Collector, run_server, start, today
 

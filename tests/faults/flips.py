@@ -14,9 +14,9 @@ from pathlib import Path
 
 from deniable.collector import maintenance
 from deniable.collector.questions import Terms, write_terms
-from deniable.collector.stores.base import Store, StoreCorrupt
-from deniable.collector.stores.records import Asked, Slice, State, Submission
+from deniable.collector.stores.records import Asked, Slice, State, StoreCorrupt, Submission
 from deniable.collector.stores.sqlite import SqliteStore
+from deniable.collector.stores.store import Store
 from deniable.tally import Tally
 from tests.faults.fault import QUESTION
 

@@ -7,8 +7,16 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from deniable.collector.stores.base import StoreBroken, StoreUnavailable
-from deniable.collector.stores.records import Asked, Days, Outcome, Slice, State, Submission
+from deniable.collector.stores.records import (
+    Asked,
+    Days,
+    Outcome,
+    Slice,
+    State,
+    StoreBroken,
+    StoreUnavailable,
+    Submission,
+)
 from deniable.collector.stores.sqlite import SqliteStore
 from tests.faults.check import check
 from tests.faults.disk import Connection, Disk, Layer, quiet

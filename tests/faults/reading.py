@@ -14,8 +14,8 @@ from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Asked, State, Total
+from deniable.collector.stores.store import Store
 from deniable.question import Question
 from tests.collector.conftest import Collector
 from tests.faults.fault import Process, free_port

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Asked, Days, Slice, State
 from deniable.collector.stores.sqlite import SqliteStore
+from deniable.collector.stores.store import Store
 from tests.stores.server import Server, running
 
 DAY = 20_000

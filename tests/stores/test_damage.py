@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from deniable.collector import maintenance
-from deniable.collector.stores.base import Store
+from deniable.collector.stores.arrivals import checksum
 from deniable.collector.stores.records import Asked, Slice, State, Submission
-from deniable.collector.stores.waiting import checksum
+from deniable.collector.stores.store import Store
 from tests.faults.flips import ASKED, counts, figures, fill, flip_postgres, flip_sqlite, standing
 from tests.faults.flips import DAY as TODAY
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Outcome, Slice
+from deniable.collector.stores.store import Store
 from tests.stores.conftest import DAY, QUESTION, Place
 from tests.stores.test_store import Q, counted, fold_all, submission
 

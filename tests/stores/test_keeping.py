@@ -19,8 +19,8 @@ from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import Application, create_app
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
-from deniable.collector.stores.base import Store, StoreCorrupt
-from deniable.collector.stores.records import Asked, State, Submission, write_day
+from deniable.collector.stores.records import Asked, State, StoreCorrupt, Submission, write_day
+from deniable.collector.stores.store import Store
 from deniable.question import Question
 from deniable.tally import Tally
 from tests.faults.application import call

@@ -8,8 +8,8 @@ from threading import Event, Lock, Thread
 
 import pytest
 
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Outcome, Slice, State, Submission
+from deniable.collector.stores.store import Store
 from tests.stores.conftest import DAY, QUESTION, Place
 
 pytestmark = pytest.mark.long("races")

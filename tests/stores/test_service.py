@@ -33,8 +33,15 @@ from deniable.collector import jobs
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.settings import Settings
-from deniable.collector.stores.base import Store, StoreUnavailable
-from deniable.collector.stores.records import Outcome, Pile, State, Submission, write_day
+from deniable.collector.stores.records import (
+    Outcome,
+    Pile,
+    State,
+    StoreUnavailable,
+    Submission,
+    write_day,
+)
+from deniable.collector.stores.store import Store
 from deniable.collector.writer import Writer
 from tests.faults.application import ask, call, submit
 from tests.faults.fault import QUESTION

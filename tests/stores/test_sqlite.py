@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 
 from deniable.collector.stores import open_store, sqlite, sqlite_file
-from deniable.collector.stores.base import (
+from deniable.collector.stores.migrations import Migration, migrations
+from deniable.collector.stores.records import (
+    Outcome,
+    Slice,
     StoreBroken,
     StoreCorrupt,
     StoreReplaced,
     StoreUnavailable,
+    Submission,
 )
-from deniable.collector.stores.migrations import Migration, migrations
-from deniable.collector.stores.records import Outcome, Slice, Submission
 from deniable.collector.stores.sqlite import SqliteStore
-from deniable.collector.stores.sqlite_copies import restore, vacuum
-from deniable.collector.stores.sqlite_file import describe
+from deniable.collector.stores.sqlite_file import describe, restore, vacuum
 from tests.faults.copies import contents, old_store, version_of
 from tests.stores.conftest import DAY, QUESTION, TODAY
 

@@ -8,7 +8,6 @@ from threading import Barrier, Thread
 
 import pytest
 
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import (
     MOST_PUBLISHED,
     Asked,
@@ -21,6 +20,7 @@ from deniable.collector.stores.records import (
     Submission,
     Total,
 )
+from deniable.collector.stores.store import Store
 from deniable.errors import InvalidParameter
 from tests.stores.conftest import DAY, QUESTION, TODAY, Place
 

@@ -23,8 +23,8 @@ from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server, configure_log
 from deniable.collector.settings import Settings, read_settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.base import Store, StoreUnavailable
-from deniable.collector.stores.records import Asked, State
+from deniable.collector.stores.records import Asked, State, StoreUnavailable
+from deniable.collector.stores.store import Store
 
 _log = logging.getLogger("deniable.collector")
 _PAUSE = 1.0

@@ -13,8 +13,8 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores import file_of, is_postgres
 from deniable.collector.stores import restore as put_back
 from deniable.collector.stores import vacuum as write_anew
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Slice, Window, write_day
+from deniable.collector.stores.store import Store
 from deniable.presentation.view import counted
 
 

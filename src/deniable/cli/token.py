@@ -7,8 +7,8 @@ from deniable.cli.settings import with_store
 from deniable.collector import access
 from deniable.collector.access import LOGIN, LOGIN_SECONDS, SESSION, TOKEN, TOKEN_ROLES, Role
 from deniable.collector.settings import Settings
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Key, write_day
+from deniable.collector.stores.store import Store
 from deniable.presentation.text import one_line
 
 _DAY = 86400

@@ -2,5 +2,5 @@
 
 One process with SQLite beside it, or any number of processes on one PostgreSQL. It moves questions,
 reports, tallies and estimates about and holds no mathematics; what it promises is in the docstrings
-of ``stores.base`` and what it speaks is the list in ``api``.
+of ``stores.store`` and what it speaks is the list in ``api``.
 """

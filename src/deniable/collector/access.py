@@ -17,8 +17,8 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 from deniable.collector.problems import Forbidden, Unauthorized
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Key, today
+from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers
 from deniable.errors import InvalidParameter, brief
 

@@ -16,7 +16,7 @@ from deniable.collector.problems import CORS
 from deniable.collector.services import Services, assemble
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
-from deniable.collector.stores.base import Store
+from deniable.collector.stores.store import Store
 
 if TYPE_CHECKING:
     from starlette.responses import Response

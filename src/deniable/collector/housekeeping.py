@@ -16,8 +16,7 @@ from time import monotonic, time
 from deniable.collector import jobs
 from deniable.collector.metrics import Counters
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.base import StoreBroken, StoreError
-from deniable.collector.stores.records import Pile
+from deniable.collector.stores.records import Pile, StoreBroken, StoreError
 from deniable.collector.worker import Readers, Worker
 from deniable.collector.writer import Writer
 

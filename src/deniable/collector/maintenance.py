@@ -17,8 +17,8 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from deniable.collector import jobs
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Aside, Asked, Holding, Pile, Source, write_day
+from deniable.collector.stores.store import Store
 
 MEDIA_TYPE = "application/zip"
 """Of an export."""

@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 from starlette.exceptions import HTTPException
 
-from deniable.collector.stores.base import StoreBroken, StoreUnavailable
+from deniable.collector.stores.records import StoreBroken, StoreUnavailable
 from deniable.errors import (
     DeniableError,
     IncompatibleTally,

@@ -26,8 +26,8 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.base import Store
 from deniable.collector.stores.records import Asked, State
+from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Recent, Worker
 from deniable.collector.writer import Writer
 from deniable.errors import DeniableError

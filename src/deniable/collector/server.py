@@ -20,7 +20,7 @@ from deniable.collector import jobs
 from deniable.collector.app import Application
 from deniable.collector.connections import FULL, LATE, Connection, Peer, limited
 from deniable.collector.settings import Settings
-from deniable.collector.stores.base import StoreUnavailable
+from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.worker import WorkerEnded
 
 _log = logging.getLogger("deniable.collector")

@@ -15,8 +15,8 @@ from deniable.collector.problems import Refusal
 from deniable.collector.questions import Questions
 from deniable.collector.results import Results
 from deniable.collector.settings import Settings
-from deniable.collector.stores.base import Store, StoreError
-from deniable.collector.stores.records import Key, today
+from deniable.collector.stores.records import Key, StoreError, today
+from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker
 from deniable.collector.writer import Health, Writer
 

@@ -20,7 +20,8 @@ from functools import partial
 from threading import Event, Lock, Timer, local
 from typing import IO, Generic, ParamSpec, TypeVar
 
-from deniable.collector.stores.base import Store, StoreError
+from deniable.collector.stores.records import StoreError
+from deniable.collector.stores.store import Store
 from deniable.collector.writer import Health
 
 _log = logging.getLogger("deniable.collector")

@@ -23,8 +23,15 @@ from typing import NamedTuple, TypeVar
 
 from deniable.collector.metrics import Histogram
 from deniable.collector.problems import QueueFull, Stopping
-from deniable.collector.stores.base import KINDS, Store, StoreBroken, StoreError, StoreUnavailable
-from deniable.collector.stores.records import Outcome, Submission
+from deniable.collector.stores.records import (
+    KINDS,
+    Outcome,
+    StoreBroken,
+    StoreError,
+    StoreUnavailable,
+    Submission,
+)
+from deniable.collector.stores.store import Store
 
 Result = TypeVar("Result")
 Answer = Callable[[], None]

@@ -19,8 +19,7 @@ from deniable.collector.metrics import Metric, exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, answer
 from deniable.collector.services import Services
-from deniable.collector.stores.base import StoreError
-from deniable.collector.stores.records import Measures, today, write_day
+from deniable.collector.stores.records import Measures, StoreError, today, write_day
 from deniable.version import __version__
 
 _DAY = 86400

@@ -1,10 +1,9 @@
 """Where a collector keeps what it acknowledged: one interface, two databases."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from deniable.collector.stores.base import Store, StoreUnavailable
+from deniable.collector.stores.records import StoreUnavailable
+from deniable.collector.stores.store import Store
 from deniable.optional import load
 
 
@@ -40,25 +39,25 @@ def file_of(url: str) -> Path:
 
 def restore(url: str, copy: Path) -> Path | None:
     """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
-    from deniable.collector.stores import sqlite_copies  # noqa: PLC0415 - only the one in use
+    from deniable.collector.stores import sqlite_file  # noqa: PLC0415 - only the one in use
 
     _refuse_postgres(
         url,
         "has commands of its own; stop all collectors, then run psql -c 'DROP SCHEMA deniable "
         f"CASCADE' DATABASE, and pg_restore --single-transaction --dbname=DATABASE {copy}",
     )
-    return sqlite_copies.restore(copy, file_of(url))
+    return sqlite_file.restore(copy, file_of(url))
 
 
 def vacuum(url: str) -> None:
     """Give back the room that is free in a store that nobody has open."""
-    from deniable.collector.stores import sqlite_copies  # noqa: PLC0415 - only the one in use
+    from deniable.collector.stores import sqlite_file  # noqa: PLC0415 - only the one in use
 
     _refuse_postgres(
         url,
         "vacuums by itself; to give back all room at once, run psql -c 'VACUUM FULL' DATABASE",
     )
-    sqlite_copies.vacuum(file_of(url))
+    sqlite_file.vacuum(file_of(url))
 
 
 def _refuse_postgres(url: str, said: str) -> None:

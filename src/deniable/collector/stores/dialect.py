@@ -4,8 +4,6 @@ Statements are written once, as PostgreSQL understands them but with ``?`` for a
 words that a database spells differently are replaced when a statement is first used.
 """
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,10 +11,12 @@ from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from deniable.collector.stores.base import StoreCorrupt
+from deniable.collector.stores.records import StoreCorrupt, Window, write_day
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+_LARGEST_STEP = 2
+"""How many days the clock may move between two runs and still be trusted."""
 AnyDatabase = TypeVar("AnyDatabase", bound="Database")
 
 
@@ -85,6 +85,32 @@ class Horizon(NamedTuple):
     last_run: int
     forgotten_through: int
     today: int
+
+    @property
+    def jumped(self) -> bool:
+        """Whether the clock moved too far since days were last sealed."""
+        return abs(self.today - self.last_run) > _LARGEST_STEP
+
+    def window(self, window: int) -> Window:
+        """Return the days that take reports, those not sealed, up to tomorrow.
+
+        There is an alarm if the clock has jumped, or if today is sealed, or yesterday although the
+        window reaches back so far.
+        """
+        alarm = None
+        if self.sealed_through >= self.today - min(window, 1):
+            alarm = (
+                f"the days up to {write_day(self.sealed_through)} are sealed and take no reports, "
+                f"but by the store's clock it is {write_day(self.today)}; if the clock is wrong, "
+                "correct it; if it was wrong and is right now, run `deniable store reopen`"
+            )
+        elif self.jumped:
+            alarm = (
+                f"the clock moved by {self.today - self.last_run} days since days were last "
+                "sealed, so no more are sealed; if the clock is wrong, correct it; if it is right, "
+                "run `deniable store fold --trust-clock`"
+            )
+        return Window(self.sealed_through + 1, self.today + 1, alarm)
 
 
 class Database(ABC):

@@ -5,8 +5,6 @@ closing, sealing and deleting wait for it and no collector's memory is trusted. 
 database's. Everything lives in the schema ``deniable``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,12 +13,11 @@ import psycopg
 from psycopg import errors
 from psycopg.rows import TupleRow
 
-from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreUnavailable
+from deniable.collector.stores.arrivals import Arrival, ArrivalKey
 from deniable.collector.stores.dialect import POSTGRES, Horizon, Result, Transaction
 from deniable.collector.stores.migrations import pending
-from deniable.collector.stores.questions import Questions
-from deniable.collector.stores.submissions import Arrival, ArrivalKey, Submissions
-from deniable.collector.stores.upkeep import Upkeep
+from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
+from deniable.collector.stores.store import Store
 
 Connection = psycopg.Connection[TupleRow]
 
@@ -80,7 +77,7 @@ def describe(error: psycopg.Error) -> StoreError:
     )
 
 
-class PostgresStore(Submissions, Questions, Upkeep):
+class PostgresStore(Store):
     """A PostgreSQL database; see ``Store`` for what it promises."""
 
     def __init__(self, url: str, *, window: int = 7) -> None:

@@ -1,28 +1,13 @@
 """Questions, what was counted of them, what readers were shown, and the keys of who may read."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 
+from deniable.collector.stores import records
+from deniable.collector.stores.arrivals import HEAD, holding, sound
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
-from deniable.collector.stores.records import (
-    MOST_PUBLISHED,
-    Asked,
-    Days,
-    Holding,
-    Key,
-    Outcome,
-    Publication,
-    Slice,
-    Snapshot,
-    Source,
-    Standing,
-    State,
-    Total,
-)
-from deniable.collector.stores.waiting import HEAD, holding, sound
+from deniable.collector.stores.records import Asked, Days, Key, Outcome, Publication, Slice, Total
 from deniable.errors import InvalidParameter
 
 Publications = Mapping[Slice, Publication]
@@ -57,6 +42,7 @@ class Questions(Database):
 
     @writing
     def ask(self, transaction: Transaction, asked: Asked) -> bool:
+        """Store a question; false if it is there already, and then its state and terms stay."""
         text = (
             "INSERT INTO questions (digest, document, state, terms) VALUES (?, ?, ?, ?)"
             " ON CONFLICT DO NOTHING"
@@ -66,11 +52,13 @@ class Questions(Database):
 
     @reading
     def asked(self, transaction: Transaction, digest: str) -> Asked | None:
+        """Return a question, unless it is unknown or deleted."""
         found = transaction.execute(f"{_ASKED} AND digest = ?", (digest,)).fetchone()
         return _read(found) if found else None
 
     @reading
     def all_asked(self, transaction: Transaction) -> list[Asked]:
+        """Return all questions that are not deleted, in the order in which they were stored."""
         return [_read(row) for row in transaction.execute(f"{_ASKED} ORDER BY no")]
 
     @writing
@@ -79,9 +67,13 @@ class Questions(Database):
         transaction: Transaction,
         digest: str,
         *,
-        state: State | None = None,
+        state: records.State | None = None,
         terms: str | None = None,
     ) -> bool:
+        """Open, close or delete a question, or replace its terms; false if it is unknown.
+
+        When this returns, no submission that the new state forbids will be acknowledged any more.
+        """
         text = (
             "UPDATE questions SET state = coalesce(?, state), terms = coalesce(?, terms),"
             " edition = edition + 1 WHERE digest = ? AND state != 'deleted'"
@@ -90,7 +82,8 @@ class Questions(Database):
         return transaction.execute(text, values).rowcount == 1
 
     @reading
-    def standing(self, transaction: Transaction, part: Slice) -> Standing:
+    def standing(self, transaction: Transaction, part: Slice) -> records.Standing:
+        """Return what was counted in a slice from day to day, and the heads of published sums."""
         place = place_of(transaction, part)
         found = transaction.execute("SELECT edition FROM questions WHERE no = ?", place[:1])
         edition = (found.fetchone() or (0,))[0]
@@ -106,12 +99,16 @@ class Questions(Database):
             Days(first, last): Publication(n, shown, b"", days)
             for first, last, n, shown, days in transaction.execute(text, place[:1])
         }
-        return Standing(edition, sorted(counts.items()), published)
+        return records.Standing(edition, sorted(counts.items()), published)
 
     @reading
     def snapshot(
         self, transaction: Transaction, *parts: Slice, shown: Iterable[Slice] = ()
-    ) -> Snapshot:
+    ) -> records.Snapshot:
+        """Return what was counted in slices without a common day, each report exactly once.
+
+        With it come the published sums of further slices, of those that have one.
+        """
         tallies: list[Total] = []
         waiting: list[Total] = []
         for part in parts:
@@ -126,21 +123,22 @@ class Questions(Database):
             found = transaction.execute(text, place_of(transaction, part)).fetchone()
             if found:
                 published[part] = Publication(*found)
-        return Snapshot(tuple(tallies), tuple(waiting), published)
+        return records.Snapshot(tuple(tallies), tuple(waiting), published)
 
-    def holdings(self, digest: str) -> Iterator[Holding]:
+    def holdings(self, digest: str) -> Iterator[records.Holding]:
+        """Yield every row that counts for a question, excluded or not, as it is at one moment."""
         with self.reading() as transaction:
             no = number_of(transaction, digest)
             for table, source in (("tallies", "day, source"), ("published", "first, ''")):
                 text = f"SELECT {source}, n, tally FROM {table} WHERE question = ?"
                 for row in transaction.execute(text, (no,)):
-                    yield Holding(table, Total(*row))
+                    yield records.Holding(table, Total(*row))
             text = f"SELECT {HEAD}, reports FROM waiting WHERE question = ? ORDER BY no"
             for row in transaction.execute(text, (no,)):
                 yield holding(row)
 
     @reading
-    def sources(self, transaction: Transaction, digest: str) -> list[Source]:
+    def sources(self, transaction: Transaction, digest: str) -> list[records.Source]:
         values = (number_of(transaction, digest),)
         counts: Counter[str] = Counter()
         text = "SELECT source, sum(n) FROM tallies WHERE question = ? GROUP BY source"
@@ -156,11 +154,15 @@ class Questions(Database):
         for source, day in transaction.execute(text, values):
             days.setdefault(source, []).append(day)
         return [
-            Source(name, n, name in excluded, tuple(days.get(name, ())))
+            records.Source(name, n, name in excluded, tuple(days.get(name, ())))
             for name, n in sorted(counts.items())
         ]
 
     def exclude(self, digest: str, source: str, excluded: bool, *, day: int | None = None) -> bool:
+        """Leave a source out of every count, or count it again; false if there is no such source.
+
+        With a day, only that day's reports are meant. A source may be left out both ways at once.
+        """
         if all(source != found.name for found in self.sources(digest)):
             return False
         table, days = ("exclusions", ()) if day is None else ("exclusions_by_day", (day,))
@@ -183,6 +185,7 @@ class Questions(Database):
     def upload(
         self, transaction: Transaction, digest: str, total: Total, fingerprint: bytes
     ) -> Outcome:
+        """Add a tally that was collected elsewhere, as a source of its own; it never changes."""
         # The lock makes two uploads of one id wait for each other, whatever their days.
         found = transaction.execute(f"{_NUMBER} FOR UPDATE", (digest,)).fetchone()
         if not found:
@@ -203,6 +206,10 @@ class Questions(Database):
 
     @writing
     def publish(self, transaction: Transaction, new: Publications, before: Publications) -> bool:
+        """Show new sums of slices in place of those before.
+
+        False if somebody else replaced one of them first, whose sum is then shown.
+        """
         mine = True
         # In the same order for all, so that no two wait for each other in a circle.
         for part in sorted(new, key=lambda part: (part.question, part.days.first, part.days.last)):
@@ -222,12 +229,13 @@ class Questions(Database):
             transaction.execute(
                 "DELETE FROM published WHERE question = ? AND no NOT IN"
                 " (SELECT no FROM published WHERE question = ? ORDER BY no DESC LIMIT ?)",
-                (place[0], place[0], MOST_PUBLISHED),
+                (place[0], place[0], records.MOST_PUBLISHED),
             )
         return mine
 
     @writing
     def keep(self, transaction: Transaction, key: Key) -> bool:
+        """Store an access key; false if another key of its kind has the name."""
         text = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         return transaction.execute(text, astuple(key)).rowcount == 1
 
@@ -243,14 +251,16 @@ class Questions(Database):
 
     @writing
     def use(self, transaction: Transaction, hash: bytes, day: int) -> None:
+        """Note the last day on which a key was used."""
         transaction.execute("UPDATE keys SET last_used = ? WHERE hash = ?", (day, hash))
 
     @writing
     def drop(self, transaction: Transaction, hash: bytes) -> Key | None:
+        """Remove a key and return it; if two drop the same key, one of them gets it."""
         text = "DELETE FROM keys WHERE hash = ? RETURNING *"
         found = transaction.execute(text, (hash,)).fetchone()
         return Key(*found) if found else None
 
 
 def _read(row: tuple[str, str, str, str, int]) -> Asked:
-    return Asked(row[0], row[1], State(row[2]), *row[3:])
+    return Asked(row[0], row[1], records.State(row[2]), *row[3:])

@@ -1,6 +1,7 @@
-"""The records that go in and out of stores: plain, frozen, and the same for every database."""
+"""What goes in and out of stores, plain, frozen and the same for every database; and their errors.
 
-from __future__ import annotations
+Days are whole numbers, counted from 1970-01-01 in UTC.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from enum import Enum
 from hashlib import sha256
 from math import nan
 from time import time
+
+from deniable.errors import DeniableError
 
 ANONYMOUS = "anonymous"
 """The source of submissions that came without a token."""
@@ -262,3 +265,57 @@ class Measures:
     size: float
     log_size: float = nan  # of SQLite's write-ahead log
     free: float = nan  # what the file system has left
+
+
+KINDS = {
+    "full": "the store's disk is full",
+    "read-only": "the store is read-only",
+    "missing": "the store's file is gone",
+    "replaced": "the store's file was replaced by another one",
+    "corrupt": "the store is corrupt",
+    "busy": "the store is locked or too slow",
+    "unreachable": "the database does not answer",
+    "unsuitable": "this release cannot use the store, or not where it is kept",
+    "failed": "the store failed",
+}
+"""What can be wrong with a store: a label for metrics, and what anybody may be told."""
+
+
+class StoreError(DeniableError):
+    """Something is wrong with the store; ``kind`` is one of ``KINDS``.
+
+    The message is for the operator's log and may name files; ``reason`` is for everybody.
+    """
+
+    usual = "failed"
+
+    def __init__(self, message: str, *, value: object = None, kind: str | None = None) -> None:
+        super().__init__(message, value=value)
+        self.kind = kind or self.usual
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, without the names of files or servers."""
+        return KINDS[self.kind]
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be reached or written at the moment: nothing was acknowledged."""
+
+
+class StoreReplaced(StoreUnavailable):
+    """The file at the store's path is gone, or is not the one that was opened."""
+
+    usual = "replaced"
+
+
+class StoreBroken(StoreError):
+    """The store can no longer be trusted: the collector must stop."""
+
+    usual = "unsuitable"
+
+
+class StoreCorrupt(StoreBroken):
+    """What the store holds is not what was written to it."""
+
+    usual = "corrupt"

@@ -3,11 +3,14 @@
 WAL with ``synchronous=FULL``: a commit has returned from fsync before anybody is told. Deleted
 content is overwritten (``secure_delete``). After any error of the disk the connection is given up
 and opened anew, so that no half-finished state of it is trusted.
+
+A commit into a file that was deleted or replaced would be lost, and the log of one file would be
+applied to another. So the file is checked before anybody is told that something is stored: another
+file has another device or inode, and a copy written over the file has other first bytes.
 """
 
-from __future__ import annotations
-
 import ctypes
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -15,17 +18,16 @@ from errno import EEXIST
 from functools import cache
 from pathlib import Path
 from shutil import disk_usage
+from threading import Lock
+from typing import ClassVar
 from weakref import finalize
 
-from deniable.collector.stores.base import StoreCorrupt, StoreReplaced
+from deniable.collector.stores.arrivals import Arrival, ArrivalKey
 from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transaction
 from deniable.collector.stores.migrations import pending
-from deniable.collector.stores.questions import Questions
-from deniable.collector.stores.records import today
-from deniable.collector.stores.sqlite_copies import copy_of
-from deniable.collector.stores.sqlite_file import SETTINGS, Place, connect, describe, make_private
-from deniable.collector.stores.submissions import Arrival, ArrivalKey, Submissions
-from deniable.collector.stores.upkeep import Upkeep
+from deniable.collector.stores.records import StoreCorrupt, StoreReplaced, today
+from deniable.collector.stores.sqlite_file import SETTINGS, connect, copy_of, describe, make_private
+from deniable.collector.stores.store import Store
 
 _WRITE = "BEGIN IMMEDIATE"
 _HORIZON = "SELECT sealed_through, last_run, forgotten_through FROM horizon"
@@ -36,9 +38,91 @@ _FEW_PAGES = 1024
 """Pages that are given back at once, and that may be free without being given back."""
 _LARGEST_CHUNK = 512
 """Rows in one statement: few calls for many rows, by few different statements."""
+_VERSIONS, _LOGGED = slice(18, 20), b"\2\2"
+"""Where a file says that it has a write-ahead log: a store in use has one, and a copy has none."""
 
 
-class SqliteStore(Submissions, Questions, Upkeep):
+class Place:
+    """One file that some handles of this process have open."""
+
+    _lock: ClassVar[Lock] = Lock()
+    _open: ClassVar[dict[str, "Place"]] = {}
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._key = str(path), os.path.realpath(path)
+        self._handles = 0
+        self._identity: tuple[int, int] | None = None
+        self._file: int | None = None
+        self._changed = 0
+
+    @classmethod
+    def enter(cls, path: Path) -> "Place":
+        """Return the place that all handles at a path share until the last one leaves."""
+        with cls._lock:
+            new = cls(path)
+            place = cls._open.setdefault(new._key, new)
+            place._handles += 1
+            return place
+
+    def leave(self) -> None:
+        """Forget the file when the last handle leaves.
+
+        Closing any descriptor of a file releases all locks that SQLite holds on it, so the
+        descriptor here stays open for as long as any connection may be.
+        """
+        with self._lock:
+            self._handles -= 1
+            if self._handles:
+                return
+            self._open.pop(self._key, None)
+            file, self._file, self._identity = self._file, None, None
+        if file is not None:
+            os.close(file)
+
+    @property
+    def known(self) -> bool:
+        return self._identity is not None
+
+    def note(self) -> None:
+        """Remember which file was opened, unless that is known."""
+        with self._lock:
+            if self._identity is None:
+                found = os.stat(self.path)
+                if hasattr(os, "pread"):
+                    self._file = os.open(self.path, os.O_RDONLY)
+                self._identity, self._changed = (found.st_dev, found.st_ino), found.st_mtime_ns
+
+    def look(self) -> None:
+        """Refuse to go on if the file that was opened is gone or was replaced."""
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            raise StoreReplaced(
+                f"the file of the store is no longer at {self.path}; put it back, or stop the "
+                "collector and restore a backup with `deniable store restore`",
+                value=self.path,
+                kind="missing",
+            ) from None
+        except OSError:  # SQLite will meet it too
+            return
+        if (found.st_dev, found.st_ino) != self._identity or (
+            found.st_mtime_ns != self._changed and self._overwritten(found.st_mtime_ns)
+        ):
+            raise StoreReplaced(
+                f"the file at {self.path} is not the one that was opened; put that one back, or "
+                "restart the collector to go on with this one",
+                value=self.path,
+            )
+
+    def _overwritten(self, changed: int) -> bool:
+        """Tell whether something other than SQLite wrote into the file."""
+        if self._file is not None and os.pread(self._file, 20, 0)[_VERSIONS] != _LOGGED:
+            return True
+        self._changed = changed
+        return False
+
+
+class SqliteStore(Store):
     """A SQLite file; see ``Store`` for what it promises."""
 
     def __init__(

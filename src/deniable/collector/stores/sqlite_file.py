@@ -1,21 +1,27 @@
-"""The file of a SQLite store: opening it durably, and noticing when it is replaced.
+"""Files of SQLite stores: opening one durably, copying it, and putting a copy in its place.
 
-A commit into a file that was deleted or replaced would be lost, and the log of one file would be
-applied to another. So the file is checked before anybody is told that something is stored: another
-file has another device or inode, and a copy written over the file has other first bytes.
+A copy is written under a temporary name in its own directory, synchronised, read back and only then
+given its name. So whenever the process ends, the copy is whole or not there.
 """
 
-from __future__ import annotations
-
+import errno
 import os
 import sqlite3
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
+from glob import escape
 from pathlib import Path
-from threading import Lock
-from typing import ClassVar
+from tempfile import mkstemp
+from urllib.parse import quote
 
-from deniable.collector.stores.base import StoreCorrupt, StoreError, StoreReplaced, StoreUnavailable
+from deniable.collector.stores.migrations import pending
+from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
+
+if sys.platform != "win32":  # where nobody can remove or replace a file that is open
+    import fcntl
 
 AUTO_VACUUM = 2  # INCREMENTAL, which only a new file or one that is vacuumed takes
 SETTINGS = {
@@ -39,8 +45,10 @@ _KINDS = {
     sqlite3.SQLITE_LOCKED: "busy",
 }
 _OWNER_ONLY, _OTHERS = 0o600, 0o007
-_VERSIONS, _LOGGED = slice(18, 20), b"\2\2"
-"""Where a file says that it has a write-ahead log: a store in use has one, and a copy has none."""
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file, by the ends of the names."""
+_LOCK_BYTES = 0x4000_0000, 512
+"""Where SQLite locks a file, and how many bytes; every open connection holds some of them."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -108,81 +116,215 @@ def _is_read_only(path: Path) -> bool:
         return False
 
 
-class Place:
-    """One file that some handles of this process have open."""
+@dataclass(frozen=True)
+class Copy:
+    """A whole copy that has no name yet."""
 
-    _lock: ClassVar[Lock] = Lock()
-    _open: ClassVar[dict[str, Place]] = {}
+    part: Path
+    target: Path
+    version: int
 
-    def __init__(self, path: Path) -> None:
-        self.path, self._key = str(path), os.path.realpath(path)
-        self._handles = 0
-        self._identity: tuple[int, int] | None = None
-        self._file: int | None = None
-        self._changed = 0
+    def take_name(self, *, replace: bool = False) -> None:
+        """Give the copy its name, on the disk when this returns."""
+        if replace:
+            os.replace(self.part, self.target)
+        else:
+            _rename_new(self.part, self.target)
+        synchronise(self.target.parent)
 
-    @classmethod
-    def enter(cls, path: Path) -> Place:
-        """Return the place that all handles at a path share until the last one leaves."""
-        with cls._lock:
-            new = cls(path)
-            place = cls._open.setdefault(new._key, new)
-            place._handles += 1
-            return place
 
-    def leave(self) -> None:
-        """Forget the file when the last handle leaves.
-
-        Closing any descriptor of a file releases all locks that SQLite holds on it, so the
-        descriptor here stays open for as long as any connection may be.
-        """
-        with self._lock:
-            self._handles -= 1
-            if self._handles:
-                return
-            self._open.pop(self._key, None)
-            file, self._file, self._identity = self._file, None, None
-        if file is not None:
-            os.close(file)
-
-    @property
-    def known(self) -> bool:
-        return self._identity is not None
-
-    def note(self) -> None:
-        """Remember which file was opened, unless that is known."""
-        with self._lock:
-            if self._identity is None:
-                found = os.stat(self.path)
-                if hasattr(os, "pread"):
-                    self._file = os.open(self.path, os.O_RDONLY)
-                self._identity, self._changed = (found.st_dev, found.st_ino), found.st_mtime_ns
-
-    def look(self) -> None:
-        """Refuse to go on if the file that was opened is gone or was replaced."""
+@contextmanager
+def copy_of(connection: sqlite3.Connection, target: Path) -> Iterator[Copy]:
+    """Write and verify a copy beside ``target``; unless it takes its name, it is removed."""
+    part, held = _new_part(target)
+    try:
         try:
-            found = os.stat(self.path)
-        except FileNotFoundError:
-            raise StoreReplaced(
-                f"the file of the store is no longer at {self.path}; put it back, or stop the "
-                "collector and restore a backup with `deniable store restore`",
-                value=self.path,
-                kind="missing",
-            ) from None
-        except OSError:  # SQLite will meet it too
-            return
-        if (found.st_dev, found.st_ino) != self._identity or (
-            found.st_mtime_ns != self._changed and self._overwritten(found.st_mtime_ns)
-        ):
-            raise StoreReplaced(
-                f"the file at {self.path} is not the one that was opened; put that one back, or "
-                "restart the collector to go on with this one",
-                value=self.path,
-            )
+            connection.execute("VACUUM INTO ?", (str(part),))
+        except sqlite3.Error as error:
+            found = describe(error, target)
+            if isinstance(found, StoreCorrupt):
+                found = StoreCorrupt(f"the store to be copied is damaged: {error}", value=error)
+            raise found from error
+        synchronise(part)
+        yield Copy(part, target, _verify(part))
+    finally:
+        part.unlink(missing_ok=True)
+        os.close(held)
 
-    def _overwritten(self, changed: int) -> bool:
-        """Tell whether something other than SQLite wrote into the file."""
-        if self._file is not None and os.pread(self._file, 20, 0)[_VERSIONS] != _LOGGED:
-            return True
-        self._changed = changed
-        return False
+
+def _new_part(target: Path) -> tuple[Path, int]:
+    """Return a temporary file that is locked, after removing those of processes that ended."""
+    for left in target.parent.glob(f".{escape(target.name)}.*.part"):
+        with suppress(OSError):
+            held = os.open(left, os.O_RDWR)
+            try:
+                if sys.platform != "win32":
+                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(held)
+    held, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    if sys.platform != "win32":
+        fcntl.flock(held, fcntl.LOCK_EX)
+    return Path(name), held
+
+
+def _verify(path: Path) -> int:
+    """Read a finished copy as a whole, and return its schema version."""
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
+        try:
+            said = [found for (found,) in connection.execute("PRAGMA integrity_check").fetchall()]
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            if version:
+                connection.execute("SELECT sealed_through FROM horizon").fetchall()
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise describe(error, path) from error
+    if said != ["ok"]:
+        raise StoreCorrupt(f"the copy is damaged: {said[0]}", value=said[0])
+    return version
+
+
+def _rename_new(part: Path, target: Path) -> None:
+    """Rename a file unless the name is taken, even where the file system has no hard links."""
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        os.rename(part, target)
+
+
+def synchronise(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or not path.is_dir():
+            raise
+    finally:
+        os.close(opened)
+
+
+def restore(copy: Path, path: Path) -> Path | None:
+    """Put a copy in the place of a store that nobody has open; return where the old one is kept.
+
+    What the old store left beside it is removed: its log would be applied to the new one.
+    """
+    source = _open_copy(copy)
+    try:
+        with copy_of(source, path) as whole:
+            if whole.version == 0:
+                raise StoreCorrupt(f"{copy} is not a backup of a store", value=str(copy))
+            pending("sqlite", whole.version)  # refuses one of a later release
+            with _alone(path):
+                kept = _put_away(path)
+                whole.take_name(replace=True)
+        return kept
+    finally:
+        source.close()
+
+
+def _open_copy(copy: Path) -> sqlite3.Connection:
+    if not copy.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(copy))
+    try:
+        connection = sqlite3.connect(f"file:{quote(str(copy))}?mode=ro", uri=True)
+        connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        raise describe(error, copy) from error
+    return connection
+
+
+def _put_away(path: Path) -> Path | None:
+    """Give the old store a second name, and leave nothing beside the first one."""
+    if not path.exists():
+        _remove(path, _BESIDE)
+        return None
+    kept = path.with_name(f"{path.name}.replaced")
+    _remove(kept, ("", *_BESIDE))
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists():  # only where the old one is damaged: else it is in the file by now
+        os.rename(log, kept.with_name(f"{kept.name}-wal"))
+    _remove(path, _BESIDE)
+    try:
+        os.link(path, kept)
+    except OSError:
+        os.rename(path, kept)
+    synchronise(path.parent)
+    return kept
+
+
+def _remove(path: Path, ends: tuple[str, ...]) -> None:
+    for end in ends:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[sqlite3.Connection | None]:
+    """Hold a store that nobody else has open, with its log written back unless it is damaged."""
+    if not path.exists():
+        yield None
+        return
+    connection = sqlite3.connect(path, isolation_level=None, timeout=1)
+    try:
+        try:
+            connection.execute("PRAGMA secure_delete = 1").fetchall()
+            # Leaving the write-ahead log takes every other connection's consent.
+            (mode,) = connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            if mode != "delete":
+                raise _in_use(path)
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            found = describe(error, path)
+            if found.kind == "busy":
+                raise _in_use(path) from error
+            if not isinstance(found, StoreCorrupt):
+                raise found from error
+            connection.close()
+            with _locked(path):
+                yield None
+            return
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a file that SQLite can no longer read, by the bytes that SQLite would lock."""
+    held = os.open(path, os.O_RDWR)
+    start, length = _LOCK_BYTES
+    try:
+        if sys.platform != "win32":
+            fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+        yield
+    except BlockingIOError:
+        raise _in_use(path) from None
+    finally:
+        os.close(held)
+
+
+def _in_use(path: Path) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{path} is open, here or in another process; stop the collector first",
+        value=str(path),
+        kind="busy",
+    )
+
+
+def vacuum(path: Path) -> None:
+    """Write a store that nobody has open anew, without its free pages."""
+    with _alone(path) as connection:
+        if connection is None:
+            raise StoreCorrupt(f"{path} is damaged; restore a backup", value=str(path))
+        try:
+            connection.execute(f"PRAGMA auto_vacuum = {AUTO_VACUUM}").fetchall()
+            connection.execute("VACUUM")
+        except sqlite3.Error as error:
+            raise describe(error, path) from error

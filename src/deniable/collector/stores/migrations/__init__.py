@@ -3,12 +3,10 @@
 The migrations *are* the schema: a new store runs all of them. A released file never changes.
 """
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import NamedTuple
 
-from deniable.collector.stores.base import StoreBroken
+from deniable.collector.stores.records import StoreBroken
 
 
 class Migration(NamedTuple):
