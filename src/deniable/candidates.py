@@ -1,12 +1,11 @@
 """Candidates: which values are estimated, and the fingerprints that stand for texts."""
 
 from collections.abc import Iterable, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter
@@ -16,17 +15,17 @@ from deniable.validation import check_values
 FINGERPRINTS = 1 << 64
 """How many fingerprints there are."""
 
-Candidates: TypeAlias = Sequence[str] | Sequence[int] | npt.NDArray[np.integer]
+Candidates: TypeAlias = Sequence[str] | Sequence[int] | np.typing.NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """The values to estimate: all of a closed domain, some of it, or fingerprints with labels."""
 
-    keys: npt.NDArray[np.uint64]
+    keys: np.typing.NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     """The fingerprints of an open domain; none for a closed one, of which all are worked out."""
     labels: tuple[str, ...] | None = None
-    rows: npt.NDArray[np.int64] | None = None
+    rows: np.typing.NDArray[np.int64] | None = None
 
     def of(self, estimates: Estimates) -> Estimates:
         """Return the estimates of the chosen values alone, under their labels."""
@@ -36,16 +35,11 @@ class Chosen:
         return estimates if self.labels is None else replace(estimates, labels=self.labels)
 
 
-def choose_all() -> Chosen:
-    """Return the choice of all values of a closed domain."""
-    return Chosen(np.empty(0, dtype=np.uint64))
-
-
 def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
     """Return the choice of some values of a closed domain."""
     rows = check_values(_listed(candidates), domain_size)
     _check_distinct(rows)
-    return Chosen(np.empty(0, dtype=np.uint64), rows=rows.astype(np.int64))
+    return Chosen(rows=rows.astype(np.int64))
 
 
 def choose_open(candidates: Candidates | None) -> Chosen:
@@ -85,7 +79,7 @@ def _label(candidate: object) -> str:
     return str(candidate)
 
 
-def _check_distinct(keys: npt.NDArray[np.uint64]) -> None:
+def _check_distinct(keys: np.typing.NDArray[np.uint64]) -> None:
     if len(np.unique(keys)) != len(keys):
         raise InvalidParameter("some candidates are repeated; name each once", value=len(keys))
 
@@ -112,6 +106,6 @@ def fingerprint(label: str) -> int:
     return int.from_bytes(sha256(label.encode()).digest()[:8], "little")
 
 
-def fingerprints(labels: Iterable[str]) -> npt.NDArray[np.uint64]:
+def fingerprints(labels: Iterable[str]) -> np.typing.NDArray[np.uint64]:
     """Return the fingerprints of many labels as an array."""
     return np.array([fingerprint(label) for label in labels], dtype=np.uint64)

@@ -26,7 +26,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
@@ -46,7 +45,7 @@ from deniable.presentation.view import (
 )
 from deniable.validation import check_probability
 
-Floats = npt.NDArray[np.float64]
+Floats = np.typing.NDArray[np.float64]
 
 _FEW_PEOPLE = 50
 
@@ -162,7 +161,7 @@ class Comparison(Presentable):
             return np.add, tail / 2
         return np.hypot, tail
 
-    def significant(self, alpha: float = 0.05) -> npt.NDArray[np.bool_] | None:
+    def significant(self, alpha: float = 0.05) -> np.typing.NDArray[np.bool_] | None:
         """Tell which answers changed: if none did, any is called so with at most ``alpha``.
 
         None where the errors are not known.
@@ -180,7 +179,7 @@ class Comparison(Presentable):
                 return different
         return different & self._stand_out(tail)
 
-    def _stand_out(self, tail: float) -> npt.NDArray[np.bool_]:
+    def _stand_out(self, tail: float) -> np.typing.NDArray[np.bool_]:
         """Tell which differences exceed what both laws and sampling can explain."""
         add, tail = self._joint(tail)
         reach = add(*(np.maximum(*_noise(each, tail)) for each in (self.first, self.second)))
@@ -190,14 +189,14 @@ class Comparison(Presentable):
         drawn = upper_normal(tail) * np.sqrt(inside * (1 - inside)) * each
         return np.asarray(np.abs(self.differences) > add(reach, drawn))
 
-    def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
         return np.arange(len(self))[:k]
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> "Comparison":
+    def take(self, rows: Sequence[int] | np.typing.NDArray[np.integer]) -> "Comparison":
         return replace(self, first=self.first.take(rows), second=self.second.take(rows))
 
     def rows(
-        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
     ) -> tuple[Change, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
         columns = (*(self.interval(level) or (None, None)), self.significant(alpha),
@@ -205,7 +204,7 @@ class Comparison(Presentable):
         return Change.over(self.first.keys, columns, truth)
 
     def view(
-        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
     ) -> View:
         rows = self.rows(level=level, alpha=alpha, truth=truth)
         first, second, interval = self.first, self.second, f"{percent(level)} interval"

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 
@@ -103,14 +102,14 @@ def adjust(estimates: Estimates, method: str, alpha: float = 0.05) -> Estimates:
     raise InvalidParameter.expected(f"a method among {', '.join(METHODS)}", method)
 
 
-def _kept(estimates: Estimates, alpha: float) -> npt.NDArray[np.bool_]:
+def _kept(estimates: Estimates, alpha: float) -> np.typing.NDArray[np.bool_]:
     kept = estimates.significant(alpha)
     if kept is None:
         raise InvalidParameter(f"{estimates.unknown}; adjust with norm-sub instead", value=None)
     return kept
 
 
-def _unbiased(estimates: Estimates) -> npt.NDArray[np.float64]:
+def _unbiased(estimates: Estimates) -> np.typing.NDArray[np.float64]:
     if estimates.adjusted is not None or estimates.estimator is not None:
         method = estimates.adjusted or estimates.estimator
         way = f"{'adjusted' if estimates.adjusted else 'estimated'} by {method}"
@@ -127,11 +126,13 @@ def _unbiased(estimates: Estimates) -> npt.NDArray[np.float64]:
     return estimates.counts
 
 
-def _scaled(counts: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
+def _scaled(counts: np.typing.NDArray[np.float64], n: int) -> np.typing.NDArray[np.float64]:
     """Multiply counts that are not negative so that they add up to n; none gives equal ones."""
     total = float(counts.sum())
     return counts * (n / total) if total > 0 else np.full(len(counts), n / len(counts))
 
 
-def _adjusted(estimates: Estimates, counts: npt.NDArray[np.float64], method: str) -> Estimates:
+def _adjusted(
+    estimates: Estimates, counts: np.typing.NDArray[np.float64], method: str
+) -> Estimates:
     return replace(estimates, counts=counts, adjusted=method, unbiased=estimates.counts)

@@ -6,6 +6,7 @@ business, and nothing here knows of tallies and estimates.
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import Field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -189,3 +190,18 @@ class Mechanism(ABC):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the constructor's arguments, not what was computed from them."""
         return type(self), tuple(self.arguments().values())
+
+
+def batches(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:
+    """Return reports as arrays: the one that was given, or those of an iterable."""
+    if isinstance(reports, np.ndarray):
+        return [reports]
+    if isinstance(reports, bytes | bytearray | memoryview | str):
+        raise InvalidReport.expected(
+            "arrays of reports", type(reports), "pass bytes through parse first"
+        )
+    if not isinstance(reports, Iterable):
+        raise InvalidReport.expected(
+            "an array of reports or an iterable of arrays", reports, "privatize and parse make them"
+        )
+    return reports

@@ -20,8 +20,7 @@ def load(module: str, extra: str) -> ModuleType:
     except ImportError as error:
         name = module.partition(".")[0]
         raise DeniableError(
-            f"{name} is not installed; install it with: pip install 'deniable[{extra}]'",
-            value=name,
+            f"{name} is not installed; install it with: pip install 'deniable[{extra}]'", value=name
         ) from error
 
 

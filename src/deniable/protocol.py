@@ -20,14 +20,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from deniable.candidates import (
-    FINGERPRINTS,
-    Candidates,
-    Chosen,
-    choose_all,
-    choose_open,
-    choose_some,
-)
+from deniable import validation
+from deniable.candidates import FINGERPRINTS, Candidates, Chosen, choose_open, choose_some
 from deniable.errors import IncompatibleTally, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.law import KnownLaw, SupportLaw
@@ -37,15 +31,6 @@ from deniable.presentation.view import Provenance, Repeats
 from deniable.randomness import Source
 from deniable.statistics import Counts, Statistic, of_form
 from deniable.tally import Counted, Summable, Tally
-from deniable.validation import (
-    Footprint,
-    check_domain_size,
-    check_epsilon,
-    check_positive,
-    check_shares,
-    check_values,
-    check_whole,
-)
 
 Share = float | npt.NDArray[np.float64]
 
@@ -83,7 +68,7 @@ class Parameters:
 
     def variance(self, n: int, share: Share) -> Share:
         """Return the exact variance of the unbiased count of a value.  [eq:absvar_exact]."""
-        shares = check_shares(n, share)
+        shares = validation.check_shares(n, share)
         q, gap = self.q, self.gap
         rest = float(1 - self.exact_p - self.exact_q)
         result = n * (q * (1 - q) / gap**2 + shares * rest / gap)
@@ -183,8 +168,8 @@ class Protocol(Summable, abstract=True):
             )
         if people is not None:
             most = "each sent at least one report"
-            return Repeats(tally.n, check_whole("people", people, 1, tally.n, most))
-        return Repeats.over(check_positive("the number of rounds", rounds), tally.n)
+            return Repeats(tally.n, validation.check_whole("people", people, 1, tally.n, most))
+        return Repeats.over(validation.check_positive("the number of rounds", rounds), tally.n)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         """Return about how many bytes an estimate takes at its peak.
@@ -222,8 +207,8 @@ class Closed(Protocol, abstract=True):
             """d, the number of values."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+        object.__setattr__(self, "epsilon", validation.check_epsilon(self.epsilon))
+        object.__setattr__(self, "domain_size", validation.check_domain_size(self.domain_size))
 
     @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self | None:
@@ -251,10 +236,10 @@ class Closed(Protocol, abstract=True):
         return float(n * (1 + 2 * self.report_dtype.itemsize))
 
     def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
-        return check_values(values, self.domain_size)
+        return validation.check_values(values, self.domain_size)
 
     def _choose(self, candidates: Candidates | None) -> Chosen:
-        return choose_all() if candidates is None else choose_some(candidates, self.domain_size)
+        return Chosen() if candidates is None else choose_some(candidates, self.domain_size)
 
 
 class Open(Protocol, abstract=True):
@@ -265,7 +250,7 @@ class Open(Protocol, abstract=True):
         return FINGERPRINTS
 
     def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
-        return check_values(values, FINGERPRINTS)
+        return validation.check_values(values, FINGERPRINTS)
 
     def _choose(self, candidates: Candidates | None) -> Chosen:
         return choose_open(candidates)
@@ -385,8 +370,8 @@ class CountedPure(Pure, Closed, Counted, abstract=True):
     """A pure protocol over a closed domain whose tally is the support count of each value."""
 
     @property
-    def _footprint(self) -> Footprint:
-        return Footprint(self.domain_size)
+    def _footprint(self) -> validation.Footprint:
+        return validation.Footprint(self.domain_size)
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         del chosen  # all are there

@@ -167,9 +167,7 @@ class Randomised(Protocol):
 
 
 def randomise(
-    mechanism: Randomised,
-    values: Integers,
-    rng: np.random.Generator | Source | None = None,
+    mechanism: Randomised, values: Integers, rng: np.random.Generator | Source | None = None
 ) -> npt.NDArray[Any]:
     """Draw words for each value, which has been checked, and make its report of them."""
     source, n, words = open_source(rng), len(values), mechanism.words

@@ -11,7 +11,6 @@ from functools import cached_property
 from importlib.resources import files
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import fingerprints
 from deniable.estimates import Estimates
@@ -30,14 +29,14 @@ class Population:
     """The people simulated: the labels, and the value that each person holds."""
 
     labels: tuple[str, ...]
-    values: npt.NDArray[np.int64]
+    values: np.typing.NDArray[np.int64]
 
     @property
     def size(self) -> int:
         return len(self.values)
 
     @cached_property
-    def truth(self) -> npt.NDArray[np.int64]:
+    def truth(self) -> np.typing.NDArray[np.int64]:
         return np.bincount(self.values, minlength=len(self.labels))
 
     def sample(self, people: int, rng: np.random.Generator) -> "Population":
@@ -117,7 +116,9 @@ def try_protocol(
     )
 
 
-def _largest(counts: npt.NDArray[np.int64] | npt.NDArray[np.float64], top: int) -> Sequence[int]:
+def _largest(
+    counts: np.typing.NDArray[np.int64] | np.typing.NDArray[np.float64], top: int
+) -> Sequence[int]:
     found: list[int] = np.argsort(-counts, kind="stable")[:top].tolist()
     return found
 
@@ -137,7 +138,7 @@ class Census:
     """The surnames of the 2010 US census, the rarer ones as one: the people of the demo."""
 
     labels: tuple[str, ...]
-    bearers: npt.NDArray[np.float64]
+    bearers: np.typing.NDArray[np.float64]
     """How many people bear each."""
 
     @staticmethod
@@ -151,7 +152,7 @@ class Census:
     def question(self, epsilon: float) -> Question:
         return Question("surname", self.labels, OLH(epsilon, len(self.labels)), other=_OTHER)
 
-    def draw(self, people: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    def draw(self, people: int, rng: np.random.Generator) -> np.typing.NDArray[np.int64]:
         return rng.choice(len(self.labels), people, p=self.bearers / self.bearers.sum())
 
     @property

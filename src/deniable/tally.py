@@ -16,22 +16,9 @@ from typing import ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from deniable.documents import (
-    PathName,
-    as_bytes,
-    canonical_json,
-    parse_json,
-    read_file,
-    returned,
-)
-from deniable.errors import (
-    DeniableError,
-    IncompatibleTally,
-    InvalidDocument,
-    InvalidParameter,
-    InvalidReport,
-)
-from deniable.mechanism import Mechanism, Reports
+from deniable.documents import PathName, as_bytes, canonical_json, parse_json, read_file, returned
+from deniable.errors import DeniableError, IncompatibleTally, InvalidDocument, InvalidParameter
+from deniable.mechanism import Mechanism, Reports, batches
 from deniable.memory import memory_budget
 from deniable.optional import load_offered
 from deniable.statistics import Counts, CountsSum, Statistic, Sum
@@ -274,7 +261,7 @@ class Accumulator:
 
     def take(self, reports: Reports | Iterable[Reports]) -> Self:
         """Add an array of reports, or all arrays of an iterable, and return this."""
-        for batch in _batches(reports):
+        for batch in batches(reports):
             self.add(batch)
         return self
 
@@ -365,17 +352,3 @@ def _split(view: memoryview) -> tuple[bytes, memoryview]:
             "the file was not written by deniable",
         )
     return bytes(view[16:end]), view[end:-32]
-
-
-def _batches(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:
-    if isinstance(reports, np.ndarray):
-        return [reports]
-    if isinstance(reports, bytes | bytearray | memoryview | str):
-        raise InvalidReport.expected(
-            "arrays of reports", type(reports), "pass bytes through parse first"
-        )
-    if not isinstance(reports, Iterable):
-        raise InvalidReport.expected(
-            "an array of reports or an iterable of arrays", reports, "privatize and parse make them"
-        )
-    return reports

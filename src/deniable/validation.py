@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any, SupportsIndex
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidDocument, InvalidParameter, InvalidReport, OutOfDomain
 
@@ -83,7 +82,7 @@ def check_domain_size(domain_size: object) -> int:
     return check_whole(name, domain_size, 2, MAX_DOMAIN, f"a question {remedy}")
 
 
-def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint64]:
+def check_values(values: np.typing.ArrayLike, domain_size: int) -> np.typing.NDArray[np.uint64]:
     """Return values of a domain as an array, or name the position of the first invalid one.
 
     This runs on devices, so no error holds a value: errors may end up in a log.
@@ -119,7 +118,9 @@ def check_values(values: npt.ArrayLike, domain_size: int) -> npt.NDArray[np.uint
     return array.astype(np.uint64)
 
 
-def check_rows(values: npt.ArrayLike, domain_size: int, width: int) -> npt.NDArray[np.uint64]:
+def check_rows(
+    values: np.typing.ArrayLike, domain_size: int, width: int
+) -> np.typing.NDArray[np.uint64]:
     """Return values that are rows of ``width`` integers, or name the first invalid position."""
     array = _array_of(values)
     if array.size and (array.ndim != 2 or array.shape[1] != width):
@@ -140,13 +141,13 @@ def check_rows(values: npt.ArrayLike, domain_size: int, width: int) -> npt.NDArr
     )
 
 
-def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
+def _array_of(values: np.typing.ArrayLike) -> np.typing.NDArray[Any]:
     # Only a subclass can be masked; asking np.ma about a plain array would have to import it.
     subclass = isinstance(values, np.ndarray) and type(values) is not np.ndarray
     if subclass and np.ma.is_masked(values):
         raise InvalidParameter(
             "expected a value for everybody, and some are masked; leave out people without an "
-            "answer, for example with values.compressed()",
+            "answer, for example with values.compressed()"
         )
     with suppress(TypeError, ValueError):
         return np.asarray(values)
@@ -155,7 +156,9 @@ def _array_of(values: npt.ArrayLike) -> npt.NDArray[Any]:
     )
 
 
-def check_reports(reports: object, dtype: np.dtype[np.generic], name: str) -> npt.NDArray[Any]:
+def check_reports(
+    reports: object, dtype: np.dtype[np.generic], name: str
+) -> np.typing.NDArray[Any]:
     """Return reports as an array of the given type; refuse anything else."""
     base, shape = dtype.base, dtype.shape
     if (
@@ -184,7 +187,7 @@ def check_below(what: str, largest: int, limit: int) -> None:
         )
 
 
-def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
+def check_padding(rows: np.typing.NDArray[np.uint8], bits: int) -> None:
     unused = -bits % 8
     if unused and np.any(rows[:, -1] >> (8 - unused)):
         raise InvalidReport(
@@ -194,7 +197,9 @@ def check_padding(rows: npt.NDArray[np.uint8], bits: int) -> None:
         )
 
 
-def check_shares(n: int, share: float | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def check_shares(
+    n: int, share: float | np.typing.NDArray[np.float64]
+) -> np.typing.NDArray[np.float64]:
     """Return shares of ``n`` people as an array; refuse impossible ones."""
     check_whole("the number of people", n, 0, _MAX_PEOPLE)
     try:
@@ -218,7 +223,7 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype("<u8")
 
 
-def exact_sum(values: npt.NDArray[np.int64]) -> int:
+def exact_sum(values: np.typing.NDArray[np.int64]) -> int:
     """Return the sum of integers, where that of 64 bits would wrap.
 
     >>> exact_sum(np.array([2**62, 2**62, 2**62]))
@@ -244,7 +249,7 @@ class Footprint:
     row: int | None = None
     numbered: bool = False
 
-    def check(self, values: npt.NDArray[np.int64], n: int) -> None:
+    def check(self, values: np.typing.NDArray[np.int64], n: int) -> None:
         """Refuse integers, of which any number of zeros may be left out, that n cannot leave."""
         low, high = self.low * n, self.high * n
         least, most = int(values.min(initial=0)), int(values.max(initial=0))
@@ -257,7 +262,9 @@ class Footprint:
                 raise forged(f"numbers with a sum {ends}, of {n} reports,", f"one of {came}")
 
     def check_rows(
-        self, rows: Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], n: int
+        self,
+        rows: Iterator[tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]],
+        n: int,
     ) -> None:
         """Refuse rows, given as their numbers of reports and largest integers, that n cannot leave.
 
@@ -272,8 +279,8 @@ class Footprint:
             raise forged(f"rows with {n} reports in all", f"{came}")
 
     def reports(
-        self, upper: npt.NDArray[np.int64], lower: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+        self, upper: np.typing.NDArray[np.int64], lower: np.typing.NDArray[np.int64]
+    ) -> np.typing.NDArray[np.int64]:
         """Return how many reports rows have, from the sums of the halves of their integers.
 
         The halves are the upper and the lower 32 bits, since 64 bits may not hold the whole sum.

@@ -18,7 +18,7 @@ import numpy as np
 
 from deniable.answers.base import Answers
 from deniable.answers.choice import check_labels
-from deniable.candidates import choose_all
+from deniable.candidates import Chosen
 from deniable.estimates import Estimates
 from deniable.protocol import Protocol
 from deniable.randomness import Direct, Uniform, Words
@@ -142,7 +142,7 @@ class RatingByLot(Counted, Protocol):
         return np.bincount(reports, minlength=self.items * self.stars)
 
     def _choose(self, candidates):
-        return choose_all()
+        return Chosen()
 
     def _estimate(self, tally, chosen) -> Estimates:
         support = tally.statistic.values.reshape(self.items, self.stars)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.validation import check_epsilon, check_positive
 
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
     from deniable.protocol import Protocol
     from deniable.protocols.basic_rappor import BasicRAPPOR
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+Floats = np.typing.NDArray[np.float64]
+Counts = np.typing.NDArray[np.int64]
 
 _CELLS = 1 << 20
 """How many bits of people are simulated at once."""

@@ -10,7 +10,6 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.answers.base import Answers, list_texts
 from deniable.documents import encodes
@@ -78,7 +77,7 @@ class Choice(Answers):
         elsewhere = None if self.other is None else self._index[self.other]
         return self._index.get(answer, elsewhere)
 
-    def encode(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
+    def encode(self, answers: Iterable[object]) -> np.typing.NDArray[np.uint64]:
         """Return the place of each answer's label."""
         # Most come as a list of strings, and a device has one: nothing is called for each.
         plain = type(answers) is list and set(map(type, answers)) == {str}
@@ -143,8 +142,7 @@ def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
     for label in () if sound else result:
         if not isinstance(label, str) or not encodes(label):
             raise InvalidParameter(
-                f"expected labels as strings that UTF-8 can encode, got {brief(label)}",
-                value=label,
+                f"expected labels as strings that UTF-8 can encode, got {brief(label)}", value=label
             )
     if len(set(result)) != len(result):
         twice = Counter(result).most_common(1)[0][0]

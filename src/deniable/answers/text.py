@@ -15,7 +15,6 @@ from deniable.protocols.hashing import OpenLH
 
 if TYPE_CHECKING:
     import numpy as np
-    import numpy.typing as npt
 
     from deniable.advice.ranking import Goal
     from deniable.estimates import Estimates
@@ -41,7 +40,7 @@ class Text(Answers):
     def takes(self, answer: object) -> bool:
         return isinstance(answer, str) and encodes(answer)
 
-    def encode(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
+    def encode(self, answers: Iterable[object]) -> np.typing.NDArray[np.uint64]:
         """Return the fingerprint of each answer."""
         listed = list_texts(answers)
         if not encodes("".join(listed)):

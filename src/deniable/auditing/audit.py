@@ -21,12 +21,7 @@ from fractions import Fraction
 import numpy as np
 
 from deniable.auditing.bounds import exceptional_bound, sampled_bound
-from deniable.auditing.calls import (
-    calls_of_each,
-    check_draws,
-    check_replays,
-    single_calls,
-)
+from deniable.auditing.calls import calls_of_each, check_draws, check_replays, single_calls
 from deniable.auditing.enumeration import find_models
 from deniable.auditing.probe import (
     FINGERPRINTS,

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.probe import Bytes, Probe, Values
 from deniable.auditing.report_law import Model
@@ -33,7 +32,7 @@ _PART_WORDS = 1 << 22
 _EVENTS = 2
 _EVENT_LIMITS = 6
 
-Codes = npt.NDArray[np.int64]
+Codes = np.typing.NDArray[np.int64]
 Draw = Callable[[int, int], Bytes]
 """Returns a number of reports of a value."""
 
@@ -95,7 +94,7 @@ def _features(
     return found
 
 
-def _grid(numbers: npt.NDArray[np.float64]) -> Codes:
+def _grid(numbers: np.typing.NDArray[np.float64]) -> Codes:
     """Return the magnitude of each float and how many of its last bits are zero."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     lowest = bits & (~bits + np.uint64(1))

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.probe import Broken, Bytes, Probe, Values, Words
 from deniable.auditing.report_law import Law, departure, difference
@@ -42,7 +41,7 @@ _ALIKE = 3
 _REFERENCE = 4
 _DRAWN_COPIES = 512
 
-Drawn = tuple[str, npt.NDArray[np.intp], Bytes]
+Drawn = tuple[str, np.typing.NDArray[np.intp], Bytes]
 """A way of calling, the index of the value of each report, and the reports."""
 
 
@@ -122,7 +121,7 @@ class _Known:
             self._compare(made, order, f"a batch of {size:,}")
             self._call(order[:1], f"privatize([value]) after {size:,}")
 
-    def _batches(self) -> Iterator[tuple[int, npt.NDArray[np.intp]]]:
+    def _batches(self) -> Iterator[tuple[int, np.typing.NDArray[np.intp]]]:
         rows, generator = len(self.whose), self.probe.generator
         for size, among in _SMALL_BATCHES.items():
             times = min(self.probe.calls // among, _BATCH_WORDS // (size * self.probe.count))
@@ -131,7 +130,7 @@ class _Known:
         for size in batch_sizes(self.reports.shape[1], self.probe.count)[:_LARGE_REPLAYS]:
             yield size, generator.integers(0, rows, size)
 
-    def _call(self, order: npt.NDArray[np.intp], call: str) -> None:
+    def _call(self, order: np.typing.NDArray[np.intp], call: str) -> None:
         """Make single calls, and compare their reports."""
         single, data, values = self.probe.single, self._data, self._values
         made = [single(values[i], data[i].tobytes()) for i in order.tolist()]
@@ -140,7 +139,7 @@ class _Known:
             raise Broken(f"{call}: reports do not have the {size} bytes that they have in batches")
         self._compare(np.frombuffer(b"".join(made), np.uint8).reshape(-1, size), order, call)
 
-    def _compare(self, made: Bytes, order: npt.NDArray[np.intp], call: str) -> None:
+    def _compare(self, made: Bytes, order: np.typing.NDArray[np.intp], call: str) -> None:
         wrong = np.any(made != self.reports[order], axis=1)
         if wrong.any():
             raise Broken(
@@ -219,7 +218,7 @@ def _reference(probe: Probe, values: Values) -> list[Bytes]:
     return [probe.run_one(int(v), probe.random_words(count)) for v in values]
 
 
-def _flags(probe: Probe, value: int, rows: Bytes) -> list[npt.NDArray[np.float64]]:
+def _flags(probe: Probe, value: int, rows: Bytes) -> list[np.typing.NDArray[np.float64]]:
     """Return features beyond the bytes: support, and whether it is the likeliest report."""
     found = []
     supported = probe.supports(rows, value)

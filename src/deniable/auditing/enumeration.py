@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.probe import Bytes, NotEnumerable, Probe, Values, Words
 from deniable.auditing.report_law import Group, Model, Steps, widths_of
@@ -45,7 +44,7 @@ _VARIED = 24
 _AROUND = 48
 _RARELY = 2
 
-Family = dict[int, npt.NDArray[np.intp]]
+Family = dict[int, np.typing.NDArray[np.intp]]
 """Positions of words that are varied together, with the bytes of the report that each changes."""
 
 
@@ -230,7 +229,7 @@ def _touched(
         if steps is not None:
             some = steps[j] if len(steps[j]) <= varied else probe.generator.choice(steps[j], varied)
             points = np.concatenate([points, some])
-        changes: npt.NDArray[np.int64] | int = 0
+        changes: np.typing.NDArray[np.int64] | int = 0
         for row in base:
             words = np.tile(row, (len(points) + 1, 1))
             words[1:, j] = points
@@ -313,13 +312,13 @@ class _Task:
     """Intervals of one word in which the report of a value changes; they shrink to steps."""
 
     position: int
-    places: npt.NDArray[np.intp]
-    value: npt.NDArray[np.intp]
+    places: np.typing.NDArray[np.intp]
+    value: np.typing.NDArray[np.intp]
     before: Bytes
     low: Words
     high: Words
 
-    def ranks(self) -> npt.NDArray[np.intp]:
+    def ranks(self) -> np.typing.NDArray[np.intp]:
         """Number the intervals of each value."""
         order = np.argsort(self.value, kind="stable")
         ordered = self.value[order]

@@ -12,15 +12,14 @@ from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.progress import tell
 from deniable.randomness import WORD, Replayed
 
-Bytes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
-Values = npt.NDArray[np.uint64]
+Bytes = np.typing.NDArray[np.uint8]
+Words = np.typing.NDArray[np.uint64]
+Values = np.typing.NDArray[np.uint64]
 
 _SPARE = bytes(8 * 64)
 _MOST_WORDS = 1 << 22
@@ -40,7 +39,7 @@ class Privatizer(Protocol):
         """The claimed privacy loss of one report."""
 
     @property
-    def privatize(self) -> Callable[..., npt.NDArray[np.generic]]:
+    def privatize(self) -> Callable[..., np.typing.NDArray[np.generic]]:
         """Turns each value into a report, from ``rng`` if it takes one."""
 
 
@@ -148,7 +147,7 @@ class Probe:
         found: Values = self._numbered(np.asarray(numbers, dtype=np.uint64))
         return found.tolist() if isinstance(numbers, list) else found
 
-    def supports(self, rows: Bytes, value: int) -> npt.NDArray[np.bool_] | None:
+    def supports(self, rows: Bytes, value: int) -> np.typing.NDArray[np.bool_] | None:
         """Tell which reports support ``value``, where the protocol knows it."""
         supports, dtype = (getattr(self.protocol, n, None) for n in ("supports", "report_dtype"))
         if supports is None or dtype is None:

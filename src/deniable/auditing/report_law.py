@@ -12,7 +12,6 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.probe import Bytes, Words
 
@@ -20,8 +19,8 @@ FAR = 37.0
 """Nats by which no cell is off by chance."""
 _FEW_BYTES = 64
 
-Floats = npt.NDArray[np.float64]
-Counted = npt.NDArray[np.int64]
+Floats = np.typing.NDArray[np.float64]
+Counted = np.typing.NDArray[np.int64]
 Weights = dict[bytes, int]
 Steps = dict[int, Words]
 """For each position of a word, where each constant piece of the report begins."""
@@ -149,7 +148,7 @@ class Model:
         return law
 
 
-def widths_of(starts: Words, limit: int) -> npt.NDArray[np.object_]:
+def widths_of(starts: Words, limit: int) -> np.typing.NDArray[np.object_]:
     """Return how many words each piece has, as Python's integers."""
     return np.diff(np.array([*starts.tolist(), limit], dtype=object))
 
@@ -246,7 +245,7 @@ def _joint_counts(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:
     return a, b
 
 
-def _codes(rows: Bytes) -> npt.NDArray[np.uint64]:
+def _codes(rows: Bytes) -> np.typing.NDArray[np.uint64]:
     """Return a number for each row, equal for equal rows; long rows are hashed.
 
     Two rows with the same hash only make one cell of two, which does no harm to a comparison.

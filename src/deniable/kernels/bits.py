@@ -5,15 +5,14 @@ the bits past the last one pad the row to whole bytes and are zero.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.jit import frozen, kernel, pays
 from deniable.kernels.parallel import iterate_chunks, threads
 
-Bytes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
-Unsigned = npt.NDArray[np.unsignedinteger[npt.NBitBase]]
+Bytes = np.typing.NDArray[np.uint8]
+Words = np.typing.NDArray[np.uint64]
+Integers = np.typing.NDArray[np.int64]
+Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
 
 # A byte holds the sum of 255 bits, and NumPy adds bytes fastest. Blocks of that many rows are about
 # as many bytes wide, so that their bits, unpacked to a byte each, stay in a cache.
@@ -203,7 +202,7 @@ def _count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
     chunk = min(max(VALUES_CHUNK, 8 * size, share), (1 << 32) - 1)
     total = np.zeros(size + 1, np.int64)
 
-    def count(start: int, stop: int) -> npt.NDArray[np.uint32]:
+    def count(start: int, stop: int) -> np.typing.NDArray[np.uint32]:
         part = frozen(values[start:stop].astype(values.dtype.newbyteorder("="), copy=False))
         tables = np.zeros((4 if size <= INTERLEAVED else 1, size + 1), np.uint32)
         _tabulate(part, tables)
@@ -216,7 +215,7 @@ def _count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
 
 
 @kernel
-def _tabulate(values: Unsigned, tables: npt.NDArray[np.uint32]) -> None:
+def _tabulate(values: Unsigned, tables: np.typing.NDArray[np.uint32]) -> None:
     """Count each value in one of the tables; their last place counts all larger values."""
     limit = np.uint64(tables.shape[1] - 1)
     mask = len(tables) - 1

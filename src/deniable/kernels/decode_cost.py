@@ -5,11 +5,10 @@ changed: what was chosen by it is stored with the question.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.fields import LARGEST_TABLE
 
-Floats = npt.NDArray[np.float64]
+Floats = np.typing.NDArray[np.float64]
 
 _MOST_CODES = 1 << 23
 _MOST_CELLS = 1 << 26

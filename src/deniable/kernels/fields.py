@@ -21,15 +21,14 @@ from itertools import count
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 
-Elements = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.uint64] | npt.NDArray[np.int64] | np.uint64 | int
-Small = npt.NDArray[np.uint16]
+Elements = np.typing.NDArray[np.uint64]
+Integers = np.typing.NDArray[np.uint64] | np.typing.NDArray[np.int64] | np.uint64 | int
+Small = np.typing.NDArray[np.uint16]
 
-Table = TypeVar("Table", bound=npt.NDArray[Any])
+Table = TypeVar("Table", bound=np.typing.NDArray[Any])
 
 LARGEST_PRIME = 2**31
 LARGEST_POWER = 2**16
@@ -191,7 +190,7 @@ class Field:
         return _frozen(np.concatenate([cycle, cycle, np.zeros(2 * g - 1, np.uint64)]))
 
     @cached_property
-    def logarithms(self) -> npt.NDArray[np.int64]:
+    def logarithms(self) -> np.typing.NDArray[np.int64]:
         """The exponent of each element as a power of x; that of zero points past the powers."""
         self._require_extension()
         g = self.order
@@ -276,7 +275,7 @@ def _frozen(table: Table) -> Table:
     return table
 
 
-def _companion(modulus: tuple[int, ...], p: int) -> npt.NDArray[np.int64]:
+def _companion(modulus: tuple[int, ...], p: int) -> np.typing.NDArray[np.int64]:
     """The matrix that multiplies a row of coefficients by x, modulo the modulus."""
     k = len(modulus) - 1
     matrix = np.eye(k, k=1, dtype=np.int64)
@@ -317,7 +316,7 @@ def _smallest_primitive(p: int, k: int) -> tuple[int, ...]:
     raise AssertionError(f"GF({p}**{k}) has a primitive polynomial")
 
 
-def _is_one(squares: list[npt.NDArray[np.int64]], exponent: int, p: int) -> bool:
+def _is_one(squares: list[np.typing.NDArray[np.int64]], exponent: int, p: int) -> bool:
     """Tell whether x**exponent = 1, from the matrices of x**1, x**2, x**4 ..."""
     row = np.eye(1, len(squares[0]), dtype=np.int64)
     for i, square in enumerate(squares):

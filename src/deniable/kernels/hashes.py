@@ -13,18 +13,17 @@ comparison for a pair.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.jit import kernel, pays
 from deniable.kernels.parallel import iterate_chunks
 
-Words = npt.NDArray[np.uint64]
-Unsigned = npt.NDArray[np.unsignedinteger[npt.NBitBase]]
-Integers = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.integer[Any]]
+Words = np.typing.NDArray[np.uint64]
+Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
+Integers = np.typing.NDArray[np.int64]
+Counts = np.typing.NDArray[np.integer[Any]]
 Columns = tuple[Words, ...]
 Word = Words | np.uint64
-Halves = npt.NDArray[np.uint32]
+Halves = np.typing.NDArray[np.uint32]
 Eight = tuple[np.uint64, ...]
 
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.
@@ -105,7 +104,7 @@ def _count_some(columns: Columns, keys: Words) -> Counts:
 
 def _support(
     report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]
-) -> npt.NDArray[np.bool_]:
+) -> np.typing.NDArray[np.bool_]:
     """Tell whether (a1, a2, c, width) supports (low, high); either side may be an array."""
     (a1, a2, c, width), (low, high) = report, key
     hashed = np.multiply(a1, low)

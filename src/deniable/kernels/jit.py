@@ -21,7 +21,6 @@ from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import numpy.typing as npt
 
 if sys.platform != "win32":
     import fcntl
@@ -87,7 +86,7 @@ def _importable() -> bool:
     return True
 
 
-def frozen(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
+def frozen(array: np.typing.NDArray[Number]) -> np.typing.NDArray[Number]:
     """Return a contiguous view or copy that cannot be written to.
 
     Numba compiles once more for every other kind of array.

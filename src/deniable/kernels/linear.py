@@ -18,15 +18,14 @@ for each report and each w instead.
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.decode_cost import shear_time, solve_time
 from deniable.kernels.fields import LARGEST_POWER, LARGEST_TABLE, Field, divide
 from deniable.kernels.parallel import run_chunks, threads
 
-Codes = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
-Cells = npt.NDArray[np.signedinteger[Any]]
+Codes = np.typing.NDArray[np.uint64]
+Counts = np.typing.NDArray[np.int64]
+Cells = np.typing.NDArray[np.signedinteger[Any]]
 
 MEMORY_LIMIT = 1 << 32
 """The most bytes that a folded table may take; beyond that, values are solved for without one."""
@@ -120,7 +119,7 @@ def fold_table(table: Counts, field: Field, t: int, most: int = 1 << 62) -> Coun
     return folded
 
 
-def _multiples(products: npt.NDArray[np.int64], digits: int) -> npt.NDArray[np.int64]:
+def _multiples(products: np.typing.NDArray[np.int64], digits: int) -> np.typing.NDArray[np.int64]:
     """Return c a for all vectors a with this many digits, given c times each element."""
     multiples, place = np.zeros(1, np.int64), 1
     for _ in range(digits):
@@ -188,13 +187,13 @@ def _shear(block: Cells, field: Field, kept: int) -> Cells:
     return result
 
 
-def _add_long(block: Cells, moved: npt.NDArray[np.int64], total: Cells) -> None:
+def _add_long(block: Cells, moved: np.typing.NDArray[np.int64], total: Cells) -> None:
     total[:] = block[0]
     for line, places in zip(block[1:], moved[1:], strict=True):
         total += line.take(places, axis=0)
 
 
-def _add_short(block: Cells, moved: npt.NDArray[np.int64], total: Cells) -> None:
+def _add_short(block: Cells, moved: np.typing.NDArray[np.int64], total: Cells) -> None:
     g, _, lanes = block.shape
     places = moved + np.arange(0, g * g, g)[:, None]
     np.add.reduce(block.reshape(g * g, lanes).take(places, axis=0), axis=0, out=total)

@@ -15,15 +15,14 @@ from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.jit import frozen, kernel, pays
 from deniable.kernels.parallel import run_chunks
 
-Bytes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Bytes = np.typing.NDArray[np.uint8]
+Words = np.typing.NDArray[np.uint64]
+Integers = np.typing.NDArray[np.int64]
+Places = np.typing.NDArray[np.int32] | np.typing.NDArray[np.int64]
 
 # Random bytes drawn at once: they stay in a core's cache until they have been looked up.
 PERTURB_CHUNK = 1 << 19
@@ -43,7 +42,7 @@ class Source(Protocol):
 class Patterns(NamedTuple):
     """The intervals of all patterns, at three resolutions."""
 
-    table: npt.NDArray[np.uint16]  # the pattern that 16 bits decide, or UNDECIDED
+    table: np.typing.NDArray[np.uint16]  # the pattern that 16 bits decide, or UNDECIDED
     starts: Words  # where patterns 1 .. start, rounded up to 64 bits
     open: Words  # 64 bits that do not decide
     exact: tuple[int, ...]  # where patterns 1 .. 255 start, in units of 2^-512
@@ -112,7 +111,9 @@ def perturb_rows(domain_size: int) -> int:
     return max(1, PERTURB_CHUNK // (2 * -(-domain_size // 8)))
 
 
-def _look_up(leading: npt.NDArray[np.uint16], table: npt.NDArray[np.uint16], flat: Bytes) -> Places:
+def _look_up(
+    leading: np.typing.NDArray[np.uint16], table: np.typing.NDArray[np.uint16], flat: Bytes
+) -> Places:
     """Fill in the patterns that 16 bits decide, and return the other places."""
     undecided = []
     for start in range(0, len(flat), STEP):
@@ -123,7 +124,7 @@ def _look_up(leading: npt.NDArray[np.uint16], table: npt.NDArray[np.uint16], fla
 
 
 def _look_up_compiled(
-    leading: npt.NDArray[np.uint16], table: npt.NDArray[np.uint16], flat: Bytes
+    leading: np.typing.NDArray[np.uint16], table: np.typing.NDArray[np.uint16], flat: Bytes
 ) -> Places:
     """Look up as `_look_up` does, compiled."""
     places = np.empty(len(flat), np.int32)
@@ -132,10 +133,10 @@ def _look_up_compiled(
 
 @kernel
 def _look_up_each(
-    leading: npt.NDArray[np.uint16],
-    table: npt.NDArray[np.uint16],
+    leading: np.typing.NDArray[np.uint16],
+    table: np.typing.NDArray[np.uint16],
     flat: Bytes,
-    places: npt.NDArray[np.int32],
+    places: np.typing.NDArray[np.int32],
 ) -> int:
     """Fill in the patterns; list the places that are open and count them."""
     count = 0
@@ -151,7 +152,7 @@ def _look_up_each(
 def settle(
     flat: Bytes,
     places: Places,
-    leading: npt.NDArray[np.uint16],
+    leading: np.typing.NDArray[np.uint16],
     found: Patterns,
     source: Source,
 ) -> None:
@@ -165,7 +166,7 @@ def settle(
 
 
 def _set_true_bits(
-    rows: Bytes, values: Integers, true_bits: npt.NDArray[np.bool_], padding: np.uint8
+    rows: Bytes, values: Integers, true_bits: np.typing.NDArray[np.bool_], padding: np.uint8
 ) -> None:
     """Set the true bit of each row, and clear the padding."""
     rows[:, -1] &= padding

@@ -14,13 +14,12 @@ needed and never kept.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.bits import count_bits
 from deniable.kernels.parallel import run_chunks
 
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
+Words = np.typing.NDArray[np.uint64]
+Integers = np.typing.NDArray[np.int64]
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -72,8 +71,8 @@ def add_rows(keys: Words, weights: Integers, domain_size: int) -> Integers:
 
 
 def _make_rows(
-    keys: Words, complemented: npt.NDArray[np.bool_], width: int
-) -> npt.NDArray[np.uint8]:
+    keys: Words, complemented: np.typing.NDArray[np.bool_], width: int
+) -> np.typing.NDArray[np.uint8]:
     rows = np.empty((len(keys), width), np.uint64)
     states = mix(keys)
     masks = np.where(complemented, ~np.uint64(0), np.uint64(0))

@@ -11,14 +11,13 @@ path of devices, in NumPy alone.
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.jit import frozen, kernel, pays
 from deniable.kernels.parallel import run_chunks
 
-Words = npt.NDArray[np.uint64]
-Members = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int64]
+Words = np.typing.NDArray[np.uint64]
+Members = np.typing.NDArray[np.int64]
+Counts = np.typing.NDArray[np.int64]
 
 _LARGEST = np.uint64(2**64 - 1)
 _CHUNK = 1 << 16

@@ -13,14 +13,13 @@ from functools import lru_cache
 from itertools import count
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.fields import Field, prime_factors
 from deniable.kernels.parallel import iterate_chunks
 
-Codes = npt.NDArray[np.uint64]
-Counts = npt.NDArray[np.int64]
-Cells = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+Codes = np.typing.NDArray[np.uint64]
+Counts = np.typing.NDArray[np.int64]
+Cells = np.typing.NDArray[np.int32] | np.typing.NDArray[np.int64]
 
 _CELLS = 1 << 20
 """How many cells of rows are worked on at once: a few megabytes, which caches hold."""
@@ -112,7 +111,7 @@ def count_supports(codes: Codes, field: Field, m: int, d: int) -> Counts:
     powers, logarithms = _cycle(field)
     turns = logarithms[field.negate(rows[starts] + np.uint64(1))]
 
-    def rotate(start: int, stop: int) -> npt.NDArray[np.int32]:
+    def rotate(start: int, stop: int) -> np.typing.NDArray[np.int32]:
         own = np.repeat(np.arange(stop - start), ends[start:stop] - starts[start:stop])
         here = slice(starts[start], ends[stop - 1])
         cells = np.zeros((stop - start, g), np.int32)
@@ -149,7 +148,7 @@ def _count_points(codes: Codes, field: Field, m: int) -> Counts:
     return total
 
 
-def _distinct(codes: Codes, size: int) -> tuple[Codes, npt.NDArray[np.int32]]:
+def _distinct(codes: Codes, size: int) -> tuple[Codes, np.typing.NDArray[np.int32]]:
     """Return the different codes below a size in ascending order, and how often each comes."""
     if size <= min(_COUNTED, 64 * len(codes)):
         counts = np.bincount(codes.view(np.int64), minlength=size)
@@ -160,7 +159,7 @@ def _distinct(codes: Codes, size: int) -> tuple[Codes, npt.NDArray[np.int32]]:
 
 
 @lru_cache(maxsize=8)
-def _cycle(field: Field) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _cycle(field: Field) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
     """Return the powers of a generator, twice around, and the exponent of each element."""
     g = field.order
     if field.degree > 1:

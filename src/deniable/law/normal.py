@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+Floats = np.typing.NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 
 

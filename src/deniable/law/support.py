@@ -17,7 +17,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.law.binomial_sum import (
     FEW,
@@ -180,7 +179,7 @@ class SupportLaw(Law):
     def _search(self, supports: Floats, tail: float) -> Floats:
         """Return the smallest k for which each support is not in the upper tail, by bisection."""
 
-        def accepted(held: Floats, supports: Floats) -> npt.NDArray[np.bool_]:
+        def accepted(held: Floats, supports: Floats) -> np.typing.NDArray[np.bool_]:
             return at_least(n, held, supports, self.supported, self.by_chance) > tail
 
         n = float(self.n)

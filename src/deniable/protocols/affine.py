@@ -32,7 +32,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.kernels import fields, windows
@@ -142,7 +141,7 @@ class AffineSelection(Pure, Closed):
     def _validate(self, reports: Reports) -> None:
         self._lines.validate(reports)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         codes, own = self._check_reports(reports).astype(np.uint64), self._check_values([value])
         g, t, m = self._settings
         hashed = self._field.dot(codes // np.uint64(g) + np.uint64(1), own, t)
@@ -164,11 +163,11 @@ class AffineSelection(Pure, Closed):
             return CountsSum(self.domain_size, self._add_counts)
         return self._lines.new_sum()
 
-    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+    def _add_counts(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
         codes, m = reports.astype(np.uint64), self._settings.window
         total += windows.count_supports(codes, self._field, m, self.domain_size)
 
-    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+    def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         del chosen  # all values are decoded at once
         if self._settings.digits == 1:
             return of_form(statistic, Counts).values

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields
@@ -39,7 +38,7 @@ _TWO_DIGITS = 2_642_000
 _LEAST_RISE = 1e-100
 """An epsilon far below what 64 bits can express, whose square is not yet zero."""
 
-Floats = npt.NDArray[np.float64]
+Floats = np.typing.NDArray[np.float64]
 
 
 def selection_variance(

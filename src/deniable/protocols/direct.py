@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
@@ -76,10 +75,10 @@ class DE(CountedPure):
     def _validate(self, reports: Reports) -> None:
         check_below("values", int(reports.max(initial=0)), self.domain_size)
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return count_values(reports, self.domain_size)[0]
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         return np.asarray(self._check_reports(reports) == self._check_values([value])[0])
 
     def most_supported(self, values: Sequence[int]) -> int:

@@ -31,7 +31,6 @@ from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:
     import numpy as np
-    import numpy.typing as npt
 
 Family = LinearFamily | MultiplyShiftFamily
 
@@ -82,7 +81,7 @@ class _LocalHashing(Pure):
     def _estimate_bytes(self, chosen: Chosen) -> int:
         return super()._estimate_bytes(chosen) + self._family.decoding_bytes
 
-    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+    def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         if isinstance(self._family, LinearFamily):
             return self._family.support(statistic)  # of all values at once
         return self._family.support(statistic, chosen.keys)
@@ -90,7 +89,7 @@ class _LocalHashing(Pure):
     def decoding_time(self, n: int) -> float:
         return self._family.decoding_time(n)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         place = int(self._check_values([value])[0])
         return self._family.supports(self._check_reports(reports), place)
 

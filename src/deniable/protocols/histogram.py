@@ -31,7 +31,6 @@ from operator import mul
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter, InvalidReport
@@ -174,7 +173,7 @@ class SHE(Closed, Counted):
         return np.asarray(mirrored, dtype=self.report_dtype.base)
 
     @cached_property
-    def _table(self) -> npt.NDArray[np.int32]:
+    def _table(self) -> np.typing.NDArray[np.int32]:
         """The noise that the first 16 bits of a word decide, or _OPEN where they do not."""
         firsts = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         lasts = firsts | np.uint64((1 << 48) - 1)
@@ -214,11 +213,11 @@ class SHE(Closed, Counted):
                 value=(low, high),
             )
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         """Sum the noisy histograms, in grid steps of 1/16."""
         return np.asarray(reports.sum(axis=0, dtype=np.int64))
 
-    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+    def _add_counts(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
         """Add a batch; 16 steps a person fill 64 bits from 5.7e17 people on, which is refused."""
         total[:] = checked_sum(total, self._count(reports))
 
@@ -254,8 +253,8 @@ class SHE(Closed, Counted):
         return float(Fraction(second, WORD * UNIT**2))
 
     def variance(
-        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
-    ) -> float | npt.NDArray[np.float64]:
+        self, n: int, share: float | np.typing.NDArray[np.float64] = 0.0
+    ) -> float | np.typing.NDArray[np.float64]:
         """Return the variance of an estimated count, the same for every share: n 8 / eps^2.
 
         [thm:hist], where the paper writes the Laplace variance with its scale inverted.

@@ -20,7 +20,6 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
@@ -106,7 +105,7 @@ class Lines:
         footprint = Footprint(self.cells - 2, total=(m, m), row=self.g if m > 1 else None)
         return Table.decode(data, n, footprint, self.cells)
 
-    def support(self, statistic: Statistic) -> npt.NDArray[np.int64]:
+    def support(self, statistic: Statistic) -> np.typing.NDArray[np.int64]:
         table, f, t, d = of_form(statistic, Table), self.field, self.digits, self.domain_size
         if linear.shears(f, t, d, table.used):
             return linear.decode_folded(table.dense(), f, t, d)
@@ -188,7 +187,7 @@ class LinearFamily(Lines):
         y = direct.perturb(self.field.dot(u, values, self.digits), words[:, 1])
         return (u * np.uint64(self.g) + y).astype(self.report_dtype)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         codes, g = reports.astype(np.uint64), np.uint64(self.g)
         every = np.array([value], dtype=np.uint64)
         return np.asarray(self.field.dot(codes // g, every, self.digits) == codes % g)

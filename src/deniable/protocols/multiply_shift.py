@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels import hashes
 from deniable.mechanism import Reports
@@ -74,7 +73,7 @@ class MultiplyShiftFamily:
         reports["y"] = direct.perturb(self._hash(reports, values), words[:, -1])
         return reports
 
-    def _hash(self, reports: npt.NDArray[np.void], keys: Integers) -> Integers:
+    def _hash(self, reports: np.typing.NDArray[np.void], keys: Integers) -> Integers:
         a1, b = reports["a1"], reports["b"]
         a2 = reports["a2"] if self.domain_size is None else np.zeros_like(a1)
         return hashes.hash_keys(a1, a2, b, keys, self.g)
@@ -89,7 +88,7 @@ class MultiplyShiftFamily:
     def read_statistic(self, data: memoryview, n: int) -> Statistic:
         return Collected.decode(data, n, self.report_dtype, self.validate)
 
-    def support(self, statistic: Statistic, keys: Integers) -> npt.NDArray[np.int64]:
+    def support(self, statistic: Statistic, keys: Integers) -> np.typing.NDArray[np.int64]:
         """Count the reports with H(x) = y: for each key, or for every value of a closed domain."""
         reports = of_form(statistic, Collected).reports
         a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))
@@ -98,6 +97,6 @@ class MultiplyShiftFamily:
         every = np.arange(self.domain_size, dtype=np.uint64)
         return hashes.count_support(a1, np.zeros_like(a1), b, y, every, self.g)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         hashed = self._hash(reports, np.array([value], dtype=np.uint64))
         return np.asarray(hashed == reports["y"])

@@ -27,7 +27,6 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.estimates import Estimates
@@ -121,7 +120,7 @@ class RandomMatrixProjection(Pure, Closed):
     def _validate(self, reports: Reports) -> None:
         check_below("report codes", int(reports.max(initial=0)), 2 * self.rows)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         codes = self._check_reports(reports).astype(np.uint64)
         bits = self.bits(codes >> _ONE, self._check_values([value]))
         return np.asarray(bits == codes & _ONE)
@@ -135,7 +134,7 @@ class RandomMatrixProjection(Pure, Closed):
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
         return Table.decode(data, n, Footprint(2 * self.rows, total=(1, 1)))
 
-    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+    def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         del chosen  # all values at once
         codes, counts = of_form(statistic, Table).hits()
         # Zeros support all values whose bit is 0: count them for every value, and take them off

@@ -28,7 +28,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
@@ -59,7 +58,7 @@ _COHORTS = 256
 _CROWDED = 512
 _USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
-Signed = npt.NDArray[np.int64]
+Signed = np.typing.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -119,10 +118,7 @@ class RAPPOR(Open, Counted):
     @classmethod
     def examples(cls) -> list[Self]:
         """Return small instances in which few of the first values collide."""
-        return [
-            cls(epsilon=1.0, bits=74, cohorts=1),
-            cls(f=0.5, bits=33, hashes=1, cohorts=1),
-        ]
+        return [cls(epsilon=1.0, bits=74, cohorts=1), cls(f=0.5, bits=33, hashes=1, cohorts=1)]
 
     @cached_property
     def _weights(self) -> Weights:
@@ -153,13 +149,13 @@ class RAPPOR(Open, Counted):
     def _details(self) -> dict[str, object]:
         return {"weights": {"q": str(self._weights.q)}}
 
-    def positions(self, values: Integers, cohorts: Integers) -> npt.NDArray[np.int64]:
+    def positions(self, values: Integers, cohorts: Integers) -> np.typing.NDArray[np.int64]:
         """Return the ``hashes`` bits that each value sets in the filter of its cohort."""
         every = np.arange(self.cohorts * self.hashes, dtype=np.uint64)
         indices = every.reshape(self.cohorts, self.hashes)[cohorts]
         return scale(words_of(values[:, None], indices), self.bits).astype(np.int64)
 
-    def _filters(self, values: Integers, cohorts: Integers) -> npt.NDArray[np.uint8]:
+    def _filters(self, values: Integers, cohorts: Integers) -> np.typing.NDArray[np.uint8]:
         rows = np.zeros((len(values), math.ceil(self.bits / 8)), dtype=np.uint8)
         for column in self.positions(values, cohorts).T:
             rows[np.arange(len(rows)), column >> 3] |= (1 << (column & 7)).astype(np.uint8)
@@ -191,7 +187,7 @@ class RAPPOR(Open, Counted):
         check_below("cohorts", int(cohorts.max(initial=0)), self.cohorts)
         check_padding(rows, self.bits)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         """Tell which reports have all bits of ``value`` set."""
         cohorts, rows = _columns(self._check_reports(reports))
         values = np.full(len(rows), self._check_values([value])[0], dtype=np.uint64)
@@ -204,7 +200,7 @@ class RAPPOR(Open, Counted):
         row = 1 + self.bits
         return Footprint(self.cohorts * row, row=row, numbered=True)
 
-    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+    def _add_counts(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
         """Add to the row of each cohort its reports, then the ones of each bit."""
         cohorts, rows = _columns(reports)
         order = np.argsort(cohorts, kind="stable")
@@ -225,8 +221,8 @@ class RAPPOR(Open, Counted):
                 table[here[some], 1:] += sums
 
     def variance(
-        self, n: int, share: float | npt.NDArray[np.float64] = 0.0
-    ) -> float | npt.NDArray[np.float64]:
+        self, n: int, share: float | np.typing.NDArray[np.float64] = 0.0
+    ) -> float | np.typing.NDArray[np.float64]:
         """Return the variance of a count among ``n`` people when nobody's bits collide."""
         set_bits = self.bits * (1 - (1 - 1 / self.bits) ** self.hashes)
         return self.bit_parameters.variance(n, share) / set_bits
@@ -295,7 +291,7 @@ class RAPPOR(Open, Counted):
         return regression.System(design, response.ravel(), share, noise, self.bits)
 
 
-def _columns(reports: Reports) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    cohorts: npt.NDArray[np.int64] = reports["cohort"].astype(np.int64)
-    rows: npt.NDArray[np.uint8] = reports["bits"]
+def _columns(reports: Reports) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.uint8]]:
+    cohorts: np.typing.NDArray[np.int64] = reports["cohort"].astype(np.int64)
+    rows: np.typing.NDArray[np.uint8] = reports["bits"]
     return cohorts, rows

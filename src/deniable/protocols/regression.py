@@ -29,7 +29,6 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
@@ -37,8 +36,8 @@ from deniable.law.binomial_sum import Chance, tail_of
 from deniable.optional import load
 from deniable.progress import tell
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+Floats = np.typing.NDArray[np.float64]
+Integers = np.typing.NDArray[np.int64]
 
 STEPS = 20
 """How many penalties the path has; progress is told after each, and at the end."""
@@ -73,7 +72,7 @@ class Fit(NamedTuple):
     counts: Floats
     inverse: Floats
     """The pseudo-inverse of the Gram matrix."""
-    known: npt.NDArray[np.bool_]
+    known: np.typing.NDArray[np.bool_]
     """Whether the equations determine each count at all."""
     variance: float
     """The variance of the residuals, not below that of the noise."""
@@ -85,7 +84,7 @@ class Fit(NamedTuple):
         return np.where(self.known, errors, np.inf)
 
 
-def sparse_design(rows: npt.NDArray[np.int32], scale: Floats) -> Any:
+def sparse_design(rows: np.typing.NDArray[np.int32], scale: Floats) -> Any:
     """Return the design matrix: column j has scale[i] at each row i of rows[j]."""
     sparse = load("scipy.sparse", "rappor")
     if rows.size > _MOST_ENTRIES:

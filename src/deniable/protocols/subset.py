@@ -32,7 +32,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
@@ -132,10 +131,10 @@ class SubsetSelection(CountedPure):
     def _validate(self, reports: Reports) -> None:
         check_below("ranks", int(reports.max(initial=0)), self._subset.size)
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return subsets.count_members(reports.astype(np.uint64), self._table)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         checked, own = self._check_reports(reports), int(self._check_values([value])[0])
         members = subsets.unrank(checked.astype(np.uint64), self._table)
         return np.asarray((members == own).any(axis=1))

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 from deniable.kernels.bits import count_bits
@@ -87,10 +86,10 @@ class _Unary(CountedPure):
     def _validate(self, reports: Reports) -> None:
         check_padding(reports, self.domain_size)
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return count_bits(reports, self.domain_size)
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         rows, bit = self._check_reports(reports), int(self._check_values([value])[0])
         return (rows[:, bit // 8] >> (bit % 8) & 1).astype(np.bool_)
 
