@@ -10,7 +10,7 @@ import pytest
 from benchmarks.optimal import CLAIMED, FOUR_ERRORS, LOSS, claim, main, read_counts, squared_error
 from deniable import DE, OLH, AffineSelection, Protocol, SubsetSelection
 from deniable.advice import plan, recommend
-from deniable.protocols.affine_settings import TOLERANCE
+from deniable.protocols.affine import TOLERANCE
 from tests.marks import shortened
 from tools.paper import Context, load, run
 from tools.paper.clicks import parse_clicks

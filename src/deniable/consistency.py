@@ -11,17 +11,12 @@ The paper has the first [sec:eval]; the others are compared by Wang et al., "Loc
 Private Frequency Estimation with Consistency" (NDSS 2020).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from deniable.estimates import Estimates
+from deniable.estimates import Estimates
 
 METHODS = ("significance", "norm-sub", "norm-mul", "base-cut")
 """The names that ``adjust`` takes."""

@@ -1,7 +1,5 @@
 """What may be installed besides: the libraries of extras, and classes that others bring."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
@@ -25,7 +23,7 @@ def load(module: str, extra: str) -> ModuleType:
 
 
 @lru_cache(maxsize=8)
-def offered(group: str) -> dict[str, list[EntryPoint]]:
+def offered(group: str) -> dict[str, list["EntryPoint"]]:
     """Return the entry points of a group that installed distributions have, by name.
 
     A distribution whose list cannot be read offers nothing, and hides nobody else's.

@@ -5,7 +5,7 @@ from hashlib import sha256
 import numpy as np
 
 from deniable import LH
-from deniable.kernels import bits, hashes, linear, patterns, splitmix, subsets
+from deniable.kernels import bits, hashes, linear, patterns, subsets
 from deniable.kernels.fields import field
 from deniable.randomness import Seeded
 
@@ -40,7 +40,7 @@ def hold_others(n):
         made,
         bits.count_bits(made, 50),
         hashes.count_support(a1, a2, b, y, keys[:60], 5),
-        splitmix.add_rows(keys, rng.integers(-3, 4, n), 90),
+        hashes.add_rows(keys, rng.integers(-3, 4, n), 90),
         subsets.select_many(
             keys % np.uint64(12), a1 % np.uint64(220), (b % np.uint64(12)).astype(np.int64), triples
         ),

@@ -1,4 +1,4 @@
-"""What `add_rows` of `deniable.kernels.splitmix` computes, one bit at a time."""
+"""What `add_rows` of `deniable.kernels.hashes` computes, one bit at a time."""
 
 WORD = 2**64
 

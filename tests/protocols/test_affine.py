@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from deniable import DE, AffineSelection, InvalidDocument, InvalidParameter, Protocol, Tally
 from deniable.kernels import windows
 from deniable.kernels.fields import field
-from deniable.protocols.affine_settings import TOLERANCE
+from deniable.protocols.affine import TOLERANCE
 from deniable.randomness import WORD, Replayed
 from deniable.statistics import Counts, Table
 from tests.marks import shortened

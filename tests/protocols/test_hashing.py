@@ -23,10 +23,10 @@ from deniable import (
     fingerprints,
 )
 from deniable.kernels import parallel
-from deniable.protocols import ranges
-from deniable.protocols.linear import LinearFamily
-from deniable.protocols.multiply_shift import MultiplyShiftFamily
-from deniable.protocols.ranges import (
+from deniable.protocols import linear
+from deniable.protocols.hashing import MultiplyShiftFamily
+from deniable.protocols.linear import (
+    LinearFamily,
     best_integer,
     best_prime_power,
     digits,
@@ -135,7 +135,7 @@ def test_the_range_of_olh_is_stored_and_not_chosen_again(monkeypatch: pytest.Mon
     """A question keeps its g whatever becomes of the rule, and any field may be given."""
     stored = OLH(2.0, 1000).specification()
     assert list(stored)[:5] == ["name", "epsilon", "domain_size", "family", "g"]
-    monkeypatch.setattr(ranges, "best_prime_power", lambda *_: 5)
+    monkeypatch.setattr(linear, "best_prime_power", lambda *_: 5)
     assert Protocol.from_specification(stored).g == stored["g"] == 8
     assert OLH(2.0, 1000).g == 5
     other = OLH(2.0, 1000, g=27)

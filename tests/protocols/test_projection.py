@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from deniable import BLH, InvalidParameter, InvalidReport, RandomMatrixProjection
 from deniable import tally as tally_module
 from deniable.auditing import output_law
-from deniable.kernels import splitmix as kernel
+from deniable.kernels import hashes as kernel
 from deniable.statistics import Table
 from tests.naive.law import total_chance
 from tests.protocols.test_rappor import word

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from deniable.advice import recommend
 from deniable.optional import load
-from deniable.protocols.affine_settings import selection_variance
+from deniable.protocols.affine import selection_variance
 from deniable.protocols.subset import best_size
 from tools.paper.drawing import blank_figure
 from tools.paper.experiment import Claim, Context, Row

@@ -1,18 +1,13 @@
 """What reports reveal about one person: a change of odds [def:dlp], and whether a value changed."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable.protocol import Protocol
+from deniable.protocols.basic_rappor import BasicRAPPOR
 from deniable.validation import check_epsilon, check_positive
-
-if TYPE_CHECKING:
-    from deniable.protocol import Protocol
-    from deniable.protocols.basic_rappor import BasicRAPPOR
 
 Floats = np.typing.NDArray[np.float64]
 Counts = np.typing.NDArray[np.int64]

@@ -10,30 +10,15 @@ answer of that many people exceeds the threshold with a probability of at least 
 known variance there is no plan, and without a known law none for what will be significant.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
-from deniable.advice.ranking import (
-    find_protocols,
-    in_bytes,
-    mean_variance,
-    not_known,
-    rank,
-    saving,
-    std_error,
-    variance,
-)
+from deniable.advice import ranking
 from deniable.errors import InvalidParameter, brief
+from deniable.law import KnownLaw
+from deniable.protocol import Closed
 from deniable.validation import check_domain_size, check_epsilon, check_positive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from deniable.law import KnownLaw
-    from deniable.protocol import Closed
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 """Between these an epsilon is looked for; beyond 10 a report hides next to nothing."""
@@ -115,7 +100,7 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
     first = pick(1.0 if epsilon is None else epsilon)
     if not _plannable(first, significant is not None):
         return Plan(domain_size, users, epsilon, error, None, None, significant, first, False,
-                    not_known(first.name, "not for plans"))  # fmt: skip
+                    ranking.not_known(first.name, "not for plans"))  # fmt: skip
     if users is None:
         return _solve_users(first, _goal(error, significant))
     if epsilon is not None:
@@ -138,7 +123,7 @@ class _Goal:
     def reached(self, protocol: Closed, users: int) -> bool:
         """Tell whether ``users`` people are enough."""
         if not self.significance:
-            return std_error(protocol, users) <= self.target
+            return ranking.std_error(protocol, users) <= self.target
         law = protocol.law(users)
         held = min(math.ceil(self.target * users), users)
         return law is not None and law.exceeds(held, law.limit(_tail(protocol))) >= POWER
@@ -147,7 +132,7 @@ class _Goal:
         """Return how many people it takes."""
         law = protocol.law(1) if self.significance else None
         if law is None:
-            return math.ceil(mean_variance(protocol) / self.target**2)
+            return math.ceil(ranking.mean_variance(protocol) / self.target**2)
         return law.people(self.target, _tail(protocol), POWER)
 
     def met(self, found: Plan) -> Plan:
@@ -186,10 +171,10 @@ def _picker(domain_size: int, significance: bool, name: str | None) -> Callable[
     share = 0.0 if significance else None
 
     def pick(epsilon: float) -> Closed:
-        found = find_protocols(epsilon, domain_size, share)
+        found = ranking.find_protocols(epsilon, domain_size, share)
         able = [p for p in found if _plannable(p, significance)]
         if name is None:
-            return rank(able, 1 / domain_size if share is None else share, None)[0]
+            return ranking.rank(able, 1 / domain_size if share is None else share, None)[0]
         named = next((p for p in found if p.name == name), None)
         if named is None:
             raise InvalidParameter(
@@ -240,17 +225,17 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
 
 
 def _planned(protocol: Closed, users: int, start: str = "", *, share: float | None = None) -> Plan:
-    error = std_error(protocol, users)
-    rare, unanimous = (math.sqrt(variance(protocol, each) / users) for each in (0.0, 1.0))
+    error = ranking.std_error(protocol, users)
+    rare, unanimous = (math.sqrt(ranking.variance(protocol, each) / users) for each in (0.0, 1.0))
     smallest, found = _significant(protocol, users)
     explanation = (
         f"{start}with {users:,} people and {protocol.domain_size:,} answers, {protocol.name} at "
         f"epsilon = {protocol.epsilon:g} estimates shares with a typical standard error of "
         f"{_percent(error)} ({_percent(rare)} for an answer that nobody gives, "
         f"{_percent(unanimous)} for one that all give), and {found}; a report takes "
-        f"{in_bytes(protocol.report_dtype.itemsize)}."
+        f"{ranking.in_bytes(protocol.report_dtype.itemsize)}."
     )
-    spared = saving(protocol, users, share)
+    spared = ranking.saving(protocol, users, share)
     explanation += "" if spared is None else f" {spared}"
     return Plan(
         domain_size=protocol.domain_size,

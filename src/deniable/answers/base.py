@@ -9,8 +9,6 @@ in the document of a question beside ``kind``. The constructor checks them: docu
 strangers. A person's answer becomes a *value*: one integer, or a row of integers.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from abc import ABC, abstractmethod
@@ -22,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import DeniableError, InvalidDocument, InvalidParameter, OutOfDomain, brief
+from deniable.estimates import Estimates
 from deniable.optional import load_offered
+from deniable.protocol import Protocol
 from deniable.version import __version__
 
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
-    from deniable.estimates import Estimates
-    from deniable.protocol import Protocol
 
 ENTRY_POINTS = "deniable.answers"
 """The group of entry points by which other packages bring kinds of their own."""
@@ -43,7 +41,7 @@ class Answers(ABC):
     ``value_dtype`` where a value is a row of integers.
     """
 
-    registry: ClassVar[dict[str, type[Answers]]] = {}
+    registry: ClassVar[dict[str, type["Answers"]]] = {}
     kind: ClassVar[str] = ""
     """The name of the kind in documents: that of the class, in small letters."""
     textual: ClassVar[bool] = False
@@ -89,7 +87,7 @@ class Answers(ABC):
         """Return the value of one answer, or None for what is no answer."""
 
     @abstractmethod
-    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
         """Return the best protocol for these answers at an epsilon."""
 
     def read(self, text: str) -> object:
@@ -156,7 +154,7 @@ class Answers(ABC):
         return None
 
     @staticmethod
-    def from_document(document: object) -> Answers:
+    def from_document(document: object) -> "Answers":
         """Return the answers that a document describes, refusing what this version does not know.
 
         A kind that another package brings is loaded when it is met.

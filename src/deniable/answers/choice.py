@@ -1,7 +1,5 @@
 """Choice: one of a list of labels, with or without a label for all other answers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,11 +12,10 @@ import numpy as np
 from deniable.answers.base import Answers, list_texts
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain, brief
-from deniable.protocol import Closed
+from deniable.protocol import Closed, Protocol
 
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
-    from deniable.protocol import Protocol
 
 _FEW, _SHORT = 8, 120
 
@@ -93,7 +90,7 @@ class Choice(Answers):
             )
         return np.array(found, dtype=np.uint64)
 
-    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
         from deniable.advice.ranking import recommend  # noqa: PLC0415 - few questions need advice
 
         return recommend(epsilon, len(self.labels), goal=goal).best.protocol

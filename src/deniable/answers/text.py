@@ -1,24 +1,21 @@
 """Text: any text is an answer, and the answers to count are named at estimation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from deniable.answers.base import Answers, list_texts
 from deniable.candidates import FINGERPRINTS, fingerprint, fingerprints
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain
-from deniable.protocol import Open
+from deniable.estimates import Estimates
+from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OpenLH
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from deniable.advice.ranking import Goal
-    from deniable.estimates import Estimates
-    from deniable.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Text(Answers):
             )
         return fingerprints(listed)
 
-    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
         del goal  # there is one protocol for texts that nobody listed
         return OpenLH(epsilon)
 

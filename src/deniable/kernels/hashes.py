@@ -1,6 +1,7 @@
-"""The multiply-shift hash: what a device evaluates on its answer, and which keys reports support.
+"""Public hash functions: multiply-shift with the keys that reports support, and SplitMix64.
 
-A 64-bit key is x = x_hi 2^32 + x_lo. A report names a hash function by three 64-bit words:
+Multiply-shift is what a device evaluates on its answer. A 64-bit key is x = x_hi 2^32 + x_lo. A
+report names a hash function by three 64-bit words:
 
     h(x) = (a1 x_lo + a2 x_hi + b) mod 2^64,    H(x) = floor((h(x) >> 32) g / 2^32)
 
@@ -8,14 +9,29 @@ so that H(x) = y exactly when h(x) lies in an interval that depends on y and g a
 a report (a1, a2, b, y) supports x exactly when (h(x) - low) mod 2^64 < width, with (low, width) =
 preimage(y, g). Subtracting low from b beforehand leaves two multiplications, two additions and a
 comparison for a pair.
+
+SplitMix64 gives public pseudo-random words that every implementation computes alike.
+
+    mix(z):  z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9
+             z ^= z >> 27;  z *= 0x94D049BB133111EB;  return z ^ (z >> 31)        (mod 2^64)
+    word(seed, i) = mix(mix(seed) + (i + 1) 0x9E3779B97F4A7C15)
+
+so that word(seed, 0), word(seed, 1), ... is what SplitMix64 gives from the state mix(seed). It
+spreads public things evenly, such as filter bits and matrix entries. It hides nothing: never use it
+for noise.
+
+Row r of a public random bit matrix has the key k_r = word(seed, r), and bit v of the row is bit
+v mod 64 of word(k_r, v // 64): one scramble gives sixty-four entries. Rows are made when they are
+needed and never kept.
 """
 
 from typing import Any
 
 import numpy as np
 
+from deniable.kernels.bits import count_bits
 from deniable.kernels.jit import kernel, pays
-from deniable.kernels.parallel import iterate_chunks
+from deniable.kernels.parallel import iterate_chunks, run_chunks
 
 Words = np.typing.NDArray[np.uint64]
 Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
@@ -31,7 +47,7 @@ SPAN = 1 << 14
 REPORTS = 1 << 16
 PAIRS = 1 << 25
 STEP = 1 << 13
-"""How many pairs NumPy goes through at once: they stay in a core's cache."""
+"""How many pairs or words NumPy goes through at once: they stay in a core's cache."""
 BLOCK = 2048
 """How many keys a kernel goes through for every eight reports: they and their counts stay in L1."""
 
@@ -169,3 +185,73 @@ def _add_eight(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> N
 def _eight(row: Words) -> Eight:
     """Return eight words as a tuple, which the compiler keeps apart from memory."""
     return row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ONE, _27, _30, _31, _32 = (np.uint64(n) for n in (1, 27, 30, 31, 32))
+
+# Rows are made and counted in blocks of about BLOCK_BYTES, by tasks of about TASK_BYTES.
+BLOCK_BYTES = 1 << 25
+TASK_BYTES = 1 << 18
+
+
+def mix(words: Words) -> Words:
+    """Return each word scrambled: a permutation of the 64-bit words."""
+    z = (words ^ (words >> _30)) * FIRST
+    z = (z ^ (z >> _27)) * SECOND
+    return z ^ (z >> _31)
+
+
+def words_of(seeds: Words, indices: Words) -> Words:
+    """Return word(seed, i) for seeds and indices that broadcast against each other.
+
+    >>> [hex(word) for word in words_of(np.array([0], np.uint64), np.arange(2, dtype=np.uint64))]
+    ['0xe220a8397b1dcdaf', '0x6e789e6aa1b965f4']
+    """
+    return mix(mix(seeds) + (indices + _ONE) * GAMMA)
+
+
+def scale(words: Words, size: int) -> Words:
+    """Return floor((word >> 32) size / 2^32), spread over 0..size-1; needs size < 2^32."""
+    return ((words >> _32) * np.uint64(size)) >> _32
+
+
+def add_rows(keys: Words, weights: Integers, domain_size: int) -> Integers:
+    """Return for each value the sum of the weights of the rows that have its bit set."""
+    width = -(-domain_size // 64)
+    block = max(1, BLOCK_BYTES // (8 * width))
+    total = np.zeros(domain_size, np.int64)
+    for start in range(0, len(keys), block):
+        part = weights[start : start + block]
+        rows = _make_rows(keys[start : start + block], part < 0, width)
+        # w b = -|w| + |w| (1 - b) for w < 0: such rows come complemented, then all weights add.
+        total += part[part < 0].sum()
+        magnitude = np.abs(part)
+        for plane in range(int(magnitude.max()).bit_length()):
+            chosen = np.flatnonzero(magnitude >> plane & 1)
+            total += count_bits(rows[chosen], domain_size) << plane
+    return total
+
+
+def _make_rows(
+    keys: Words, complemented: np.typing.NDArray[np.bool_], width: int
+) -> np.typing.NDArray[np.uint8]:
+    rows = np.empty((len(keys), width), np.uint64)
+    states = mix(keys)
+    masks = np.where(complemented, ~np.uint64(0), np.uint64(0))
+
+    def fill(start: int, stop: int) -> None:
+        _fill_rows(states[start:stop], masks[start:stop], rows[start:stop])
+
+    run_chunks(fill, len(keys), max(1, TASK_BYTES // (8 * width)))
+    return rows.astype("<u8", copy=False).view(np.uint8)
+
+
+def _fill_rows(states: Words, masks: Words, rows: Words) -> None:
+    """Write the words of each row, complemented where the mask says so."""
+    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * GAMMA
+    height = max(1, STEP // rows.shape[1])
+    for start in range(0, len(rows), height):
+        part = slice(start, start + height)
+        rows[part] = mix(states[part, None] + steps) ^ masks[part, None]

@@ -13,19 +13,22 @@ Shear  A cell of level j supports v where v_j + <a, w> = y, with w = v // g^(j+1
 All levels together have less than 2 g^t cells, against g^(t+1) reports, and all shears of t - 1
 digits cost (t - 1) g^(t+1) additions of integers. Where even g^t cells are too many, v_j is solved
 for each report and each w instead.
+
+How long that takes is estimated roughly, to choose settings by: in nanoseconds, for one setting or
+for an array of them. It may be changed: what was chosen by it is stored with the question.
 """
 
 from typing import Any
 
 import numpy as np
 
-from deniable.kernels.decode_cost import shear_time, solve_time
 from deniable.kernels.fields import LARGEST_POWER, LARGEST_TABLE, Field, divide
 from deniable.kernels.parallel import run_chunks, threads
 
 Codes = np.typing.NDArray[np.uint64]
 Counts = np.typing.NDArray[np.int64]
 Cells = np.typing.NDArray[np.signedinteger[Any]]
+Floats = np.typing.NDArray[np.float64]
 
 MEMORY_LIMIT = 1 << 32
 """The most bytes that a folded table may take; beyond that, values are solved for without one."""
@@ -36,6 +39,21 @@ _PART = 1 << 20
 _SERIAL = 1 << 21
 """Below this, a few milliseconds of work, threads are not worth starting."""
 _LONG = 1 << 13
+
+_MOST_CODES = 1 << 23
+_MOST_CELLS = 1 << 26
+"""Tables with more cells, at 24 bytes each while they are decoded, are solved instead."""
+# Nanoseconds on one core at 2.3 GHz.
+_SORT = 60.0
+_ROTATE = 6.0
+_DIVIDE, _POINT = 400.0, 10.0
+_COUNT = 5.0
+_SPREAD = 8.0
+_NORMALISE = 35.0
+_FOLD = 6.0
+_MOVE = 1.5
+_ADD, _ADD_ALONE = 0.2, 1.7
+_SOLVE, _SOLVE_ROW = 2.0, 14.0
 
 
 def level_start(g: int, t: int, level: int) -> int:
@@ -243,3 +261,48 @@ def _add_levels(levels: list[Counts], everywhere: int, g: int) -> Counts:
     for level in reversed(levels[:-1]):
         total = level + np.repeat(total, g)[: len(level)]
     return total
+
+
+def window_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
+    """Estimate tallying and decoding n windows of m elements; of one digit, points are counted."""
+    each = np.where(g * g <= min(_MOST_CODES, 64 * n), _COUNT, _SORT)
+    rows = each * n + _ROTATE * np.minimum(n, g) * g
+    points = np.minimum(rows, n * (_DIVIDE + _POINT * m) + g)
+    return np.where(t == 1, points, line_time(g, t, m, d, n))
+
+
+def line_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
+    """Estimate tallying and decoding n reports of m lines each, with t digits over GF(g)."""
+    return _tally_time(g, t, m, n) + _decode_time(g, t, n * m, d)
+
+
+def _tally_time(g: Floats, t: Floats, m: Floats, n: int) -> Floats:
+    """Count all codes where there are few, else fold the m lines of each report."""
+    codes = g ** (t + 1)
+    folded = n * (_NORMALISE + _FOLD * m)
+    counted = np.minimum(_COUNT * n + _SPREAD * codes, folded)
+    return np.where(codes <= min(_MOST_CODES, 64 * n), counted, folded)
+
+
+def _decode_time(g: Floats, t: Floats, lines: Floats, d: int) -> Floats:
+    """Shear the table of cells, or solve for the values on each line."""
+    cells = _cells(g, t)
+    shear, solve = shear_time(g, t, d), solve_time(g, np.minimum(lines, cells), d)
+    shears = (g <= LARGEST_TABLE) & (cells <= _MOST_CELLS)
+    return np.where(shears, np.minimum(shear, solve), solve)
+
+
+def shear_time(g: Floats, t: Floats, d: int) -> Floats:
+    """Estimate turning a folded table into the supports of d values."""
+    kept = np.ceil(d / g ** (t - 1)) / g
+    # With two digits there is one fibre only, so that vector registers stay empty.
+    return (t - 1) * _cells(g, t) * kept * (_MOVE + g * np.where(t > 2, _ADD, _ADD_ALONE))
+
+
+def solve_time(g: Floats, lines: Floats, d: int) -> Floats:
+    """Estimate finding the values on each of some lines, among d."""
+    return lines * (_NORMALISE + np.ceil(d / g) * (_SOLVE + _SOLVE_ROW / g))
+
+
+def _cells(g: Floats, t: Floats) -> Floats:
+    return g**t * g / (g - 1)

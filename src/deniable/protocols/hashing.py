@@ -7,32 +7,115 @@ Privacy  H is independent of v, and p / q = e^eps
 
 The paper asks for a universal family, collisions at most 1/g; purity needs them equal for all
 pairs, so both families have a collision probability that is known exactly: 1/g for the linear one
-(``deniable.protocols.linear``), 1/g + O(g / 2^64) for multiply-shift
-(``deniable.protocols.multiply_shift``). Those modules say how random bytes become a report.
-"""
+(``deniable.protocols.linear``, which says how random bytes become a report), 1/g + O(g / 2^64) for
+multiply-shift.
 
-from __future__ import annotations
+Multiply-shift is for any range g and for open domains. A 64-bit key x = 2^32 x_hi + x_lo hashes to
+H(x) = floor((h >> 32) g / 2^32), where h = (a1 x_lo + a2 x_hi + b) mod 2^64. The top 32 bits of h
+are pairwise independent and uniform, so two different keys collide with probability exactly sum
+over y of (c_y / 2^32)^2, c_y being the number of 32-bit integers that scale to y. Its report is
+(a1, a2, b, y), without a2 over a closed domain, whose keys are below 2^32. Random
+bytes: the words a1, a2, b as they are (a1 and b over a closed domain), then one word for the
+offset k of direct encoding over g values; y = (H(x) + k) mod g.
+"""
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
+
+import numpy as np
 
 from deniable.candidates import Chosen
+from deniable.kernels import hashes
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Open, Parameters, Pure
-from deniable.protocols import ranges
-from deniable.protocols.linear import LinearFamily
-from deniable.protocols.multiply_shift import MultiplyShiftFamily
+from deniable.protocols import linear
 from deniable.randomness import Direct, Integers, Words
-from deniable.statistics import Statistic, Sum
-from deniable.validation import check_epsilon
+from deniable.statistics import Collected, CollectedSum, Statistic, Sum, of_form
+from deniable.validation import check_below, check_epsilon, smallest_unsigned
 
-if TYPE_CHECKING:
-    import numpy as np
 
-Family = LinearFamily | MultiplyShiftFamily
+@dataclass(frozen=True)
+class MultiplyShiftFamily:
+    """Keys 0..domain_size-1, or all 64-bit fingerprints when ``domain_size`` is None."""
+
+    g: int
+    domain_size: int | None = None
+    decoding_bytes: ClassVar[int] = 0
+    """How many bytes decoding takes, beyond the statistic and the counts."""
+
+    @property
+    def collision(self) -> Fraction:
+        """The probability that two different keys hash alike.
+
+        >>> MultiplyShiftFamily(2).collision
+        Fraction(1, 2)
+        """
+        share, larger = divmod(1 << 32, self.g)
+        squares = larger * (share + 1) ** 2 + (self.g - larger) * share**2
+        return Fraction(squares, 1 << 64)
+
+    @property
+    def _multipliers(self) -> tuple[str, ...]:
+        return ("a1", "a2", "b") if self.domain_size is None else ("a1", "b")
+
+    @cached_property
+    def report_dtype(self) -> np.dtype[np.generic]:
+        """The words of the hash function and the perturbed hash, without padding."""
+        words = [(name, "<u8") for name in self._multipliers]
+        return np.dtype([*words, ("y", smallest_unsigned(self.g - 1).str)])
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of the hash function, in the report as they were drawn, and the offset's."""
+        own = len(self._multipliers)
+        return Words(own + 1, public=tuple(range(own)))
+
+    def decoding_time(self, n: int) -> float:
+        return float(n) * (self.domain_size or 1)
+
+    def details(self) -> dict[str, object]:
+        return {"family": "multiply-shift", "g": self.g}
+
+    def perturb(self, values: Integers, words: Integers, direct: Direct) -> Reports:
+        reports = np.empty(len(values), dtype=self.report_dtype)
+        for position, name in enumerate(self._multipliers):
+            reports[name] = words[:, position]
+        reports["y"] = direct.perturb(self._hash(reports, values), words[:, -1])
+        return reports
+
+    def _hash(self, reports: np.typing.NDArray[np.void], keys: Integers) -> Integers:
+        a1, b = reports["a1"], reports["b"]
+        a2 = reports["a2"] if self.domain_size is None else np.zeros_like(a1)
+        return hashes.hash_keys(a1, a2, b, keys, self.g)
+
+    def validate(self, reports: Reports) -> None:
+        check_below("hash values", int(reports["y"].max(initial=0)), self.g)
+
+    def new_sum(self) -> CollectedSum:
+        """Return an empty collection: which candidates to count is decided afterwards."""
+        return CollectedSum(self.report_dtype)
+
+    def read_statistic(self, data: memoryview, n: int) -> Statistic:
+        return Collected.decode(data, n, self.report_dtype, self.validate)
+
+    def support(self, statistic: Statistic, keys: Integers) -> np.typing.NDArray[np.int64]:
+        """Count the reports with H(x) = y: for each key, or for every value of a closed domain."""
+        reports = of_form(statistic, Collected).reports
+        a1, b, y = (np.ascontiguousarray(reports[name]) for name in ("a1", "b", "y"))
+        if self.domain_size is None:
+            return hashes.count_support(a1, reports["a2"], b, y, keys, self.g)
+        every = np.arange(self.domain_size, dtype=np.uint64)
+        return hashes.count_support(a1, np.zeros_like(a1), b, y, every, self.g)
+
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
+        hashed = self._hash(reports, np.array([value], dtype=np.uint64))
+        return np.asarray(hashed == reports["y"])
+
+
+Family = linear.LinearFamily | MultiplyShiftFamily
 
 
 class _LocalHashing(Pure):
@@ -82,7 +165,7 @@ class _LocalHashing(Pure):
         return super()._estimate_bytes(chosen) + self._family.decoding_bytes
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
-        if isinstance(self._family, LinearFamily):
+        if isinstance(self._family, linear.LinearFamily):
             return self._family.support(statistic)  # of all values at once
         return self._family.support(statistic, chosen.keys)
 
@@ -118,7 +201,7 @@ class LH(_LocalHashing, Closed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "g", ranges.check_range(self.g, ranges.LARGEST_RANGE))
+        object.__setattr__(self, "g", linear.check_range(self.g, linear.LARGEST_RANGE))
         _ = self._weights  # refuses what 64 bits cannot express
 
     @classmethod
@@ -128,8 +211,8 @@ class LH(_LocalHashing, Closed):
 
     @cached_property
     def _family(self) -> Family:
-        if ranges.is_linear(self.g) and ranges.fits(self.g, self.domain_size):
-            return LinearFamily(self.g, self.domain_size)
+        if linear.is_linear(self.g) and linear.fits(self.g, self.domain_size):
+            return linear.LinearFamily(self.g, self.domain_size)
         return MultiplyShiftFamily(self.g, self.domain_size)
 
 
@@ -151,8 +234,8 @@ class BLH(_LocalHashing, Closed):
         return [cls(2.0, 300), cls(1.0, 41_270)]
 
     @cached_property
-    def _family(self) -> LinearFamily:
-        return LinearFamily(2, self.domain_size)
+    def _family(self) -> linear.LinearFamily:
+        return linear.LinearFamily(2, self.domain_size)
 
 
 @dataclass(frozen=True)
@@ -184,8 +267,8 @@ class OLH(_LocalHashing, Closed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        g = ranges.best_prime_power(self.epsilon, self.domain_size) if self.g is None else self.g
-        object.__setattr__(self, "g", ranges.check_linear(g, self.domain_size))
+        g = linear.best_prime_power(self.epsilon, self.domain_size) if self.g is None else self.g
+        object.__setattr__(self, "g", linear.check_linear(g, self.domain_size))
         _ = self._weights  # refuses what 64 bits cannot express
 
     def specification(self) -> dict[str, object]:
@@ -194,8 +277,8 @@ class OLH(_LocalHashing, Closed):
         return {**given, **self._details()}
 
     @cached_property
-    def _family(self) -> LinearFamily:
-        return LinearFamily(ranges.check_linear(self.g, self.domain_size), self.domain_size)
+    def _family(self) -> linear.LinearFamily:
+        return linear.LinearFamily(linear.check_linear(self.g, self.domain_size), self.domain_size)
 
 
 @dataclass(frozen=True)
@@ -221,8 +304,8 @@ class OpenLH(_LocalHashing, Open):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        g = ranges.best_integer(self.epsilon) if self.g is None else self.g
-        object.__setattr__(self, "g", ranges.check_range(g, ranges.LARGEST_OPEN_RANGE))
+        g = linear.best_integer(self.epsilon) if self.g is None else self.g
+        object.__setattr__(self, "g", linear.check_range(g, linear.LARGEST_OPEN_RANGE))
         _ = self._weights  # refuses what 64 bits cannot express
 
     @classmethod
@@ -231,4 +314,4 @@ class OpenLH(_LocalHashing, Open):
 
     @cached_property
     def _family(self) -> MultiplyShiftFamily:
-        return MultiplyShiftFamily(ranges.check_range(self.g, ranges.LARGEST_OPEN_RANGE))
+        return MultiplyShiftFamily(linear.check_range(self.g, linear.LARGEST_OPEN_RANGE))

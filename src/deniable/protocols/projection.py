@@ -13,7 +13,7 @@ adds sum over v' != v of N_v' (N_v' - 1) / rows to the variance of the count of 
 many rows as people this is below n, and it vanishes as the rows grow. Standard errors include it.
 
 The matrix is never stored: row r has the key word(seed, r), and its bit v is bit v mod 64 of
-word(key, v // 64), by ``deniable.kernels.splitmix``. A report is the integer 2 r + y, in the
+word(key, v // 64), by ``deniable.kernels.hashes``. A report is the integer 2 r + y, in the
 narrowest of 1, 2, 4 or 8 bytes that hold 2 rows - 1; the tally is a table of how often each of
 these came. Random bytes: two words. The first, redrawn at or above rows floor(2^64 / rows), gives
 r = w0 // floor(2^64 / rows); y is the complement of x when the second is at or above the weight
@@ -30,7 +30,7 @@ import numpy as np
 
 from deniable.candidates import Chosen
 from deniable.estimates import Estimates
-from deniable.kernels.splitmix import add_rows, words_of
+from deniable.kernels.hashes import add_rows, words_of
 from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Parameters, Pure

@@ -16,7 +16,7 @@ threshold for significance use it. Collisions add to that, whatever epsilon: reg
 (``deniable.protocols.regression``) sorts out those among the candidates as far as it can.
 
 Hash H_c,j(v), j = 0..m-1, is floor((w >> 32) k / 2^32) of the word w = word(v, c m + j) of
-``deniable.kernels.splitmix``. Random bytes: the first word, redrawn at or above
+``deniable.kernels.hashes``. Random bytes: the first word, redrawn at or above
 cohorts floor(2^64 / cohorts), gives c = w0 // floor(2^64 / cohorts); bit i is complemented when
 word 1 + i is below the weight of f/2. Bits are packed least significant first, unused ones zero.
 """
@@ -29,12 +29,13 @@ from typing import Self
 
 import numpy as np
 
+from deniable import validation
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels.bits import count_bits
+from deniable.kernels.hashes import scale, words_of
 from deniable.kernels.patterns import perturb_bits
-from deniable.kernels.splitmix import scale, words_of
 from deniable.law.binomial_sum import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters
@@ -43,15 +44,6 @@ from deniable.protocols.basic_rappor import permanent_epsilon, permanent_f, perm
 from deniable.randomness import Integers, Source, Uniform, Weights, Words
 from deniable.statistics import Counts, of_form
 from deniable.tally import Counted, Tally
-from deniable.validation import (
-    Footprint,
-    check_below,
-    check_epsilon,
-    check_padding,
-    check_probability,
-    check_whole,
-    smallest_unsigned,
-)
 
 MOST_CELLS = 1 << 24
 _COHORTS = 256
@@ -84,7 +76,7 @@ class RAPPOR(Open, Counted):
 
     def __post_init__(self) -> None:
         for name, least, most in (("bits", 2, 1 << 16), ("hashes", 1, 64), ("cohorts", 1, 1 << 16)):
-            value = check_whole(name, getattr(self, name), least, most, _USUAL)
+            value = validation.check_whole(name, getattr(self, name), least, most, _USUAL)
             object.__setattr__(self, name, value)
         if self.bits * self.cohorts > MOST_CELLS:
             raise InvalidParameter(
@@ -101,19 +93,19 @@ class RAPPOR(Open, Counted):
         if f is None:
             if epsilon is None:
                 raise InvalidParameter("give epsilon or f; both are missing", value=None)
-            epsilon = check_epsilon(epsilon)
-            return epsilon, check_probability("f", permanent_f(epsilon, self.hashes))
-        f = check_probability("f", f)
-        spent = check_epsilon(permanent_epsilon(f, self.hashes))
-        if epsilon is None or check_epsilon(epsilon) == spent:
+            epsilon = validation.check_epsilon(epsilon)
+            return epsilon, validation.check_probability("f", permanent_f(epsilon, self.hashes))
+        f = validation.check_probability("f", f)
+        spent = validation.check_epsilon(permanent_epsilon(f, self.hashes))
+        if epsilon is None or validation.check_epsilon(epsilon) == spent:
             return spent, f
-        if f != permanent_f(check_epsilon(epsilon), self.hashes):
+        if f != permanent_f(validation.check_epsilon(epsilon), self.hashes):
             raise InvalidParameter(
                 f"expected an f that spends epsilon = {epsilon!r}, got f = {f!r}, which spends "
                 f"{spent!r}; give only one of them",
                 value=(epsilon, f),
             )
-        return check_epsilon(epsilon), f
+        return validation.check_epsilon(epsilon), f
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -135,7 +127,7 @@ class RAPPOR(Open, Counted):
 
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
-        cohort = smallest_unsigned(self.cohorts - 1).str
+        cohort = validation.smallest_unsigned(self.cohorts - 1).str
         return np.dtype([("cohort", cohort), ("bits", "u1", (math.ceil(self.bits / 8),))])
 
     @cached_property
@@ -184,8 +176,8 @@ class RAPPOR(Open, Counted):
 
     def _validate(self, reports: Reports) -> None:
         cohorts, rows = _columns(reports)
-        check_below("cohorts", int(cohorts.max(initial=0)), self.cohorts)
-        check_padding(rows, self.bits)
+        validation.check_below("cohorts", int(cohorts.max(initial=0)), self.cohorts)
+        validation.check_padding(rows, self.bits)
 
     def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         """Tell which reports have all bits of ``value`` set."""
@@ -195,10 +187,10 @@ class RAPPOR(Open, Counted):
         return np.asarray(np.all(rows & filters == filters, axis=1))
 
     @property
-    def _footprint(self) -> Footprint:
+    def _footprint(self) -> validation.Footprint:
         """A report adds 1 to the number of its cohort, and 0 or 1 to that of each bit there."""
         row = 1 + self.bits
-        return Footprint(self.cohorts * row, row=row, numbered=True)
+        return validation.Footprint(self.cohorts * row, row=row, numbered=True)
 
     def _add_counts(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
         """Add to the row of each cohort its reports, then the ones of each bit."""

@@ -33,20 +33,13 @@ from typing import Self
 
 import numpy as np
 
+from deniable import validation
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
-from deniable.protocols.affine_settings import selection_variance
+from deniable.protocols.affine import selection_variance
 from deniable.randomness import WORD, Integers, Places, Uniform, Words
-from deniable.validation import (
-    Footprint,
-    check_below,
-    check_domain_size,
-    check_epsilon,
-    check_whole,
-    smallest_unsigned,
-)
 
 LARGEST_TABLE = 1 << 24
 """How many binomials may be kept, k for each value: 128 MiB of them."""
@@ -80,7 +73,9 @@ class SubsetSelection(CountedPure):
 
     @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
-        size = best_size(check_epsilon(epsilon), check_domain_size(domain_size), share)
+        size = best_size(
+            validation.check_epsilon(epsilon), validation.check_domain_size(domain_size), share
+        )
         return cls(epsilon, domain_size, size)
 
     @cached_property
@@ -109,7 +104,7 @@ class SubsetSelection(CountedPure):
 
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(self._subset.size - 1)
+        return validation.smallest_unsigned(self._subset.size - 1)
 
     @cached_property
     def words(self) -> Words:
@@ -129,7 +124,7 @@ class SubsetSelection(CountedPure):
         return moved.astype(self.report_dtype)
 
     def _validate(self, reports: Reports) -> None:
-        check_below("ranks", int(reports.max(initial=0)), self._subset.size)
+        validation.check_below("ranks", int(reports.max(initial=0)), self._subset.size)
 
     def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return subsets.count_members(reports.astype(np.uint64), self._table)
@@ -148,8 +143,8 @@ class SubsetSelection(CountedPure):
         return min(self._k, len(values))
 
     @property
-    def _footprint(self) -> Footprint:
-        return Footprint(self.domain_size, total=(self._k, self._k))
+    def _footprint(self) -> validation.Footprint:
+        return validation.Footprint(self.domain_size, total=(self._k, self._k))
 
 
 def best_size(epsilon: float, domain_size: int, share: float | None = None) -> int:
@@ -167,7 +162,9 @@ def best_size(epsilon: float, domain_size: int, share: float | None = None) -> i
 
 def _check_size(size: object, d: int) -> int:
     """Return the size of the sets as an int, or say what is wrong with it."""
-    k = check_whole("the size of the sets", size, 1, d - 1, "leave it out for the best one")
+    k = validation.check_whole(
+        "the size of the sets", size, 1, d - 1, "leave it out for the best one"
+    )
     # C(d, k) >= (d / k)^k rules out most sizes without computing huge integers.
     small = min(k, d - k)
     if small * (math.log2(d) - math.log2(small)) > 64 or math.comb(d, k) > WORD:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.kernels import parallel, splitmix
+from deniable.kernels import hashes, parallel
 from tests.naive import rows as naive
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -18,9 +18,7 @@ def test_sums_of_rows_are_those_of_the_twin(drawn, domain_size, threads, data):
     parallel.set_threads(threads)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("BLOCK_BYTES", "TASK_BYTES", "STEP"):
-            patch.setattr(splitmix, name, data.draw(st.sampled_from([1, 40, 1 << 20])))
-        added = splitmix.add_rows(
-            np.array(keys, np.uint64), np.array(weights, np.int64), domain_size
-        )
+            patch.setattr(hashes, name, data.draw(st.sampled_from([1, 40, 1 << 20])))
+        added = hashes.add_rows(np.array(keys, np.uint64), np.array(weights, np.int64), domain_size)
     assert added.dtype == np.int64
     assert added.tolist() == naive.add_rows(keys, weights, domain_size)
