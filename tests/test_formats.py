@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from deniable import BLH, DE, LH, OLH, OUE, RAPPOR, SHE, OpenLH, Protocol, RandomMatrixProjection
-from deniable.cli.answers import KINDS, SUFFIXES
-from deniable.cli.sources import LARGEST_FIELD
+from deniable.cli.answers import KINDS, LARGEST_FIELD, SUFFIXES
 from deniable.files import reports
 from deniable.protocols.histogram import laplace_weights
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from deniable.cli.group import CommandLine, Lazy
+from deniable.cli.group import CommandLine
 
 
 class Tools(CommandLine):
@@ -16,10 +16,10 @@ class Tools(CommandLine):
 @click.group(
     cls=Tools,
     lazy={
-        "reproduce": Lazy("paper.reproduce", "Recompute a table or figure of the paper."),
-        "fetch": Lazy("data", "Fetch the public data that the evaluation needs."),
-        "vectors": Lazy("vectors.command", "Write the test vectors for other implementations."),
-        "reference": Lazy("reference", "Write docs/cli.md and docs/api.md."),
+        "reproduce": ("paper.reproduce", "Recompute a table or figure of the paper."),
+        "fetch": ("data", "Fetch the public data that the evaluation needs."),
+        "vectors": ("vectors.command", "Write the test vectors for other implementations."),
+        "reference": ("reference", "Write docs/cli.md and docs/api.md."),
     },
     examples=["python -m tools reproduce table2", "python -m tools reference"],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -17,9 +17,8 @@ from urllib.request import Request, urlopen
 
 import click
 
-from deniable.cli.display import Advance, show_progress
-from deniable.cli.group import Command, InputError
-from deniable.cli.outputs import check_replaceable, write_atomically
+from deniable.cli.group import InputError, command
+from deniable.cli.outputs import Advance, check_replaceable, show_progress, write_atomically
 from deniable.errors import DeniableError
 from tools.paper.clicks import Clicks, decompress, parse_clicks
 
@@ -71,7 +70,7 @@ def read_clicks(path: Path, repeat: int = 1) -> Clicks:
         raise InputError(f"{path}: {error}") from error
 
 
-@click.command(cls=Command, examples=["python -m tools fetch kosarak"])
+@command("python -m tools fetch kosarak")
 @click.argument("name", type=click.Choice(list(DATASETS)))
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="The directory to put the file in. [default: the cache of this user, where "

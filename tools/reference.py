@@ -11,7 +11,7 @@ import click
 
 import deniable
 from deniable.cli import cli
-from deniable.cli.group import Command
+from deniable.cli.group import command
 from deniable.cli.outputs import write_atomically
 from deniable.errors import DeniableError
 from deniable.protocol import Protocol
@@ -55,7 +55,7 @@ _GROUPS: tuple[tuple[str, Callable[[object], bool]], ...] = (
 )
 
 
-@click.command(cls=Command, examples=["python -m tools reference"])
+@command("python -m tools reference")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default="docs",
               show_default=True, metavar="DIR", help="The directory to write to.")  # fmt: skip
 def reference(output: Path) -> None:

@@ -5,23 +5,31 @@ and beside the exact variance, so that luck is not mistaken for quality.
 """
 
 import csv
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.candidates import fingerprints
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
+from deniable.optional import load
 from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _CHUNK_WORDS = 1 << 23
 _CENSUS = "data/surnames-us-census-2010-top1000.csv"
 _OTHER = "(other)"
+_DRAWN = 5
+"""Of how many protocols a figure shows the estimates."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,57 @@ def _reports(
     for start in range(0, population.size, size):
         values = population.values[start : start + size]
         yield protocol.privatize(values if keys is None else keys[values], rng)
+
+
+def draw(population: Population, trials: Sequence[Trial], top: int) -> "Figure":
+    """Return a figure: the error of each protocol against theory, and the top answers."""
+    height = max(4.5, 1.5 + 0.3 * len(trials))
+    made = load("matplotlib.figure", "plot").Figure
+    figure: Figure = made(figsize=(11, height), layout="constrained")
+    errors, answers = figure.subplots(1, 2)
+    n, truth = population.size, population.truth
+    places = np.arange(len(trials))
+    expected = [math.nan if trial.theory is None else 100 * trial.theory**0.5 / n
+                for trial in trials]  # fmt: skip
+    for place, trial in zip(places, trials, strict=True):
+        runs = [100 * error**0.5 / n for error in trial.squared_errors]
+        errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color="#2f6db3",
+                    label="measured, each run" if place == 0 else None)  # fmt: skip
+    errors.plot(
+        expected, places, "|", ms=16, mew=2, color="#cc6600", label="theory: exact variance"
+    )
+    errors.set_yticks(places, [_legend(trial) for trial in trials])
+    errors.invert_yaxis()
+    known = [error for error in expected if not math.isnan(error)]
+    if known and max(known) > 20 * min(known):
+        errors.set_xscale("log")
+    else:
+        errors.set_xlim(left=0)
+    errors.grid(axis="y", lw=0.4)
+    errors.set_xlabel("root mean squared error of a share (% of all people)")
+    errors.set_title(f"{n:,} people, {len(truth):,} answers", fontsize="medium")
+    rows = np.argsort(-truth, kind="stable")[: max(top, 2)]
+    answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color="#666666", lw=0.8,
+                 label="the truth")  # fmt: skip
+    best = sorted(trials, key=lambda trial: trial.order)[:_DRAWN]
+    for trial, marker in zip(best, "os^Dv", strict=False):
+        answers.plot(truth[rows], trial.estimates.counts[rows], marker, ms=5, alpha=0.7,
+                     label=_legend(trial))  # fmt: skip
+    answers.set_xlabel("true count (people)")
+    answers.set_ylabel("estimated count (people)")
+    of = f", the {len(best)} protocols best in theory" if len(best) < len(trials) else ""
+    answers.set_title(f"the {len(rows)} most frequent answers{of}", fontsize="medium")
+    for axes in (errors, answers):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small", ncols=2, loc="upper center",
+                    bbox_to_anchor=(0.5, -0.13))  # fmt: skip
+    return figure
+
+
+def _legend(trial: Trial) -> str:
+    setting = getattr(trial.protocol, "g", None)
+    shown = f" (g = {setting})" if setting is not None else ""
+    return f"{trial.protocol.name}{shown}, ε = {trial.protocol.epsilon:g}"
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.cli import sources
-from deniable.cli.answers import read_answers
+from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError
-from deniable.cli.sources import Source
 
 
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Have files read a few bytes at a time, so that every boundary falls somewhere."""
-    monkeypatch.setattr(sources, "_CHUNK", 11)
+    monkeypatch.setattr("deniable.cli.answers._CHUNK", 11)
 
 
 def flat(batches):
@@ -57,7 +55,7 @@ def test_a_byte_that_is_no_text_is_named(tmp_path, monkeypatch, name, line):
     rows[line] = b"ki\xffwi"
     (tmp_path / name).write_bytes(b"\n".join(rows) + b"\n")
     for size in (7, 64, 1 << 20):
-        monkeypatch.setattr(sources, "_CHUNK", size)
+        monkeypatch.setattr("deniable.cli.answers._CHUNK", size)
         found, error = flat(read_answers(Source(tmp_path / name)))
         assert f"{name}:{line + 1}: expected UTF-8, got the byte 0xff at position 3" in error
         assert len(found) == line - (name == "a.csv")
@@ -83,7 +81,7 @@ def test_rows_are_the_same_wherever_pieces_end(rows, quoted, end, size):
         path = Path(folder) / "a.csv"
         path.write_bytes(text.encode())
         for each in (size, 1 << 20):
-            patch.setattr(sources, "_CHUNK", each)
+            patch.setattr("deniable.cli.answers._CHUNK", each)
             found.append(flat(read_answers(Source(path, "it"))))
     assert found[0] == found[1]
 
@@ -139,7 +137,7 @@ def test_compressed_answers_and_labels(shell):
 
 def test_an_endless_line_is_refused_in_little_memory(shell, monkeypatch):
     """What decompresses to a line without end stops at the longest line that is allowed."""
-    monkeypatch.setattr(sources, "LARGEST_FIELD", 1 << 22)
+    monkeypatch.setattr("deniable.cli.answers.LARGEST_FIELD", 1 << 22)
     shell("question", "create", "q", "--label", "a", "--label", "b", "--epsilon", 1, "-o", "q.json")
     shell.write("bomb.gz", gzip.compress(b"a\n" + bytes(64 << 20)))
     tracemalloc.start()

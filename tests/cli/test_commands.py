@@ -13,7 +13,7 @@ import pytest
 from deniable import DE, Question
 from deniable.advice import recommend
 from deniable.cli import COMMANDS
-from deniable.cli.protocol_names import find_protocol, takes
+from deniable.cli.options import find_protocol, takes
 from deniable.protocols import discover
 from tools.reference import make_reference
 
@@ -26,9 +26,9 @@ def test_version(shell):
 def test_summaries_stand_in_the_help(shell):
     """``--help`` lists every command with its summary."""
     text = shell("--help").text
-    for name, lazy in COMMANDS.items():
+    for name, (_, summary) in COMMANDS.items():
         assert f"  {name} " in text
-        assert lazy.summary in text
+        assert summary in text
 
 
 def test_the_reference_is_up_to_date(request):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from deniable.cli.answers import Batch, Source
 from deniable.cli.labels import Form, Matcher
-from deniable.cli.sources import Batch, Source
 
 CITIES = ["Zürich", "Genf", "rest"]
 DECOMPOSED = "Zu\u0308rich"

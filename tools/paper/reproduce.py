@@ -17,9 +17,14 @@ from typing import TypedDict, cast
 import click
 
 import deniable
-from deniable.cli.display import open_console, print_columns, show_progress, width_of
-from deniable.cli.group import Command
-from deniable.cli.outputs import write_atomically
+from deniable.cli.group import command
+from deniable.cli.outputs import (
+    open_console,
+    print_columns,
+    show_progress,
+    width_of,
+    write_atomically,
+)
 from tools.data import cached_kosarak, read_clicks
 from tools.paper import EXPERIMENTS, Context, Result, Row, load, run
 from tools.paper.report import Outcome, duration, make_report
@@ -62,13 +67,10 @@ class Directory(MutableMapping[str, bytes]):
         return sum(1 for _ in self)
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "python -m tools reproduce table2",
-        "python -m tools reproduce table1 -o paper",
-        "python -m tools reproduce fig1 -o paper --json",
-    ],
+@command(
+    "python -m tools reproduce table2",
+    "python -m tools reproduce table1 -o paper",
+    "python -m tools reproduce fig1 -o paper --json",
 )
 @click.argument("name", type=click.Choice([*EXPERIMENTS, ALL]))
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",

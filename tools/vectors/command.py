@@ -7,15 +7,12 @@ from pathlib import Path
 
 import click
 
-from deniable.cli.group import Command
+from deniable.cli.group import command
 from deniable.cli.outputs import STDIO, check_replaceable, write_atomically
 from tools.vectors.reports import make_vectors, render
 
 
-@click.command(
-    cls=Command,
-    examples=["python -m tools vectors vectors", "python -m tools vectors - | head -c 400"],
-)
+@command("python -m tools vectors vectors", "python -m tools vectors - | head -c 400")
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False, allow_dash=True))
 @click.option("--force", is_flag=True, help="Replace files that differ.")
 def vectors(directory: Path, *, force: bool) -> None:

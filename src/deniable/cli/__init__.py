@@ -9,27 +9,27 @@ import sys
 try:
     import click
 
-    from deniable.cli.group import CommandLine, Lazy
+    from deniable.cli.group import CommandLine
     from deniable.version import __version__
 except KeyboardInterrupt:  # too early for the command line to report it
     sys.exit(130)
 
 COMMANDS = {
-    "demo": Lazy("demo", "Five million people report their surname, deniably."),
-    "plan": Lazy("advice", "Solve for people, epsilon or error, given the other two."),
-    "recommend": Lazy("advice", "Rank the protocols for an epsilon and a domain size."),
-    "simulate": Lazy("simulate", "Try protocols on your own data before collecting."),
-    "question": Lazy("question", "Create a question, show or publish one."),
-    "privatize": Lazy("reports", "Turn answers into deniable reports."),
-    "tally": Lazy("reports", "Sum up report files and tally files."),
-    "estimate": Lazy("results", "Estimate how many people gave each answer."),
-    "compare": Lazy("results", "Tell which answers changed between two tallies."),
-    "serve": Lazy("serve", "Collect reports over HTTP."),
-    "send": Lazy("send", "Send answers to a collector, deniably."),
-    "pull": Lazy("pull", "Fetch a tally from a collector."),
-    "token": Lazy("token", "Create, list and revoke a collector's tokens."),
-    "store": Lazy("store", "Back up, check or fold a collector's store."),
-    "audit": Lazy("audit", "Prove or measure the epsilon of a protocol."),
+    "demo": ("simulate", "Five million people report their surname, deniably."),
+    "plan": ("advice", "Solve for people, epsilon or error, given the other two."),
+    "recommend": ("advice", "Rank the protocols for an epsilon and a domain size."),
+    "simulate": ("simulate", "Try protocols on your own data before collecting."),
+    "question": ("question", "Create a question, show or publish one."),
+    "privatize": ("reports", "Turn answers into deniable reports."),
+    "tally": ("reports", "Sum up report files and tally files."),
+    "estimate": ("reports", "Estimate how many people gave each answer."),
+    "compare": ("reports", "Tell which answers changed between two tallies."),
+    "serve": ("serve", "Collect reports over HTTP."),
+    "send": ("send", "Send answers to a collector, deniably."),
+    "pull": ("send", "Fetch a tally from a collector."),
+    "token": ("store", "Create, list and revoke a collector's tokens."),
+    "store": ("store", "Back up, check or fold a collector's store."),
+    "audit": ("advice", "Prove or measure the epsilon of a protocol."),
 }
 
 

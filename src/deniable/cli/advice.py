@@ -1,17 +1,31 @@
-"""``deniable recommend`` and ``deniable plan``: what to know before anything is collected."""
+"""``deniable recommend``, ``plan`` and ``audit``: what to know before anything is collected."""
 
 import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
 
 import click
+import numpy as np
 
 from deniable.advice import meaning
 from deniable.advice import plan as solve
 from deniable.advice import recommend as rank
 from deniable.advice.ranking import Goal, find_protocols
-from deniable.cli.display import open_console, print_columns
-from deniable.cli.group import Command, InputError
-from deniable.cli.options import goal_option
-from deniable.cli.protocol_names import check_privacy, complete_protocols
+from deniable.auditing import Audit
+from deniable.auditing import audit as run_audit
+from deniable.auditing.probe import Privatizer
+from deniable.cli import options, outputs
+from deniable.cli.group import InputError, command
+from deniable.cli.inputs import read_question
+from deniable.errors import DeniableError
+from deniable.progress import listening
+from deniable.protocols import discover
 
 _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
 _SPARED = ("server", "client", "paper", "relative")
@@ -19,20 +33,17 @@ _SPARED = ("server", "client", "paper", "relative")
 _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), (" a report", ""))
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable recommend --epsilon 1 --domain-size 1000",
-        "deniable recommend --epsilon 4 --domain-size 41270 --users 8000000 --json",
-        "deniable recommend --epsilon 1 --domain-size 1000 --max-report-bytes 16",
-        "deniable recommend --epsilon 2 --domain-size 12 --goal rare",
-    ],
+@command(
+    "deniable recommend --epsilon 1 --domain-size 1000",
+    "deniable recommend --epsilon 4 --domain-size 41270 --users 8000000 --json",
+    "deniable recommend --epsilon 1 --domain-size 1000 --max-report-bytes 16",
+    "deniable recommend --epsilon 2 --domain-size 12 --goal rare",
 )
 @click.option("--epsilon", type=float, required=True, help="The privacy loss of one report.")
 @click.option("--domain-size", type=int, required=True, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--max-report-bytes", type=int, help="The largest report that is acceptable.")
-@goal_option
+@options.goal_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def recommend(
     *,
@@ -50,7 +61,7 @@ def recommend(
     half a percent of each other count as equal: the one that decodes fastest comes first. The last
     column tells which protocol the guideline of the paper takes.
     """
-    check_privacy(epsilon, domain_size)
+    options.check_privacy(epsilon, domain_size)
     advice = rank(epsilon, domain_size, users, max_report_bytes, goal=goal)
     usual = (protocol.name for protocol in find_protocols(1.0, 2))
     possible = {*(option.name for option in advice.options), *advice.unranked}
@@ -71,10 +82,10 @@ def recommend(
         }
         click.echo(json.dumps(document, indent=2))
         return
-    console, best = open_console(), advice.best.noise(goal)
-    rows = [_HEADS, *(_compact(option.cells(best, goal)) for option in advice.options)]
+    console, best = outputs.open_console(), advice.best.noise(goal)
+    rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in advice.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
-    print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
+    outputs.print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
     if impossible:
         console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
     for note in advice.notes:
@@ -83,7 +94,7 @@ def recommend(
     console.print(f"\n{meaning(epsilon)}")
 
 
-def _compact(cells: tuple[str, ...]) -> tuple[str, ...]:
+def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
     """Return the cells of an option with fewer letters, so that most fit into 80 columns."""
     text = "\n".join(cells)
     for long, short in _SHORTER:
@@ -91,13 +102,10 @@ def _compact(cells: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text.split("\n"))
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable plan --domain-size 12 --users 20000 --error 0.01",
-        "deniable plan --domain-size 41270 --users 1000000 --epsilon 1",
-        "deniable plan --domain-size 100 --epsilon 1 --significant 0.005 --json",
-    ],
+@command(
+    "deniable plan --domain-size 12 --users 20000 --error 0.01",
+    "deniable plan --domain-size 41270 --users 1000000 --epsilon 1",
+    "deniable plan --domain-size 100 --epsilon 1 --significant 0.005 --json",
 )
 @click.option("--domain-size", type=int, required=True, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
@@ -107,7 +115,7 @@ def _compact(cells: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--significant", type=float, help="In place of --error: the smallest share that will "
               "be significant with a probability of at least 95 %, among this many people or "
               "more.")  # fmt: skip
-@click.option("--protocol", "name", shell_complete=complete_protocols,
+@click.option("--protocol", "name", shell_complete=options.complete_protocols,
               help="Plan with this protocol. [default: the best one]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 def plan(
@@ -130,7 +138,7 @@ def plan(
             "give two of --users, --epsilon and one of --error and --significant; the third is "
             "solved for"
         )
-    check_privacy(epsilon, domain_size)
+    options.check_privacy(epsilon, domain_size)
     found = solve(
         domain_size,
         users=users,
@@ -140,14 +148,14 @@ def plan(
         protocol=None if name is None else _plannable(name),
     )
     if epsilon is None and found.reachable:
-        check_privacy(found.epsilon)
+        options.check_privacy(found.epsilon)
     # What cannot be reached at the largest epsilon is not worth an explanation of that epsilon.
     reached = found.epsilon if found.reachable else epsilon
     said = None if reached is None else meaning(reached)
     if as_json:
         click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
         return
-    console = open_console()
+    console = outputs.open_console()
     console.print(found.explanation, style="bold" if found.reachable else "bold red")
     if said is not None:
         console.print(f"\n{said}")
@@ -163,3 +171,151 @@ def _plannable(name: str) -> str:
             f"{name!r}; name one of them, or try others with deniable simulate"
         )
     return known[name.lower()]
+
+
+_DOMAIN_SIZE = 4
+
+
+@command(
+    "deniable audit fruit.json",
+    "deniable audit OUE --epsilon 1 --domain-size 4",
+    "deniable audit LH:g=4 --epsilon 1 --domain-size 5 --calls 1000 --json",
+)
+@click.argument("target", metavar="QUESTION|PROTOCOL|MODULE:CLASS")
+@click.option("--epsilon", type=float, help="The privacy loss that is claimed.")
+@click.option("--domain-size", type=int, help=f"How many values.  [default: {_DOMAIN_SIZE}]")
+@click.option("--calls", type=click.IntRange(32), default=8192, show_default=True,
+              help="How many single calls to make with each value.")  # fmt: skip
+@click.option("--samples", type=click.IntRange(1000), default=200_000, show_default=True,
+              help="How many reports to draw where the law cannot be enumerated.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+def audit(
+    target: str,
+    *,
+    epsilon: float | None,
+    domain_size: int | None,
+    calls: int,
+    samples: int,
+    as_json: bool,
+) -> int:
+    """Prove or measure the epsilon of a protocol, from the code that clients run.
+
+    The protocol is that of a question file, one of ours by its name and settings (LH:g=16,
+    THE:theta=1, UE:p=0.5:q=0.2), or a class of yours: MODULE:CLASS is imported, from the current
+    directory too, and called with the epsilon and the domain size where it takes them.
+
+    Single calls, batches and copies must make the same reports from the same random words. On small
+    domains the law of the reports is enumerated and the answer is exact; elsewhere it is a lower
+    bound. The exit code is 1 when the protocol is BROKEN: when it spends more than it claims, or
+    its calls differ.
+    """
+    protocol = _find_target(target, epsilon, domain_size)
+    with outputs.show_progress("Auditing", 100) as show, listening(lambda done, _: show(done)):
+        found = run_audit(protocol, calls=calls, samples=samples)
+    if as_json:
+        click.echo(json.dumps(_audit_document(protocol, found)))
+    else:
+        click.echo(f"{protocol}: {found}")
+    return 0 if found.holds else 1
+
+
+def _audit_document(protocol: Privatizer, found: Audit) -> dict[str, object]:
+    ratio = found.worst_ratio
+    specification = getattr(protocol, "specification", None)
+    return {
+        **asdict(found),
+        "epsilon": found.epsilon if math.isfinite(found.epsilon) else None,
+        "holds": found.holds,
+        "protocol": specification() if specification else repr(protocol),
+        "worst_ratio": None if ratio is None else str(ratio),
+    }
+
+
+def _find_target(target: str, epsilon: float | None, domain_size: int | None) -> Privatizer:
+    if target.endswith(".json") or Path(target).is_file():
+        if epsilon is not None or domain_size is not None:
+            raise InputError(f"the question {target} has its own epsilon and answers; leave out "
+                             "--epsilon and --domain-size")  # fmt: skip
+        return read_question(Path(target)).protocol
+    if _is_foreign(target):
+        return _load_foreign(target, {"epsilon": epsilon, "domain_size": domain_size})
+    size = _DOMAIN_SIZE if domain_size is None else domain_size
+    return options.choose_protocol(target, epsilon, size)
+
+
+def _is_foreign(text: str) -> bool:
+    """Tell whether a name is that of a module and a class, and not a protocol with settings.
+
+    >>> _is_foreign("mine:Noise"), _is_foreign("LH:g=4"), _is_foreign("OUE")
+    (True, False, False)
+    """
+    module, colon, name = text.partition(":")
+    known = {each.lower() for each in discover()} | {"grr", "auto"}
+    return bool(colon) and "=" not in name and module.lower() not in known
+
+
+def _load_foreign(text: str, given: dict[str, float | None]) -> Privatizer:
+    """Import what ``text`` names, make it, and check that it is something to audit."""
+    found = _import_foreign(*text.split(":", 1))
+    made = _make_foreign(text, found, given) if isinstance(found, type) else found
+    missing = [part for part in ("privatize", "epsilon") if not hasattr(made, part)]
+    if missing or not isinstance(made, Privatizer):
+        raise InputError(
+            f"{text} has no {' and no '.join(missing)}; an audit needs privatize(values, rng=None) "
+            "and epsilon, see docs/audit.md"
+        )
+    _check_number(f"epsilon of {text} as a positive number", made.epsilon, least=0.0)
+    size = getattr(made, "domain_size", None)
+    if size is not None:
+        wanted = f"domain_size of {text} as a whole number from 2 on, or none for fingerprints"
+        _check_number(wanted, size, least=1.0)
+    return made
+
+
+def _import_foreign(module: str, name: str) -> object:
+    with _current_directory():
+        try:
+            loaded = import_module(module)
+        except Exception as error:
+            raise InputError(
+                f"{module} cannot be imported: {type(error).__name__}: {error}; run the command in "
+                "its directory, or install it"
+            ) from error
+    if not hasattr(loaded, name):
+        near = get_close_matches(name, dir(loaded), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "check its name"
+        raise InputError(f"there is no class {name!r} in {module}; {hint}")
+    found: object = getattr(loaded, name)
+    return found
+
+
+@contextmanager
+def _current_directory() -> Iterator[None]:
+    """Let modules of the current directory be imported, as ``python -m`` does."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def _make_foreign(text: str, kind: type, given: dict[str, float | None]) -> object:
+    arguments = {name: value for name, value in given.items() if value is not None}
+    try:
+        made: object = kind(**arguments)
+    except DeniableError:
+        raise
+    except Exception as error:
+        shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        raise InputError(
+            f"{text} cannot be made with ({shown}): {type(error).__name__}: {error}; give "
+            "--epsilon and --domain-size as far as it takes them"
+        ) from error
+    return made
+
+
+def _check_number(wanted: str, number: object, *, least: float) -> None:
+    found = None if isinstance(number, bool) else number
+    if not isinstance(found, int | float | np.number) or not float(found) > least:
+        raise InputError(f"expected the {wanted}, got {number!r}")

@@ -6,33 +6,62 @@ yielded before the error is raised, so that the first one is the one reported.
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import chain
+from pathlib import Path
 from typing import BinaryIO
 
 import click
 
 from deniable.cli.group import InputError
-from deniable.cli.sources import (
-    LARGEST_FIELD,
-    Batch,
-    Source,
-    enumerate_names,
-    find_column,
-    open_raw,
-    read_texts,
-    split_lines,
-    suffix_of,
-)
+from deniable.cli.inputs import Digest, name_of, open_raw, suffix_of
+from deniable.cli.outputs import shorten
 from deniable.documents import encodes, fault
 from deniable.files import Readable, decompressed
 from deniable.optional import load
 
+LARGEST_FIELD = 1 << 26
+_CHUNK = 1 << 20
 KINDS = ("csv", "tsv", "ndjson", "lines", "parquet")
 SUFFIXES = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".ndjson": "ndjson", ".jsonl": "ndjson",
             ".parquet": "parquet", ".pq": "parquet"}  # fmt: skip
 _ROWS = 1 << 13
+_SEPARATORS = ";\t|,"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some answers, and the line of the file that each of them starts on."""
+
+    answers: list[str]
+    lines: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of answers: where it is, the column they are in, and what kind of file it is.
+
+    ``option`` is the option that names the column, and ``digest`` notes the bytes that are read.
+    Answers have to be texts or whole numbers if they are ``textual``; else any JSON value may be
+    one.
+    """
+
+    path: Path
+    column: str | None = None
+    kind: str | None = None
+    delimiter: str | None = None
+    option: str = "--column"
+    digest: Digest | None = None
+    textual: bool = True
+
+    @property
+    def name(self) -> str:
+        return name_of(self.path)
+
+    def wrong(self, line: int, message: str) -> InputError:
+        return InputError(f"{self.name}:{line}: {message}")
 
 
 def read_answers(
@@ -191,3 +220,87 @@ def _read_csv(source: Source, stream: Readable, delimiter: str) -> Iterator[Batc
             line + 1, f"expected a row of CSV, got {came}; correct the line, quoting what needs it"
         ) from error
     yield Batch(answers, starts)
+
+
+def read_texts(source: Source, stream: Readable) -> Iterator[str]:
+    """Yield the text of the stream in pieces of whole lines; only the last may lack its end."""
+    for whole, line in _read_pieces(source, stream):
+        yield from _decode(source, whole, line)
+
+
+def _read_pieces(source: Source, stream: Readable) -> Iterator[tuple[bytes, int]]:
+    """Yield the bytes of whole lines, and the number of the first."""
+    line, size = 1, 0
+    parts: list[bytes] = []
+    while True:
+        data = stream.read(_CHUNK)
+        cut = data.rfind(b"\n") + 1
+        if cut or not data:
+            whole = b"".join([*parts, data[:cut]])
+            yield whole, line
+            line += whole.count(b"\n")
+            parts, size = [data[cut:]], len(data) - cut
+        else:
+            parts.append(data)
+            size += len(data)
+        if size > LARGEST_FIELD:
+            raise source.wrong(line, f"this line has more than {LARGEST_FIELD:,} bytes; check that "
+                               "the file is text")  # fmt: skip
+        if not data:
+            return
+
+
+def _decode(source: Source, whole: bytes, line: int) -> Iterator[str]:
+    """Yield the text of whole lines, as far as it is UTF-8; a byte order mark is left out."""
+    try:
+        text = whole.decode()
+    except UnicodeDecodeError as error:
+        start = whole.rfind(b"\n", 0, error.start) + 1
+        if start:
+            yield from _decode(source, whole[:start], line)
+        raise source.wrong(
+            line + whole.count(b"\n", 0, start),
+            f"expected UTF-8, got the byte 0x{whole[error.start]:02x} at position "
+            f"{error.start - start + 1}; save the file as UTF-8",
+        ) from error
+    text = text.removeprefix("\ufeff") if line == 1 else text
+    if text:
+        yield text
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Return lines without their ends, which are \n or \r\n."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def find_column(source: Source, head: list[str], delimiter: str | None = None) -> int:
+    """Return which of the columns is wanted, if the header leaves no doubt."""
+    if len(head) == 1 and source.delimiter is None and delimiter is not None:
+        mark = next((m for m in _SEPARATORS if m != delimiter and m in head[0]), None)
+        if mark is not None and head[0] != source.column:
+            raise source.wrong(
+                1, f"expected columns separated by {delimiter!r}, got the one column "
+                f"{shorten(head[0])}; pass --delimiter {mark!r}, or --delimiter {delimiter!r} "
+                "if that is its name"
+            )  # fmt: skip
+    if source.column is None:
+        if len(head) == 1:
+            return 0
+        raise source.wrong(1, f"the file has the columns {enumerate_names(head)}; choose one with "
+                           f"{source.option}")  # fmt: skip
+    if head.count(source.column) != 1:
+        remedy = (f"choose one with {source.option}" if source.column not in head
+                  else "rename all but one of that name")  # fmt: skip
+        raise source.wrong(1, f"expected the column {source.column!r}, got the columns "
+                           f"{enumerate_names(head)}; {remedy}")  # fmt: skip
+    return head.index(source.column)
+
+
+def enumerate_names(names: object, most: int = 12) -> str:
+    listed = [repr(name) for name in names] if isinstance(names, list | dict) else []
+    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "") or "none"

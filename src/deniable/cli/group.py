@@ -4,9 +4,8 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
@@ -23,14 +22,6 @@ _WRONG = 2
 _INTERRUPTED = 130
 _TERMINATED = 143
 _FORCE = "force"
-
-
-@dataclass(frozen=True)
-class Lazy:
-    """A command that is not loaded yet: its module, and what it does."""
-
-    module: str
-    summary: str
 
 
 class InputPath(click.Path):
@@ -81,17 +72,29 @@ class Command(click.Command):
         write_examples(self.examples, formatter)
 
 
-class LazyGroup(click.Group):
-    """A group that lists its commands without importing them."""
+def command(*examples: str) -> Callable[[Callable[..., Any]], Command]:
+    """Make a function a command whose help ends with the examples."""
+    return click.command(cls=Command, examples=examples)
+
+
+class Group(click.Group):
+    """A group of commands, some of them ``lazy``: their modules are imported when they run.
+
+    Of a lazy command the name of the module and a summary are known, which help prints.
+    """
 
     package = "deniable.cli"
+    command_class = Command
 
     def __init__(
-        self, *args: Any, lazy: Mapping[str, Lazy], examples: Sequence[str] = (), **kwargs: Any
+        self,
+        *args: Any,
+        lazy: Mapping[str, tuple[str, str]] | None = None,
+        examples: Sequence[str] = (),
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.lazy = lazy
-        self.examples = tuple(examples)
+        self.lazy, self.examples = lazy or {}, tuple(examples)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_examples(self.examples, formatter)
@@ -102,35 +105,42 @@ class LazyGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def summaries(self) -> dict[str, str]:
+        """Return what each command does, by its name, without importing any."""
+        known = {name: " ".join((each.help or "").partition("\n\n")[0].split())
+                 for name, each in self.commands.items()}  # fmt: skip
+        return known | {name: summary for name, (_, summary) in self.lazy.items()}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.lazy)
+        return list(self.summaries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.lazy:
-            return None
-        module = import_module(f"{self.package}.{self.lazy[cmd_name].module}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+            return super().get_command(ctx, cmd_name)
+        module = import_module(f"{self.package}.{self.lazy[cmd_name][0]}")
+        found: click.Command = getattr(module, cmd_name)
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.lazy and not args[0].startswith("-"):
-            near = get_close_matches(args[0], self.lazy, n=1)
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-"):
+            near = get_close_matches(args[0], known, n=1)
             ctx.fail(f"no command {args[0]!r}{f'; did you mean {near[0]!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        known = [(name, lazy.summary) for name, lazy in self.lazy.items()]
+        known = self.summaries().items()
         found = [CompletionItem(n, help=text) for n, text in known if n.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, lazy.summary) for name, lazy in self.lazy.items()])
+            formatter.write_dl(list(self.summaries().items()))
 
 
-class CommandLine(LazyGroup):
+class CommandLine(Group):
     """The outermost group: whatever goes wrong inside ends as one line on stderr."""
 
     def main(

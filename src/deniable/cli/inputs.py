@@ -1,30 +1,128 @@
-"""What commands read beside answers: question files, labels, reports and tallies."""
+"""What commands read beside answers: question files, reports and tallies, from files or pipes.
 
-import json
+A name of ``-`` is standard input, and gzip is decompressed. Errors name the file.
+"""
+
+from __future__ import annotations
+
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 import numpy as np
 
-from deniable.cli.answers import SUFFIXES, as_text, read_answers
-from deniable.cli.display import shorten, show_progress
 from deniable.cli.group import InputError
-from deniable.cli.outputs import warn
-from deniable.cli.sources import Batch, Source, Watched, name_of, open_input, open_raw, suffix_of
-from deniable.documents import fault
+from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
 from deniable.errors import DeniableError
-from deniable.files import Readable, describe, read_any, read_fully, read_raw_reports
+from deniable.files import Readable, decompressed, describe, read_any, read_fully, read_raw_reports
 from deniable.mechanism import Reports
-from deniable.presentation.tables import unguarded
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.tally import Accumulator, Tally
 
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
 _LARGEST_QUESTION = 1 << 28
 _GATHERED_BYTES = 1 << 23
+
+
+@contextmanager
+def open_raw(path: Path) -> Iterator[BinaryIO]:
+    if str(path) == STDIO:
+        try:
+            yield sys.stdin.buffer
+        except OSError as error:
+            error.filename = error.filename or name_of(path)
+            raise
+        return
+    with path.open("rb") as stream:
+        yield stream
+
+
+@contextmanager
+def open_input(path: Path) -> Iterator[BinaryIO]:
+    with open_raw(path) as stream:
+        yield decompressed(stream, name=name_of(path))
+
+
+def check_stdin(*paths: Path | None) -> None:
+    """Refuse to read standard input for two purposes, or one file twice."""
+    seen: set[Path] = set()
+    for path in paths:
+        if path is None:
+            continue
+        if (found := path if str(path) == STDIO else path.resolve()) in seen:
+            name = "standard input (-)" if str(path) == STDIO else path
+            raise click.UsageError(f"{name} was given more than once")
+        seen.add(found)
+
+
+def name_of(path: Path) -> str:
+    return "standard input" if str(path) == STDIO else str(path)
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix of a file's name, not counting .gz, in lower case.
+
+    >>> suffix_of(Path("people.CSV.gz"))
+    '.csv'
+    """
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+
+
+class Watched:
+    """A stream that is hashed as it is read; ``advance`` is told how many bytes are done."""
+
+    def __init__(
+        self, stream: Readable, hash: _Hash, advance: Advance | None = None, done: int = 0
+    ) -> None:
+        self._stream, self._hash, self._advance, self.done = stream, hash, advance, done
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self._hash.update(data)
+        self.done += len(data)
+        if self._advance is not None:
+            self._advance(self.done)
+        return data
+
+    def seekable(self) -> bool:
+        return False
+
+
+class Digest:
+    """The SHA-256 of an input's bytes: a file's at once, a pipe's when it has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._hash, self._known = path, sha256(), False
+        self._again = sys.stdin.buffer.seekable() if str(path) == STDIO else path.is_file()
+        if self._again:
+            self.read()
+
+    def read(self) -> None:
+        """Read all of the input unless that was done; a file can be read again."""
+        if self._known:
+            return
+        with open_raw(self.path) as stream:
+            start = stream.tell() if self._again else 0
+            while data := stream.read(1 << 20):
+                self._hash.update(data)
+            if self._again:
+                stream.seek(start)
+        self._known = True
+
+    def watch(self, stream: BinaryIO) -> BinaryIO:
+        """Return the stream, hashed as it is read unless the digest is known."""
+        return stream if self._known else cast("BinaryIO", Watched(stream, self._hash))
+
+    def __call__(self) -> str:
+        return self._hash.hexdigest()
 
 
 def read_question(path: Path) -> Question:
@@ -41,76 +139,6 @@ def read_question(path: Path) -> Question:
         return Question.from_json(data)
     except DeniableError as error:
         raise InputError(f"{name_of(path)}: {error}") from error
-
-
-def read_labels(
-    path: Path,
-    column: str | None = None,
-    option: str = "--labels-column",
-    known: Sequence[str] | None = None,
-) -> tuple[str, ...]:
-    """Return the labels in a file: a JSON array, a column, or one on each line.
-
-    ``option`` is what names the column; a label that is not among the ``known`` ones is refused.
-    """
-    source, among = Source(path, column, option=option), None if known is None else set(known)
-    kind = SUFFIXES.get(suffix_of(path), "lines" if column is None else "csv")
-    if suffix_of(path) == ".json":
-        kind, batches = "json", iter([_json_labels(source)])
-    else:
-        batches = read_answers(source)
-    numbered = (pair for each in batches for pair in zip(each.lines, each.answers, strict=True))
-    seen: dict[str, int] = {}
-    for line, written in numbered:
-        # As exported, so that the answers of one estimate can be the labels of the next question.
-        label = unguarded(written) if kind in {"csv", "tsv"} else written
-        if kind == "lines" and not label:
-            raise source.wrong(line, "an empty line is not a label; remove it, or write the labels "
-                               'as a JSON array to have the label ""')  # fmt: skip
-        if label in seen:
-            raise source.wrong(line, f"the label {shorten(label)} stands on line {seen[label]} "
-                               "already; remove one")  # fmt: skip
-        if among is not None and label not in among:
-            raise source.wrong(line, f"expected one of the {len(among)} answers to the question, "
-                               f"got {shorten(label)}; correct or remove it")  # fmt: skip
-        seen[label] = line
-    return tuple(seen)
-
-
-def _json_labels(source: Source) -> Batch:
-    if source.column is not None:
-        raise InputError(f"{source.name}: a JSON array has no columns; leave out {source.option}")
-    with open_input(source.path) as stream:
-        try:
-            labels = json.loads(stream.read())
-        except (ValueError, RecursionError) as error:
-            raise InputError(
-                f"{source.name}: expected JSON, got {fault(error)}; correct it"
-            ) from error
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise InputError(f"{source.name}: this is not a JSON array of strings; write for example "
-                         '["kiwi", "fig"]')  # fmt: skip
-    places = range(1, len(labels) + 1)
-    return Batch([as_text(source, *pair) for pair in zip(labels, places, strict=True)], places)
-
-
-def read_candidates(
-    question: Question, path: Path | None, column: str | None
-) -> tuple[str, ...] | None:
-    """Return the answers to count, which an open question needs and a closed one must have."""
-    if path is None and column is not None:
-        raise click.UsageError("--candidates-column is about the file of --candidates; name one")
-    if question.labels is None and path is None:
-        raise click.UsageError(
-            f"the question {shorten(question.name)} is open: list the answers to count with "
-            "--candidates"
-        )
-    if path is None:
-        return None
-    found = read_labels(path, column, "--candidates-column", question.labels)
-    if not found:
-        raise InputError(f"{name_of(path)} is empty; list the answers to count")
-    return found
 
 
 def check_repeats(question: Question, people: object, rounds: object) -> None:
@@ -152,7 +180,9 @@ def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> 
     with show_progress("Tallying", size or None) as advance:
         for path in files:
             name, digest = name_of(path), sha256()
-            with _open(path, raw=raw) as opened:
+            # Reports without a header may begin as gzip does, so then the name decides.
+            bare = raw and path.suffix.lower() != ".gz"
+            with (open_raw if bare else open_input)(path) as opened:
                 stream = Watched(opened, digest, advance, done)
                 (_add_raw if raw else _add)(total, stream, question, name)
             done = stream.done
@@ -189,10 +219,3 @@ def _gathered(batches: Iterator[Reports]) -> Iterator[Reports]:
             waiting = []
     if waiting:
         yield np.concatenate(waiting)
-
-
-@contextmanager
-def _open(path: Path, *, raw: bool) -> Iterator[Readable]:
-    """Open a file; reports without a header may begin as gzip does, so then its name decides."""
-    with (open_raw if raw and path.suffix.lower() != ".gz" else open_input)(path) as stream:
-        yield stream

@@ -1,23 +1,29 @@
-"""Which label each answer is, which spellings are treated as equal, and which answers are no label.
+"""Files of labels, which label each answer is, and which spellings are treated as equal.
 
 Messages name the line of an answer and never the answer itself: what commands print ends up in
 logs, where the answers of people must not be.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, repeat
+from pathlib import Path
 from unicodedata import normalize
 
+import click
 import numpy as np
 import numpy.typing as npt
 
 from deniable.answers import Choice
-from deniable.cli.display import shorten
+from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
-from deniable.cli.sources import Batch, Source
+from deniable.cli.inputs import name_of, open_input, suffix_of
+from deniable.cli.outputs import shorten
+from deniable.documents import fault
 from deniable.errors import OutOfDomain
+from deniable.presentation.tables import unguarded
 from deniable.question import Question
 
 _REMEMBERED = 1 << 16
@@ -178,3 +184,73 @@ def _forms() -> Iterator[Form]:
     for count in (1, 2, 3):
         for chosen in combinations(("strip", "normalise", "fold_case"), count):
             yield Form(**dict.fromkeys(chosen, True))
+
+
+def read_labels(
+    path: Path,
+    column: str | None = None,
+    option: str = "--labels-column",
+    known: Sequence[str] | None = None,
+) -> tuple[str, ...]:
+    """Return the labels in a file: a JSON array, a column, or one on each line.
+
+    ``option`` is what names the column; a label that is not among the ``known`` ones is refused.
+    """
+    source, among = Source(path, column, option=option), None if known is None else set(known)
+    kind = SUFFIXES.get(suffix_of(path), "lines" if column is None else "csv")
+    if suffix_of(path) == ".json":
+        kind, batches = "json", iter([_json_labels(source)])
+    else:
+        batches = read_answers(source)
+    numbered = (pair for each in batches for pair in zip(each.lines, each.answers, strict=True))
+    seen: dict[str, int] = {}
+    for line, written in numbered:
+        # As exported, so that the answers of one estimate can be the labels of the next question.
+        label = unguarded(written) if kind in {"csv", "tsv"} else written
+        if kind == "lines" and not label:
+            raise source.wrong(line, "an empty line is not a label; remove it, or write the labels "
+                               'as a JSON array to have the label ""')  # fmt: skip
+        if label in seen:
+            raise source.wrong(line, f"the label {shorten(label)} stands on line {seen[label]} "
+                               "already; remove one")  # fmt: skip
+        if among is not None and label not in among:
+            raise source.wrong(line, f"expected one of the {len(among)} answers to the question, "
+                               f"got {shorten(label)}; correct or remove it")  # fmt: skip
+        seen[label] = line
+    return tuple(seen)
+
+
+def _json_labels(source: Source) -> Batch:
+    if source.column is not None:
+        raise InputError(f"{source.name}: a JSON array has no columns; leave out {source.option}")
+    with open_input(source.path) as stream:
+        try:
+            labels = json.loads(stream.read())
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{source.name}: expected JSON, got {fault(error)}; correct it"
+            ) from error
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise InputError(f"{source.name}: this is not a JSON array of strings; write for example "
+                         '["kiwi", "fig"]')  # fmt: skip
+    places = range(1, len(labels) + 1)
+    return Batch([as_text(source, *pair) for pair in zip(labels, places, strict=True)], places)
+
+
+def read_candidates(
+    question: Question, path: Path | None, column: str | None
+) -> tuple[str, ...] | None:
+    """Return the answers to count, which an open question needs and a closed one must have."""
+    if path is None and column is not None:
+        raise click.UsageError("--candidates-column is about the file of --candidates; name one")
+    if question.labels is None and path is None:
+        raise click.UsageError(
+            f"the question {shorten(question.name)} is open: list the answers to count with "
+            "--candidates"
+        )
+    if path is None:
+        return None
+    found = read_labels(path, column, "--candidates-column", question.labels)
+    if not found:
+        raise InputError(f"{name_of(path)} is empty; list the answers to count")
+    return found

@@ -11,19 +11,10 @@ from rich.text import Text
 from deniable.advice import reveals
 from deniable.advice.ranking import Goal
 from deniable.answers import Choice
-from deniable.cli.display import fit, open_console, shorten
-from deniable.cli.group import Command, Lazy, LazyGroup
-from deniable.cli.inputs import read_labels, read_question
-from deniable.cli.labels import Form, twins
-from deniable.cli.options import FILE, goal_option, output_option, question_argument
-from deniable.cli.outputs import STDIO, warn, write_atomically
-from deniable.cli.protocol_names import (
-    AUTO,
-    check_privacy,
-    choose_protocol,
-    complete_protocols,
-    needed,
-)
+from deniable.cli import options, outputs
+from deniable.cli.group import Group
+from deniable.cli.inputs import read_question
+from deniable.cli.labels import Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
@@ -34,12 +25,8 @@ _SAID = {"name", "epsilon", "domain_size"}
 
 
 @click.group(
-    cls=LazyGroup,
-    lazy={
-        "create": Lazy("question", "Create a question."),
-        "show": Lazy("question", "Show a question and what its reports cost."),
-        "publish": Lazy("pull", "Let a running collector ask a question."),
-    },
+    cls=Group,
+    lazy={"publish": ("send", "Let a running collector ask a question.")},
     examples=["deniable question create --help", "deniable question show fruit.json"],
 )
 def question() -> None:
@@ -50,18 +37,17 @@ def question() -> None:
     """
 
 
-@click.command(
-    cls=Command,
+@question.command(
     examples=[
         "deniable question create fruit --label kiwi --label fig --epsilon 1 -o fruit.json",
         "deniable question create fruit --labels labels.txt --other other --epsilon 1 -o f.json",
         "deniable question create surname --labels names.csv --labels-column name --epsilon 2 "
         "--protocol OLH -o surname.json",
         "deniable question create site --open --epsilon 3 -o site.json",
-    ],
+    ]
 )
 @click.argument("name")
-@click.option("--labels", "labels_file", type=FILE, metavar="FILE",
+@click.option("--labels", "labels_file", type=options.FILE, metavar="FILE",
               help="A file of labels: one on each line, a JSON array (.json), or a column of a "
               "CSV, TSV, NDJSON or Parquet file.")  # fmt: skip
 @click.option("--labels-column", metavar="NAME", help="The column of --labels to take.")
@@ -70,12 +56,12 @@ def question() -> None:
 @click.option("--other", metavar="LABEL",
               help="The label that stands for all other answers; added if missing.")  # fmt: skip
 @click.option("--epsilon", type=float, help="The privacy loss of one report; 1 or 2 is usual.")
-@click.option("--protocol", "protocol_name", default=AUTO, show_default=True, metavar="NAME",
-              shell_complete=complete_protocols,
+@click.option("--protocol", "protocol_name", default=options.AUTO, show_default=True,
+              metavar="NAME", shell_complete=options.complete_protocols,
               help="The protocol, with settings after colons: LH:g=16, THE:theta=1, "
               "UE:p=0.5:q=0.2. auto takes the recommended one.")  # fmt: skip
-@goal_option
-@output_option
+@options.goal_option
+@options.output_option
 def create(
     name: str,
     *,
@@ -104,32 +90,30 @@ def create(
     if other is not None and other not in listed:
         listed = (*listed, other)
     size = None if is_open else len(listed)
-    check_privacy(epsilon, size)
-    if goal != "mean" and (is_open or protocol_name.lower() != AUTO):
+    options.check_privacy(epsilon, size)
+    if goal != "mean" and (is_open or protocol_name.lower() != options.AUTO):
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
     answers = None if is_open else listed
-    if protocol_name.lower() == AUTO:
-        made = Question(name, answers, epsilon=needed(epsilon), other=other, goal=goal)
+    if protocol_name.lower() == options.AUTO:
+        made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal)
     else:
-        protocol = choose_protocol(protocol_name, epsilon, size)
+        protocol = options.choose_protocol(protocol_name, epsilon, size)
         made = Question(name, answers, protocol, other=other)
     if epsilon is None:  # the settings give it
-        check_privacy(made.protocol.epsilon)
+        options.check_privacy(made.protocol.epsilon)
     _warn_of_twins(listed)
-    write_atomically(output, made.to_json().encode())
-    if str(output) != STDIO:
-        click.echo(f"{output}: {_headline(made)}", err=True)
+    outputs.write_atomically(output, made.to_json().encode())
+    outputs.announce(output, _headline(made))
 
 
-@click.command(
-    cls=Command,
+@question.command(
     examples=[
         "deniable question show fruit.json",
         "deniable question show fruit.json --json",
         "deniable question show fruit.json --labels",
-    ],
+    ]
 )
-@question_argument
+@options.question_argument
 @click.option("--json", "as_json", is_flag=True, help="Print the question itself, as JSON.")
 @click.option("--labels", "only_labels", is_flag=True, help="Print the labels, as JSON lines.")
 def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
@@ -150,8 +134,10 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
     if found:
         first, second = found[0]
         more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
-        warn(f"the labels {shorten(first)} and {shorten(second)}{more} differ only in white space, "
-             "case or encoding, and count as different answers")  # fmt: skip
+        outputs.warn(
+            f"the labels {outputs.shorten(first)} and {outputs.shorten(second)}{more} differ only "
+            "in white space, case or encoding, and count as different answers"
+        )
 
 
 def _print(shown: Question) -> None:
@@ -181,12 +167,12 @@ def _print(shown: Question) -> None:
 
 def _print_facts(facts: Sequence[tuple[str, str]]) -> None:
     """Print one fact on a line, wrapped on a terminal; a digest, to be copied, never is."""
-    console, width = open_console(), max(len(name) for name, _ in facts) + 2
+    console, width = outputs.open_console(), max(len(name) for name, _ in facts) + 2
     for name, text in facts:
         folded = console.is_terminal and name != "digest"
         lines = wrap(text, max(console.width - width, 20)) if folded else [text]
         fact = Text.assemble((name.ljust(width), "bold"), f"\n{'':{width}}".join(lines))
-        console.print(fit(console, fact), soft_wrap=True)
+        console.print(outputs.fit(console, fact), soft_wrap=True)
 
 
 def _error(protocol: Protocol) -> tuple[str, str]:

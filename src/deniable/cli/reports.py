@@ -1,4 +1,4 @@
-"""``deniable privatize`` and ``deniable tally``: reports made of answers, and added up."""
+"""``deniable privatize``, ``tally``, ``estimate`` and ``compare``: from answers to results."""
 
 import json
 from collections import deque
@@ -11,20 +11,12 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cli.answers import read_answers
-from deniable.cli.display import shorten, show_progress
-from deniable.cli.group import Command
-from deniable.cli.inputs import collect, read_question
-from deniable.cli.labels import Form, encode, match
-from deniable.cli.options import (
-    FILE,
-    answers_options,
-    output_option,
-    question_argument,
-    summary_option,
-)
-from deniable.cli.outputs import STDIO, check_summary, open_output, refuse_terminal
-from deniable.cli.sources import Source, check_stdin
+from deniable.cli import inputs, options, outputs
+from deniable.cli.answers import Source, read_answers
+from deniable.cli.group import InputError, command
+from deniable.cli.labels import Form, encode, match, read_candidates
+from deniable.comparison import compare as compare_estimates
+from deniable.consistency import METHODS, adjust
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
@@ -35,18 +27,15 @@ _CHUNK_PEOPLE = 1 << 18
 _AHEAD = 1
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable privatize fruit.json answers.txt -o reports.bin",
-        "deniable privatize fruit.json people.csv --column fruit --strip -o reports.bin",
-        "cat answers.txt | deniable privatize fruit.json - | deniable tally fruit.json - -o t.bin",
-    ],
+@command(
+    "deniable privatize fruit.json answers.txt -o reports.bin",
+    "deniable privatize fruit.json people.csv --column fruit --strip -o reports.bin",
+    "cat answers.txt | deniable privatize fruit.json - | deniable tally fruit.json - -o t.bin",
 )
-@question_argument
-@answers_options()
-@output_option
-@summary_option
+@options.question_argument
+@options.answers_options()
+@options.output_option
+@options.summary_option
 def privatize(
     question_file: Path,
     *,
@@ -66,16 +55,16 @@ def privatize(
     treat more of them as equal; an answer to an open question is changed to the one form that
     stands for all its equals.
     """
-    check_stdin(question_file, source.path)
-    check_summary(output, as_json)
-    refuse_terminal(output)
-    question = read_question(question_file)
+    inputs.check_stdin(question_file, source.path)
+    outputs.check_summary(output, as_json)
+    outputs.refuse_terminal(output)
+    question = inputs.read_question(question_file)
     source = replace(source, textual=question.answers.textual)
     matcher = match(question, form)
     path = source.path
-    size = path.stat().st_size if str(path) != STDIO and path.is_file() else None
-    with show_progress("Privatizing", size) as advance, open_output(output) as stream:
-        batches = read_answers(source, advance)
+    size = path.stat().st_size if str(path) != outputs.STDIO and path.is_file() else None
+    with outputs.show_progress("Privatizing", size) as show, outputs.open_output(output) as stream:
+        batches = read_answers(source, show)
         values = (encode(question, matcher, batch, source) for batch in batches)
         count = write_reports(stream, question, _reports(question, values))
     if said := matcher.describe_unknown():
@@ -84,8 +73,8 @@ def privatize(
                "output": str(output)}  # fmt: skip
     if as_json:
         click.echo(json.dumps(summary))
-    elif str(output) != STDIO:
-        click.echo(f"{output}: {counted(count, 'report')} on {shorten(question.name)}", err=True)
+    else:
+        outputs.announce(output, f"{counted(count, 'report')} on {outputs.shorten(question.name)}")
 
 
 def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> Iterator[Reports]:
@@ -119,20 +108,17 @@ def _parts(
         yield np.concatenate(waiting)
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable tally fruit.json reports.bin -o tally.bin",
-        "deniable tally fruit.json monday.bin tuesday.bin tally.bin -o week.bin",
-        "cat reports.bin | deniable tally fruit.json - | deniable estimate fruit.json -",
-    ],
+@command(
+    "deniable tally fruit.json reports.bin -o tally.bin",
+    "deniable tally fruit.json monday.bin tuesday.bin tally.bin -o week.bin",
+    "cat reports.bin | deniable tally fruit.json - | deniable estimate fruit.json -",
 )
-@question_argument
-@click.argument("files", nargs=-1, required=True, type=FILE)
+@options.question_argument
+@click.argument("files", nargs=-1, required=True, type=options.FILE)
 @click.option("--raw", is_flag=True, help="FILES are reports one after the other, as privatize "
               "returns them in Python: no header, no checksum, no question.")  # fmt: skip
-@output_option
-@summary_option
+@options.output_option
+@options.summary_option
 def tally(
     question_file: Path, files: tuple[Path, ...], *, raw: bool, output: Path, as_json: bool
 ) -> None:
@@ -142,17 +128,148 @@ def tally(
     checked to its last byte before anything is written; gzip is decompressed. A file with the same
     content as another is counted too, with a warning.
     """
-    check_summary(output, as_json)
-    refuse_terminal(output)
-    check_stdin(question_file, *files)
-    question = read_question(question_file)
-    total = collect(question, files, raw=raw)
-    with open_output(output) as stream:
+    outputs.check_summary(output, as_json)
+    outputs.refuse_terminal(output)
+    inputs.check_stdin(question_file, *files)
+    question = inputs.read_question(question_file)
+    total = inputs.collect(question, files, raw=raw)
+    with outputs.open_output(output) as stream:
         write_tally(stream, total)
     summary = {"reports": total.n, "files": len(files), "question": question.digest,
                "output": str(output)}  # fmt: skip
     if as_json:
         click.echo(json.dumps(summary))
-    elif str(output) != STDIO:
-        parts = f"{counted(total.n, 'report')} in {counted(len(files), 'file')}"
-        click.echo(f"{output}: {parts}", err=True)
+    else:
+        said = f"{counted(total.n, 'report')} in {counted(len(files), 'file')}"
+        outputs.announce(output, said)
+
+
+@command(
+    "deniable estimate fruit.json tally.bin",
+    "deniable estimate fruit.json tally.bin --significant --format csv -o fruit.csv",
+    "deniable estimate fruit.json reports.bin --top 10 --plot fruit.svg",
+    "deniable estimate site.json sites.bin --candidates candidates.txt --json",
+    "deniable estimate daily.json june.bin --rounds 30",
+)
+@options.question_argument
+@click.argument("files", metavar="TALLY...", nargs=-1, required=True, type=options.FILE)
+@options.export_options(
+    top="Only the N largest counts, largest first; 0 for all. [default: 25 in a table, else all in "
+    "the question's order;",
+    significant="Only answers above the threshold.",
+    alpha="The chance that any answer nobody gave counts as significant.",
+)
+@click.option("--consistency", type=click.Choice(("none", *METHODS)), default="none",
+              show_default=True,
+              help="Adjust the counts; the intervals stay those of the unbiased ones.")  # fmt: skip
+@click.option("--people", type=click.IntRange(1), metavar="N",
+              help="How many people sent the reports, if they may have answered "
+              "again.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), metavar="N",
+              help="In how many rounds the reports came: for a collector's tally the days with "
+              "reports; 1 if everybody answered once.")  # fmt: skip
+@options.candidates_options
+def estimate(
+    question_file: Path,
+    files: tuple[Path, ...],
+    *,
+    export: outputs.Export,
+    consistency: str,
+    people: int | None,
+    rounds: int | None,
+    candidates: Path | None,
+    candidates_column: str | None,
+) -> None:
+    """Estimate how many people gave each answer to QUESTION.
+
+    TALLY is a tally file; report files do as well, and several files are merged. Counts are
+    unbiased: an answer that nobody gave comes out negative about half the time.
+
+    Where people may answer again (BasicRAPPOR), say in how many rounds the reports came, none with
+    two reports of one person, or how many people sent about as many reports each.
+    """
+    inputs.check_stdin(question_file, *files, candidates)
+    question = inputs.read_question(question_file)
+    inputs.check_repeats(question, people, rounds)
+    labels = read_candidates(question, candidates, candidates_column)
+    if question.labels is None and consistency not in {"none", "base-cut"}:
+        raise click.UsageError(
+            f"--consistency {consistency} makes all answers add up, and the candidates of an open "
+            "question need not; use none or base-cut"
+        )
+    total = inputs.read_tally(question, files)
+    among = labels if question.labels is None else None
+    found = question.estimate(total, among, people=people, rounds=rounds)
+    adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
+    if labels is not None and question.labels is not None:
+        adjusted = adjusted.select(labels)
+    export.write(adjusted)
+
+
+@command(
+    "deniable compare fruit.json monday.bin tuesday.bin",
+    "deniable compare fruit.json monday.bin tuesday.bin --significant -o changes.csv",
+    "deniable compare fruit.json monday.bin tuesday.bin --plot changes.png --top 10",
+    "deniable compare old.json old.bin new.bin --second-question new.json",
+    "deniable compare daily.json may.bin june.bin --rounds 31 30",
+)
+@options.question_argument
+@click.argument("first", metavar="FIRST", type=options.FILE)
+@click.argument("second", metavar="SECOND", type=options.FILE)
+@options.export_options(
+    top="Only the N largest changes; 0 for all. [default: 25 in a table, else all;",
+    significant="Only answers whose share changed.",
+    alpha="The chance that any answer that did not change counts as changed.",
+)
+@click.option("--second-question", type=options.FILE, metavar="FILE",
+              help="The question that SECOND answers, if it has another name. Answers and protocol "
+              "must be the same.")  # fmt: skip
+@click.option("--people", type=click.IntRange(1), nargs=2, metavar="N M",
+              help="How many people sent the reports of FIRST and of SECOND, if they may have "
+              "answered again.")  # fmt: skip
+@click.option("--rounds", type=click.IntRange(1), nargs=2, metavar="N M",
+              help="In how many rounds the reports of each came, such as days; 1 if everybody "
+              "answered once.")  # fmt: skip
+@options.candidates_options
+def compare(
+    question_file: Path,
+    first: Path,
+    second: Path,
+    *,
+    export: outputs.Export,
+    second_question: Path | None,
+    people: tuple[int, int] | None,
+    rounds: tuple[int, int] | None,
+    candidates: Path | None,
+    candidates_column: str | None,
+) -> None:
+    """Tell which answers to QUESTION changed their share from FIRST to SECOND.
+
+    Both are tally files or report files, without a report in common: a week and one of its days
+    cannot be compared, one day and the next can. The largest change comes first.
+
+    Where weeks, versions or groups were asked by questions of their own, name the other one with
+    --second-question. The same people may have answered both: then the result is conservative.
+    """
+    inputs.check_stdin(question_file, first, second, second_question, candidates)
+    question = inputs.read_question(question_file)
+    other = question if second_question is None else inputs.read_question(second_question)
+    if question.provenance.substance != other.provenance.substance:
+        raise InputError(
+            f"{inputs.name_of(second_question or question_file)} has other answers or another "
+            f"protocol than {inputs.name_of(question_file)}; compare questions that differ only in "
+            "name"
+        )
+    inputs.check_repeats(question, people, rounds)
+    labels = read_candidates(question, candidates, candidates_column)
+    asked = ((question, first), (other, second))
+    tallies = [inputs.read_tally(each, [path]) for each, path in asked]
+    if tallies[0] == tallies[1]:
+        names = [inputs.name_of(path) for path in (first, second)]
+        outputs.warn(
+            f"{names[1]} has the same content as {names[0]}; compare reports of different people"
+        )
+    export.write(compare_estimates(*(
+        each.estimate(tally, labels, people=people and people[i], rounds=rounds and rounds[i])
+        for i, ((each, _), tally) in enumerate(zip(asked, tallies, strict=True))
+    )))  # fmt: skip

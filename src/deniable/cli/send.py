@@ -1,4 +1,4 @@
-"""``deniable send``: answers in, reports delivered to a collector."""
+"""``deniable send``, ``pull`` and ``question publish``: what is exchanged with a collector."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -11,13 +11,12 @@ from threading import local
 
 import click
 
-from deniable.cli.answers import read_answers
-from deniable.cli.display import show_progress
-from deniable.cli.group import Command, InputError
+from deniable import client
+from deniable.cli import options, outputs
+from deniable.cli.answers import Source, read_answers
+from deniable.cli.group import InputError, command
+from deniable.cli.inputs import Digest, name_of, read_question
 from deniable.cli.labels import encode, match
-from deniable.cli.options import FILE, answers_options, token_option
-from deniable.cli.outputs import STDIO
-from deniable.cli.sources import Digest, Source, name_of
 from deniable.client.client import fetch_question, find, listed
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, begin, utc_today
 from deniable.client.state import Outbox
@@ -31,23 +30,20 @@ _RELAYED = 1000
 _BATCH = 256
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable send http://127.0.0.1:8000 answers.txt",
-        "deniable send https://counts.example.org people.csv --column fruit --question 50d049cc…",
-        "DENIABLE_TOKEN=dn_… deniable send https://counts.example.org answers.txt",
-    ],
+@command(
+    "deniable send http://127.0.0.1:8000 answers.txt",
+    "deniable send https://counts.example.org people.csv --column fruit --question 50d049cc…",
+    "DENIABLE_TOKEN=dn_… deniable send https://counts.example.org answers.txt",
 )
 @click.argument("address", metavar="ADDRESS")
-@answers_options(form=False)
+@options.answers_options(form=False)
 @click.option("--question", metavar="QUESTION",
               help="Its digest, the start of it, or its name. "
               "[default: the only one asked]")  # fmt: skip
-@token_option("A token of the role relay: sends in bulk.")
+@options.token_option("A token of the role relay: sends in bulk.")
 @click.option("--ceiling", type=float, default=CEILING, show_default=True,
               help="The most epsilon that the question may ask each person for.")  # fmt: skip
-@click.option("--outbox", type=FILE, help="Where reports wait. [default: INPUT.outbox]")
+@click.option("--outbox", type=options.FILE, help="Where reports wait. [default: INPUT.outbox]")
 @click.option("--new-people", is_flag=True,
               help="Send a changed INPUT: all its lines are people who have not "
               "answered.")  # fmt: skip
@@ -76,7 +72,7 @@ def send(
     report is a submission of its own.
     """
     answers = source.path
-    if str(answers) == STDIO and outbox is None:
+    if str(answers) == outputs.STDIO and outbox is None:
         raise click.UsageError("answers from standard input need --outbox to be resumed from")
     transport = Transport(address, token=token)
     digest = None if question is None else find(transport, question)
@@ -229,7 +225,7 @@ def _deliver(box: Outbox, courier: Callable[[], Courier], parallel: int) -> set[
         delivery: Delivery = own.courier.deliver(parcel, save)
         return delivery
 
-    with show_progress("Sending", total) as advance, ThreadPoolExecutor(parallel) as pool:
+    with outputs.show_progress("Sending", total) as advance, ThreadPoolExecutor(parallel) as pool:
         while not reasons:
             day = utc_today().isoformat()
             held = box.hold(_BATCH, day)
@@ -250,3 +246,57 @@ def _standing(box: Outbox) -> str:
     ends = ((box.count(outcome), outcome.value) for outcome in Outcome)
     said = ", ".join(f"{n:,} {end}" for n, end in ends if n)
     return f"{counted(box.count(), 'report')}: {said or 'nothing to send'}"
+
+
+@command(
+    "deniable pull http://127.0.0.1:8000 fruit -o tally.bin",
+    "deniable pull http://127.0.0.1:8000 50d049cc… -o tally.bin",
+    "deniable pull https://counts.example.org 50d049cc… --from 2025-01-01 -o tally.bin",
+)
+@click.argument("address", metavar="ADDRESS")
+@click.argument("question", metavar="QUESTION")
+@click.option("--from", "first", metavar="DAY", help="The first day. [default: all days]")
+@click.option("--to", "last", metavar="DAY", help="The last day.")
+@options.token_option("A token of the role viewer.")
+@options.output_option
+def pull(
+    address: str,
+    question: str,
+    *,
+    first: str | None,
+    last: str | None,
+    token: str | None,
+    output: Path,
+) -> None:
+    """Fetch the tally of QUESTION from the collector at ADDRESS.
+
+    QUESTION is its name, its digest, or the first digits of its digest. What comes is an ordinary
+    tally file, for `deniable estimate` and `deniable tally`. In Python it is deniable.client.pull.
+    """
+    outputs.refuse_terminal(output)
+    tally, days = client.pull_days(address, question, first=first, last=last, token=token)
+    outputs.write_atomically(output, tally.to_bytes())
+    on = f" on {counted(days, 'day')}" if days else ""
+    hint = f"; people may answer again, so estimate with --rounds {days or 'N'}"
+    again = hint if tally.protocol.memoises else ""
+    outputs.announce(output, f"{counted(tally.n, 'report')}{on}{again}")
+
+
+@command("DENIABLE_TOKEN=dn_… deniable question publish http://127.0.0.1:8000 fruit.json")
+@click.argument("address", metavar="ADDRESS")
+@options.question_argument
+@options.token_option("A token of the role admin.")
+def publish(address: str, question_file: Path, *, token: str | None) -> None:
+    """Let the collector at ADDRESS ask the question in the file QUESTION, and print its digest.
+
+    A question that is asked there already stays as it is, and the command fails. In Python it is
+    deniable.client.publish.
+    """
+    question = read_question(question_file)
+    name = outputs.shorten(question.name)
+    if not client.publish(address, question, token=token):
+        raise InputError(
+            f"{address}: {name} ({question.digest}) is asked there already; nothing was changed"
+        )
+    click.echo(f"{address}: asks {name} from now on", err=True)
+    click.echo(question.digest)

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import click
 
-from deniable.cli.group import Command, InputError
+from deniable.cli.group import InputError, command
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.settings import settings_options
@@ -31,14 +31,11 @@ _PAUSE = 1.0
 """Seconds between two attempts to reach the database."""
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable serve fruit.json",
-        "deniable serve --demo",
-        "deniable serve --store postgresql://user@host/name --host 0.0.0.0 --port 8080",
-        "DENIABLE_STORE=/var/lib/deniable/store.db deniable serve",
-    ],
+@command(
+    "deniable serve fruit.json",
+    "deniable serve --demo",
+    "deniable serve --store postgresql://user@host/name --host 0.0.0.0 --port 8080",
+    "DENIABLE_STORE=/var/lib/deniable/store.db deniable serve",
 )
 @click.argument("questions", nargs=-1, metavar="[QUESTION]...", type=FILE)
 @click.option("--demo", is_flag=True,

@@ -1,67 +1,58 @@
-"""``deniable simulate``: try protocols on your own data before collecting anything."""
-
-from __future__ import annotations
+"""``deniable simulate`` and ``deniable demo``: collections from people whose answers are known."""
 
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 import numpy as np
+import numpy.typing as npt
 
+from deniable import simulation
 from deniable.advice.ranking import find_protocols
-from deniable.cli import display
-from deniable.cli.answers import read_answers
-from deniable.cli.group import Command, InputError
-from deniable.cli.inputs import read_labels, read_question
-from deniable.cli.labels import Form, Matcher
-from deniable.cli.options import FILE, answers_options, plot_option
-from deniable.cli.outputs import check_plot, write_plot
-from deniable.cli.protocol_names import at_epsilon, complete_protocols
-from deniable.cli.sources import Source, check_stdin
-from deniable.optional import load
+from deniable.cli import options, outputs
+from deniable.cli.answers import Source, read_answers
+from deniable.cli.group import InputError, command
+from deniable.cli.inputs import check_stdin, read_question
+from deniable.cli.labels import Form, Matcher, read_labels
+from deniable.estimates import Estimates
+from deniable.presentation.view import counted
 from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
-from deniable.simulation import Population, Trial, try_protocol
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from deniable.simulation import Census, Population, Trial
 
 _MOST_WORDS = 1 << 31
 _SOON = 1 << 28
 """Random words that are drawn within seconds: as many are spent on repetitions by default."""
 _RUNS = 5
 _MOST_PEOPLE = 10**12
-_DRAWN = 5
 _HEADS = ("protocol", "epsilon", "bytes", "MSE", "theory", "ratio", "error")
 _SPARED = ("theory", "bytes")
 """Columns that a narrow terminal does without, in this order."""
+_CHUNK = 250_000
 
 
-@click.command(
-    cls=Command,
-    examples=[
-        "deniable simulate answers.txt --epsilon 1",
-        "deniable simulate people.csv --column fruit --epsilon 1 --epsilon 2 --protocol DE,LH:g=4",
-        "deniable simulate answers.txt --question fruit.json --protocol OUE",
-        "deniable simulate answers.txt --epsilon 1 --protocol auto --plot simulation.png --json",
-    ],
+@command(
+    "deniable simulate answers.txt --epsilon 1",
+    "deniable simulate people.csv --column fruit --epsilon 1 --epsilon 2 --protocol DE,LH:g=4",
+    "deniable simulate answers.txt --question fruit.json --protocol OUE",
+    "deniable simulate answers.txt --epsilon 1 --protocol auto --plot simulation.png --json",
 )
-@answers_options()
-@click.option("--question", "question_file", type=FILE, metavar="FILE",
+@options.answers_options()
+@click.option("--question", "question_file", type=options.FILE, metavar="FILE",
               help="Take labels, other and epsilon from a question, and try its protocol "
               "first.")  # fmt: skip
 @click.option("--epsilon", "epsilons", type=float, multiple=True,
               help="The privacy loss of one report; repeat it to compare.")  # fmt: skip
-@click.option("--protocol", "names", metavar="NAMES", shell_complete=complete_protocols,
+@click.option("--protocol", "names", metavar="NAMES", shell_complete=options.complete_protocols,
               help="Protocols, separated by commas. [default: all that finish soon; with "
               "--question only its own]")  # fmt: skip
-@click.option("--labels", "labels_file", type=FILE, metavar="FILE",
+@click.option("--labels", "labels_file", type=options.FILE, metavar="FILE",
               help="All possible answers. [default: those in INPUT]")  # fmt: skip
 @click.option("--labels-column", metavar="NAME", help="The column of --labels to take.")
 @click.option("--other", metavar="LABEL",
@@ -74,7 +65,7 @@ _SPARED = ("theory", "bytes")
 @click.option("--top", type=click.IntRange(1), default=10, show_default=True,
               help="Rows to show, and the k of the recall of the k most frequent.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), help="Make the noise repeatable: simulation only.")
-@plot_option
+@options.plot_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def simulate(
     *,
@@ -99,7 +90,7 @@ def simulate(
     with the share of the true top answers that the estimates find. What several runs measure
     differs by chance: the spread tells how much, and the best is the best in theory.
     """
-    check_plot(plot)
+    outputs.check_plot(plot)
     check_stdin(source.path, question_file, labels_file)
     if labels_column is not None and not labels_file:
         raise click.UsageError("--labels-column is about the file of --labels; name one")
@@ -119,29 +110,29 @@ def simulate(
             )
         labels, other = question.labels, question.other
     matcher = Matcher(labels, other, form)
-    population = _read(source, matcher)
+    population = _read_population(source, matcher)
     rng = None if seed is None else np.random.default_rng(seed)
     if people is not None:
         population = population.sample(people, np.random.default_rng(seed or 0))
-    protocols, skipped = _choose(names, epsilons, question, population)
+    protocols, skipped = _choose_protocols(names, epsilons, question, population)
     runs = runs or _repetitions(protocols, population)
-    trials, seconds = _try(protocols, population, (top, runs), rng)
+    trials, seconds = _run_trials(protocols, population, top=top, runs=runs, rng=rng)
     if plot is not None:
-        write_plot(_draw(population, trials, top), plot)
+        outputs.write_plot(simulation.draw(population, trials, top), plot)
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
     if as_json:
-        found = [_document(t, top, s) for t, s in zip(trials, seconds, strict=True)]
+        found = [_trial_document(t, top, s) for t, s in zip(trials, seconds, strict=True)]
         document = {"people": population.size, "answers": len(population.labels), "runs": runs,
                     "other": matcher.unknown, "skipped": skipped, "trials": found}  # fmt: skip
         click.echo(json.dumps(document, indent=2))
     else:
-        _print(population, trials, top)
+        _print_trials(population, trials, top)
         for name in skipped:
             click.echo(f"{name} skipped: it would take long; name it with --protocol", err=True)
 
 
-def _read(source: Source, matcher: Matcher) -> Population:
+def _read_population(source: Source, matcher: Matcher) -> Population:
     held = [matcher.values(batch, source) for batch in read_answers(source)]
     if len(matcher.labels) < 2:
         raise InputError(
@@ -153,7 +144,7 @@ def _read(source: Source, matcher: Matcher) -> Population:
     return Population(matcher.labels, np.concatenate(held))
 
 
-def _choose(
+def _choose_protocols(
     names: str | None,
     epsilons: Sequence[float],
     question: Question | None,
@@ -170,7 +161,7 @@ def _choose(
         if not listed:
             raise InputError(f"expected names of protocols, got {names!r}; write for example "
                              "--protocol DE,LH:g=4")  # fmt: skip
-        made = [at_epsilon(name, epsilon, d) for name in listed for epsilon in epsilons]
+        made = [options.at_epsilon(name, epsilon, d) for name in listed for epsilon in epsilons]
         return list(dict.fromkeys([*own, *made])), []
     if own:
         return own, []
@@ -192,24 +183,21 @@ def _repetitions(protocols: Sequence[Protocol], population: Population) -> int:
     return min(max(_SOON // max(work, 1), 1), _RUNS)
 
 
-def _try(
-    protocols: Sequence[Protocol],
-    population: Population,
-    size: tuple[int, int],
-    rng: np.random.Generator | None,
+def _run_trials(
+    protocols: Sequence[Protocol], population: Population, **options: Any
 ) -> tuple[list[Trial], list[float]]:
-    top, runs = size
+    """Try the protocols, and return the seconds that one run of each took as well."""
     trials, seconds = [], []
-    with display.show_progress("Simulating", len(protocols)) as advance:
+    with outputs.show_progress("Simulating", len(protocols)) as advance:
         for position, protocol in enumerate(protocols):
             start = perf_counter()
-            trials.append(try_protocol(protocol, population, top=top, runs=runs, rng=rng))
-            seconds.append((perf_counter() - start) / runs)
+            trials.append(simulation.try_protocol(protocol, population, **options))
+            seconds.append((perf_counter() - start) / options["runs"])
             advance(position + 1)
     return trials, seconds
 
 
-def _document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
+def _trial_document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
     return {
         "protocol": trial.protocol.specification(),
         "report_bytes": trial.protocol.report_dtype.itemsize,
@@ -224,15 +212,15 @@ def _document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
     }
 
 
-def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
+def _print_trials(population: Population, trials: Sequence[Trial], top: int) -> None:
     """Print what the trials measured beside theory, and the estimates of the best in theory."""
-    console, n, top = display.open_console(), population.size, min(top, len(population.labels))
+    console, n, top = outputs.open_console(), population.size, min(top, len(population.labels))
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"
     console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
     heads = (*_HEADS, f"top {top}", "found")
-    columns = list(zip(heads, *(_cells(trial, n) for trial in trials), strict=True))
-    display.print_columns(console, columns, spared=_SPARED)
+    columns = list(zip(heads, *(_trial_cells(trial, n) for trial in trials), strict=True))
+    outputs.print_columns(console, columns, spared=_SPARED)
     after = "" if runs == 1 else " (± its standard deviation from run to run)"
     console.print(
         "MSE: mean squared error of the counts; theory: what the exact variance predicts; ratio: "
@@ -247,10 +235,10 @@ def _print(population: Population, trials: Sequence[Trial], top: int) -> None:
     judged = "as measured" if best.theory is None else "in theory"
     console.print(f"The best {judged}, {best.protocol.name} at epsilon = "
                   f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
-    display.print_estimates(console, labelled.take(rows), population.truth[rows])
+    outputs.print_rows(console, labelled.take(rows).view(truth=population.truth[rows]))
 
 
-def _cells(trial: Trial, n: int) -> tuple[str, ...]:
+def _trial_cells(trial: Trial, n: int) -> tuple[str, ...]:
     theory, ratio = "-", "-"
     if trial.theory is not None:
         spread = "" if trial.spread is None else f" ± {trial.spread / trial.theory:.2f}"
@@ -269,52 +257,116 @@ def _cells(trial: Trial, n: int) -> tuple[str, ...]:
     )
 
 
-def _draw(population: Population, trials: Sequence[Trial], top: int) -> Figure:
-    """Return a figure: the error of each protocol against theory, and the top answers."""
-    height = max(4.5, 1.5 + 0.3 * len(trials))
-    made = load("matplotlib.figure", "plot").Figure
-    figure: Figure = made(figsize=(11, height), layout="constrained")
-    errors, answers = figure.subplots(1, 2)
-    n, truth = population.size, population.truth
-    places = np.arange(len(trials))
-    expected = [math.nan if trial.theory is None else 100 * trial.theory**0.5 / n
-                for trial in trials]  # fmt: skip
-    for place, trial in zip(places, trials, strict=True):
-        runs = [100 * error**0.5 / n for error in trial.squared_errors]
-        errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color="#2f6db3",
-                    label="measured, each run" if place == 0 else None)  # fmt: skip
-    errors.plot(
-        expected, places, "|", ms=16, mew=2, color="#cc6600", label="theory: exact variance"
-    )
-    errors.set_yticks(places, [_name(trial) for trial in trials])
-    errors.invert_yaxis()
-    known = [error for error in expected if not math.isnan(error)]
-    if known and max(known) > 20 * min(known):
-        errors.set_xscale("log")
+@dataclass(frozen=True)
+class _Survey:
+    """What the demo shows: the truth, the estimates, and what they cost."""
+
+    question: Question
+    truth: npt.NDArray[np.int64]
+    estimates: Estimates
+    seconds: dict[str, float]
+    rows: npt.NDArray[np.int64]
+    """The surnames by their true count, without the one that stands for the rest."""
+
+
+@command("deniable demo", "deniable demo --epsilon 1 --people 1000000 --json")
+@click.option("--people", default=5_000_000, show_default=True, type=click.IntRange(1),
+              help="How many people are simulated.")  # fmt: skip
+@click.option("--epsilon", default=2.0, show_default=True, help="The privacy loss of a report.")
+@click.option("--top", default=25, show_default=True, type=click.IntRange(1), help="Rows to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def demo(people: int, epsilon: float, top: int, as_json: bool) -> None:
+    """Five million people report their surname, deniably.
+
+    Surnames are drawn from the 2010 US census; every person sends one report, made with the
+    operating system's randomness. The table compares the truth, which only a simulation knows,
+    with what the reports tell.
+    """
+    survey = _run_survey(people, epsilon)
+    if as_json:
+        click.echo(json.dumps(_survey_document(survey, top), indent=2, ensure_ascii=False))
     else:
-        errors.set_xlim(left=0)
-    errors.grid(axis="y", lw=0.4)
-    errors.set_xlabel("root mean squared error of a share (% of all people)")
-    errors.set_title(f"{n:,} people, {len(truth):,} answers", fontsize="medium")
-    rows = np.argsort(-truth, kind="stable")[: max(top, 2)]
-    answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color="#666666", lw=0.8,
-                 label="the truth")  # fmt: skip
-    best = sorted(trials, key=lambda trial: trial.order)[:_DRAWN]
-    for trial, marker in zip(best, "os^Dv", strict=False):
-        answers.plot(truth[rows], trial.estimates.counts[rows], marker, ms=5, alpha=0.7,
-                     label=_name(trial))  # fmt: skip
-    answers.set_xlabel("true count (people)")
-    answers.set_ylabel("estimated count (people)")
-    of = f", the {len(best)} protocols best in theory" if len(best) < len(trials) else ""
-    answers.set_title(f"the {len(rows)} most frequent answers{of}", fontsize="medium")
-    for axes in (errors, answers):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small", ncols=2, loc="upper center",
-                    bbox_to_anchor=(0.5, -0.13))  # fmt: skip
-    return figure
+        _print_survey(survey, top)
 
 
-def _name(trial: Trial) -> str:
-    setting = getattr(trial.protocol, "g", None)
-    shown = f" (g = {setting})" if setting is not None else ""
-    return f"{trial.protocol.name}{shown}, ε = {trial.protocol.epsilon:g}"
+def _run_survey(people: int, epsilon: float) -> _Survey:
+    census = Census.read()
+    question = census.question(epsilon)
+    population = np.random.default_rng(2010)  # the people are repeatable, their noise is not
+    truth = np.zeros(len(census.labels), dtype=np.int64)
+    seconds = dict.fromkeys(("draw", "privatize", "tally", "estimate"), 0.0)
+    total = question.accumulator()
+    with outputs.show_progress("Collecting reports", people) as advance:
+        for start in range(0, people, _CHUNK):
+            clock = perf_counter()
+            values = census.draw(min(_CHUNK, people - start), population)
+            truth += np.bincount(values, minlength=len(truth))
+            drawn = perf_counter()
+            reports = question.protocol.privatize(values)
+            privatized = perf_counter()
+            total.add(reports)
+            seconds["draw"] += drawn - clock
+            seconds["privatize"] += privatized - drawn
+            seconds["tally"] += perf_counter() - privatized
+            advance(start + len(values))
+        clock = perf_counter()
+        estimates = question.estimate(total.tally())
+        seconds["estimate"] = perf_counter() - clock
+    order = np.argsort(-truth, kind="stable")
+    rows = np.asarray(order[order != census.other], dtype=np.int64)
+    return _Survey(question, truth, estimates, seconds, rows)
+
+
+def _print_survey(survey: _Survey, top: int) -> None:
+    console, estimates, rows = outputs.open_console(), survey.estimates, survey.rows
+    protocol = survey.question.protocol
+    listed = zip(estimates.rows(), survey.truth, strict=True)
+    covered = np.mean([row.ends[0] <= true <= row.ends[1] for row, true in listed])
+    console.print(
+        f"{estimates.n:,} people, {len(rows):,} surnames and the rest, {protocol.name} at "
+        f"epsilon = {protocol.epsilon:g}\n",
+        style="bold",
+    )
+    largest = rows[:top]
+    outputs.print_rows(console, estimates.take(largest).view(truth=survey.truth[largest]))
+    size = counted(protocol.report_dtype.itemsize, "byte")
+    spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in survey.seconds.items())
+    found = len(estimates.take(rows).only_significant())
+    console.print(
+        f"\n{found} of {len(rows):,} surnames are significant, "
+        f"{100 * covered:.1f} % of all intervals cover the truth.\nOne report: {size}. "
+        f"Time: {sum(survey.seconds.values()):.1f} s ({spent}).\n\n{_explain_report(survey)}"
+    )
+
+
+def _explain_report(survey: _Survey) -> str:
+    """Say what one report tells about one person, by Bayes' rule with the most common answer."""
+    factor = math.exp(survey.question.protocol.realised_epsilon)
+    first = survey.rows[0]
+    before = survey.truth[first] / survey.estimates.n
+    after = factor * before / (factor * before + 1 - before)
+    name = (survey.question.labels or ())[first]
+    return (
+        f"Whoever sees one report can make any one surname at most e^epsilon = {factor:.2f} times "
+        f"likelier against any other: the chance that its sender is a {name}, {100 * before:.2f} % "
+        f"beforehand, is at most {100 * after:.1f} % afterwards. Which surname was meant stays "
+        "unknown, however much they compute."
+    )
+
+
+def _survey_document(survey: _Survey, top: int) -> dict[str, object]:
+    estimates = survey.estimates
+    rows = survey.rows
+    return {
+        "people": estimates.n,
+        "protocol": survey.question.protocol.specification(),
+        "report_bytes": survey.question.protocol.report_dtype.itemsize,
+        "significant": len(estimates.take(rows).only_significant()),
+        "threshold": estimates.threshold(),
+        "seconds": survey.seconds,
+        "surnames": [
+            {"label": row.label, "true": int(true), "estimated": row.count, "low": row.lower,
+             "high": row.upper, "significant": row.significant}
+            for row, true in zip(estimates.take(rows[:top]), survey.truth[rows[:top]], strict=True)
+        ],
+    }  # fmt: skip

@@ -1,36 +1,23 @@
-"""``deniable store``: back up, restore, check and tidy a collector's store."""
+"""``deniable store`` and ``deniable token``: what a collector holds, and who may use it."""
 
 from pathlib import Path
 
 import click
 
-from deniable.cli.group import Command, InputError, Lazy, LazyGroup
-from deniable.cli.options import FILE, output_option
-from deniable.cli.outputs import STDIO, refuse_terminal, write_atomically
+from deniable.cli import options, outputs
+from deniable.cli.group import Group, InputError
 from deniable.cli.settings import with_settings, with_store
-from deniable.collector import maintenance
+from deniable.collector import access, stores
 from deniable.collector.settings import Settings
-from deniable.collector.stores import file_of, is_postgres
-from deniable.collector.stores import restore as put_back
-from deniable.collector.stores import vacuum as write_anew
-from deniable.collector.stores.records import Slice, Window, write_day
+from deniable.collector.stores.records import Key, Slice, Window, write_day
 from deniable.collector.stores.store import Store
+from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 
+_DAY = 86400
 
-@click.group(
-    cls=LazyGroup,
-    lazy={
-        "backup": Lazy("store", "Write a consistent copy."),
-        "restore": Lazy("store", "Replace the store with a copy."),
-        "check": Lazy("store", "Read everything, and say what is wrong."),
-        "fold": Lazy("store", "Seal old days and add up what waits."),
-        "reopen": Lazy("store", "Reopen the days that a wrong clock has sealed."),
-        "vacuum": Lazy("store", "Give back the free space in the file."),
-        "export": Lazy("store", "Write everything about a question to a file."),
-    },
-    examples=["deniable store backup copy.db", "deniable store check"],
-)
+
+@click.group(cls=Group, examples=["deniable store backup copy.db", "deniable store check"])
 def store() -> None:
     """Back up, restore, check or tidy a collector's store.
 
@@ -38,8 +25,16 @@ def store() -> None:
     """
 
 
-@click.command(cls=Command, examples=["deniable store backup copy.db --store deniable.db"])
-@click.argument("target", type=FILE)
+@click.group(
+    cls=Group,
+    examples=["deniable token create dashboard --role viewer", "deniable token list"],
+)
+def token() -> None:
+    """Create, list and revoke tokens, and make login links."""
+
+
+@store.command(examples=["deniable store backup copy.db --store deniable.db"])
+@click.argument("target", type=options.FILE)
 @with_store
 def backup(store: Store, _: Settings, target: Path) -> None:
     """Write a consistent copy of a SQLite store to TARGET; for PostgreSQL use pg_dump.
@@ -50,8 +45,8 @@ def backup(store: Store, _: Settings, target: Path) -> None:
     click.echo(f"{target}: {target.stat().st_size:,} bytes", err=True)
 
 
-@click.command(cls=Command, examples=["deniable store restore copy.db --store deniable.db"])
-@click.argument("copy", type=FILE)
+@store.command(examples=["deniable store restore copy.db --store deniable.db"])
+@click.argument("copy", type=options.FILE)
 @with_settings
 def restore(settings: Settings, copy: Path) -> None:
     """Replace the store with COPY, which `store backup` wrote.
@@ -59,21 +54,23 @@ def restore(settings: Settings, copy: Path) -> None:
     Refuses while anybody has the store open. The old file is kept as STORE.replaced, and the rest
     of the old store, its log too, is removed.
     """
-    kept = put_back(settings.store, copy)
+    kept = stores.restore(settings.store, copy)
     click.echo(f"{settings.store}: restored from {copy}", err=True)
     if kept is not None:
         click.echo(f"{kept}: the old store; delete it when you no longer need it", err=True)
 
 
-@click.command(cls=Command, examples=["deniable store check --store deniable.db"])
+@store.command(examples=["deniable store check --store deniable.db"])
 @with_store
 def check(store: Store, settings: Settings) -> None:
     """Read every question, tally and report, and say what is wrong and what is open."""
+    from deniable.collector import maintenance  # noqa: PLC0415 - tokens need none of it
+
     wrong = list(maintenance.check(store))
     for said in wrong:
         click.echo(said)
     window = store.window()
-    click.echo(_shown(window))
+    click.echo(_describe_window(window))
     if window.alarm:
         click.echo(window.alarm)
     for asked in store.all_asked():
@@ -83,17 +80,19 @@ def check(store: Store, settings: Settings) -> None:
         raise InputError(f"{settings.store}: {counted(len(wrong), 'error')}; see above")
 
 
-def _shown(window: Window) -> str:
+def _describe_window(window: Window) -> str:
     if window.first > window.last:
         return f"no reports are accepted before {write_day(window.first)}"
     return f"reports are accepted for {write_day(window.first)} to {write_day(window.last)}"
 
 
-@click.command(cls=Command, examples=["deniable store fold --store deniable.db"])
+@store.command(examples=["deniable store fold --store deniable.db"])
 @click.option("--trust-clock", is_flag=True, help="Seal days although the clock has jumped.")
 @with_store
 def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
     """Seal old days, add all waiting reports to tallies, and remove what is no longer needed."""
+    from deniable.collector import maintenance  # noqa: PLC0415 - tokens need none of it
+
     window = store.seal(trust_clock=trust_clock)
     folded = maintenance.fold_all(store)
     while store.sweep(2000, settings.retention or None):
@@ -106,7 +105,7 @@ def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
         raise InputError(f"{settings.store}: {window.alarm}")
 
 
-@click.command(cls=Command, examples=["deniable store reopen --store deniable.db"])
+@store.command(examples=["deniable store reopen --store deniable.db"])
 @with_store
 def reopen(store: Store, settings: Settings) -> None:
     """Reopen the days that were sealed because the clock was wrong; correct the clock first.
@@ -115,7 +114,7 @@ def reopen(store: Store, settings: Settings) -> None:
     counted could no longer be told from a new one. Nothing is ever counted twice.
     """
     window = store.reopen()
-    click.echo(_shown(window))
+    click.echo(_describe_window(window))
     if window.alarm:
         raise InputError(
             f"{settings.store}: today stays sealed, since ids of days until "
@@ -124,22 +123,22 @@ def reopen(store: Store, settings: Settings) -> None:
         )
 
 
-@click.command(cls=Command, examples=["deniable store vacuum --store deniable.db"])
+@store.command(examples=["deniable store vacuum --store deniable.db"])
 @with_settings
 def vacuum(settings: Settings) -> None:
     """Rewrite a SQLite store without its free space, and give that back.
 
     Refuses while anybody has the store open. Needs as much free space as the store has content.
     """
-    path = file_of(settings.store)
-    before = 0 if is_postgres(settings.store) else path.stat().st_size
-    write_anew(settings.store)
+    path = stores.file_of(settings.store)
+    before = 0 if stores.is_postgres(settings.store) else path.stat().st_size
+    stores.vacuum(settings.store)
     click.echo(f"{path}: {before:,} bytes before, {path.stat().st_size:,} now", err=True)
 
 
-@click.command(cls=Command, examples=["deniable store export 50d049cc… -o fruit.zip"])
+@store.command(examples=["deniable store export 50d049cc… -o fruit.zip"])
 @click.argument("digest", metavar="DIGEST")
-@output_option
+@options.output_option
 @with_store
 def export(store: Store, settings: Settings, digest: str, *, output: Path) -> None:
     """Write everything about the question DIGEST to a ZIP file.
@@ -147,10 +146,85 @@ def export(store: Store, settings: Settings, digest: str, *, output: Path) -> No
     The file has the question, its settings, excluded sources and a tally for each day and source,
     which `deniable estimate` reads. Reports that wait are in the tallies.
     """
-    refuse_terminal(output)
+    from deniable.collector import maintenance  # noqa: PLC0415 - tokens need none of it
+
+    outputs.refuse_terminal(output)
     asked = store.asked(digest)
     if asked is None:
         raise InputError(f"{settings.store} has no question with the digest {digest!r}")
-    write_atomically(output, maintenance.pack(maintenance.gather(store, asked)))
-    if str(output) != STDIO:
-        click.echo(f"{output}: {output.stat().st_size:,} bytes", err=True)
+    packed = maintenance.pack(maintenance.gather(store, asked))
+    outputs.write_atomically(output, packed)
+    outputs.announce(output, f"{len(packed):,} bytes")
+
+
+@token.command(examples=["deniable token create dashboard --role viewer"])
+@click.argument("name")
+@click.option("--role", type=click.Choice([role.value for role in access.TOKEN_ROLES]),
+              required=True, help="What the token may do.")  # fmt: skip
+@click.option("--days", type=click.IntRange(1, 36_500),
+              help="After how many days it expires. [default: never]")  # fmt: skip
+@with_store
+def create(store: Store, _: Settings, name: str, *, role: str, days: int | None) -> None:
+    """Create a token called NAME, and print it: it is never shown again."""
+    seconds = None if days is None else days * _DAY
+    secret = access.create(store, access.TOKEN, access.Role(role), name=name, seconds=seconds)
+    if secret is None:
+        raise InputError(f"a token called {name!r} exists already; revoke it first")
+    click.echo(secret)
+
+
+@token.command("list", examples=["deniable token list"])
+@with_store
+def list_tokens(store: Store, _: Settings) -> None:
+    """List the tokens by role, expiry, day of the last use and name; none itself is shown."""
+    for key in store.keys(access.TOKEN):
+        click.echo(_key_line(key))
+
+
+def _key_line(key: Key) -> str:
+    """Return what is known of a token or a session, which is not the secret itself."""
+    end, used = "never expires", "never used"
+    if key.expires is not None:
+        day = write_day(key.expires // _DAY)
+        end = f"expired {day}" if access.expired(key) else f"until {day}"
+    if key.last_used is not None:
+        used = f"used {write_day(key.last_used)}"
+    return f"{key.role:<7} {end:<18} {used:<15} {one_line(key.name)}"
+
+
+@token.command(examples=["deniable token revoke dashboard"])
+@click.argument("name")
+@with_store
+def revoke(store: Store, _: Settings, name: str) -> None:
+    """Revoke the token called NAME; collectors stop taking it within two seconds."""
+    if access.revoke(store, access.TOKEN, name) is None:
+        raise InputError(f"no token is called {name!r}; see deniable token list")
+
+
+@token.command(examples=["deniable token login --role viewer"])
+@click.option("--role", type=click.Choice(["viewer", "admin"]), default="admin",
+              show_default=True, help="What the session may do.")  # fmt: skip
+@with_store
+def login(store: Store, settings: Settings, *, role: str) -> None:
+    """Print a login link that works once, for ten minutes."""
+    secret = access.create(store, access.LOGIN, access.Role(role), seconds=access.LOGIN_SECONDS)
+    address = settings.url.rstrip("/") or f"http://{settings.host}:{settings.port}"
+    click.echo(f"{address}/login?key={secret}")
+
+
+@token.command(examples=["deniable token sessions"])
+@with_store
+def sessions(store: Store, _: Settings) -> None:
+    """List the sessions of people who are logged in: role, expiry, day of the last use, name."""
+    for key in store.keys(access.SESSION):
+        if not access.expired(key):
+            click.echo(_key_line(key))
+
+
+@token.command(examples=["deniable token end 3f09c2a7b1d45e68"])
+@click.argument("name")
+@with_store
+def end(store: Store, _: Settings, name: str) -> None:
+    """End the session called NAME; collectors stop taking it within two seconds."""
+    if access.revoke(store, access.SESSION, name) is None:
+        raise InputError(f"no session is called {name!r}; see deniable token sessions")
