@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING
 from deniable.version import __version__
 
 if TYPE_CHECKING:
-    from deniable import (  # noqa: F401 - modules that are attributes too
-        client,
-        consistency,
-        files,
-        law,
-        presentation,
-        spark,
-    )
+    # Modules that are attributes too.
+    from deniable import client, consistency, files, law, presentation, spark  # noqa: F401
     from deniable.advice import meaning, plan, recommend
     from deniable.answers import Answers, Choice, Text
     from deniable.auditing import Audit, audit
@@ -57,12 +51,8 @@ _HOMES = {
     "deniable.auditing": ("Audit", "audit"),
     "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
-        "DeniableError",
-        "IncompatibleTally",
-        "InvalidDocument",
-        "InvalidParameter",
-        "InvalidReport",
-        "OutOfDomain",
+        "DeniableError", "IncompatibleTally", "InvalidDocument", "InvalidParameter",
+        "InvalidReport", "OutOfDomain",
     ),
     "deniable.memory": ("memory_budget", "set_memory_budget"),
     "deniable.candidates": ("fingerprint", "fingerprints"),
@@ -74,7 +64,7 @@ _HOMES = {
     "deniable.protocols.direct": ("GRR",),
     "deniable.question": ("Question",),
     "deniable.tally": ("Accumulator", "Tally"),
-}
+}  # fmt: skip
 """Where names live; protocols are found by themselves."""
 _MODULES = ("client", "consistency", "files", "law", "presentation", "spark")
 """What is used by the name of its module; loaded when it is, as ``deniable.files``."""
@@ -83,57 +73,14 @@ _FOR_AUTHORS = ("Answers", "Closed", "Mechanism", "Open", "Parameters", "Provena
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "BLH",
-    "DE",
-    "GRR",
-    "LH",
-    "OLH",
-    "OUE",
-    "RAPPOR",
-    "SHE",
-    "SUE",
-    "THE",
-    "UE",
-    "Accumulator",
-    "AffineSelection",
-    "Answers",
-    "Audit",
-    "BasicRAPPOR",
-    "Choice",
-    "Closed",
-    "Comparison",
-    "DeniableError",
-    "Estimates",
-    "IncompatibleTally",
-    "InvalidDocument",
-    "InvalidParameter",
-    "InvalidReport",
-    "Mechanism",
-    "Open",
-    "OpenLH",
-    "OutOfDomain",
-    "Parameters",
-    "Protocol",
-    "Provenance",
-    "Pure",
-    "Question",
-    "RandomMatrixProjection",
-    "SubsetSelection",
-    "Tally",
-    "Text",
-    "__version__",
-    "audit",
-    "compare",
-    "fingerprint",
-    "fingerprints",
-    "meaning",
-    "memory_budget",
-    "plan",
-    "recommend",
-    "set_memory_budget",
-    "set_threads",
-    "threads",
-]
+    "BLH", "DE", "GRR", "LH", "OLH", "OUE", "RAPPOR", "SHE", "SUE", "THE", "UE", "Accumulator",
+    "AffineSelection", "Answers", "Audit", "BasicRAPPOR", "Choice", "Closed", "Comparison",
+    "DeniableError", "Estimates", "IncompatibleTally", "InvalidDocument", "InvalidParameter",
+    "InvalidReport", "Mechanism", "Open", "OpenLH", "OutOfDomain", "Parameters", "Protocol",
+    "Provenance", "Pure", "Question", "RandomMatrixProjection", "SubsetSelection", "Tally", "Text",
+    "__version__", "audit", "compare", "fingerprint", "fingerprints", "meaning", "memory_budget",
+    "plan", "recommend", "set_memory_budget", "set_threads", "threads",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

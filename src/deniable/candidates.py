@@ -46,7 +46,7 @@ def choose_open(candidates: Candidates | None) -> Chosen:
     """Return the choice of labels or fingerprints of an open domain."""
     if candidates is None:
         raise InvalidParameter(
-            "name the candidates: where any text is an answer, only those are counted", value=None
+            "name the candidates: where any text is an answer, only those are counted"
         )
     listed = _listed(candidates)
     # Arrays of numbers are fingerprints, and arrays of anything else are lists of labels.
@@ -56,7 +56,7 @@ def choose_open(candidates: Candidates | None) -> Chosen:
         labels = tuple(_label(candidate) for candidate in listed)
         keys = fingerprints(labels)
     if len(keys) == 0:
-        raise InvalidParameter("the list of candidates is empty; name at least one", value=None)
+        raise InvalidParameter("the list of candidates is empty; name at least one")
     _check_distinct(keys)
     return Chosen(keys, labels)
 
@@ -100,8 +100,7 @@ def fingerprint(label: str) -> int:
     if not encodes(label):  # devices come by here: the error must not hold the label
         raise InvalidParameter(
             "the label has half of a surrogate pair, which UTF-8 cannot encode; write the "
-            "character itself",
-            value=None,
+            "character itself"
         )
     return int.from_bytes(sha256(label.encode()).digest()[:8], "little")
 

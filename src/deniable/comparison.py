@@ -31,18 +31,9 @@ from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, br
 from deniable.estimates import Estimates
 from deniable.law import Supports, upper_normal
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
+from deniable.presentation import view as views
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Columns
-from deniable.presentation.view import (
-    Change,
-    Provenance,
-    Scale,
-    View,
-    Words,
-    disagreements,
-    percent,
-    some_of,
-)
 from deniable.validation import check_probability
 
 Floats = np.typing.NDArray[np.float64]
@@ -87,13 +78,13 @@ class Comparison(Presentable):
     def __len__(self) -> int:
         return len(self.first)
 
-    def __iter__(self) -> Iterator[Change]:
+    def __iter__(self) -> Iterator[views.Change]:
         return iter(self.rows())
 
     def __contains__(self, key: object) -> bool:
         return key in self.first
 
-    def __getitem__(self, key: str | int) -> Change:
+    def __getitem__(self, key: str | int) -> views.Change:
         place = self.first.place(key)
         return self.take(np.array([place])).rows()[0]
 
@@ -197,30 +188,30 @@ class Comparison(Presentable):
 
     def rows(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
-    ) -> tuple[Change, ...]:
+    ) -> tuple[views.Change, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
         columns = (*(self.interval(level) or (None, None)), self.significant(alpha),
                    self.first.shares, self.second.shares)  # fmt: skip
-        return Change.over(self.first.keys, columns, truth)
+        return views.Change.over(self.first.keys, columns, truth)
 
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
-    ) -> View:
+    ) -> views.View:
         rows = self.rows(level=level, alpha=alpha, truth=truth)
-        first, second, interval = self.first, self.second, f"{percent(level)} interval"
+        first, second, interval = self.first, self.second, f"{views.percent(level)} interval"
         before = f"{first.n:,}" if first.repeats is None else first.sample
-        return View(
+        return views.View(
             rows=rows,
             headings=("first", "second", "change", interval),
-            scale=Scale.over(rows, signed=True),
-            words=Words(
+            scale=views.Scale.over(rows, signed=True),
+            words=views.Words(
                 value="change of the share",
                 interval=interval,
                 axis="change of the share (percentage points)",
                 truth="true change",
             ),
             name=self._name,
-            headline=f"changes of {some_of(len(self), self.total)} between {before} and "
+            headline=f"changes of {views.some_of(len(self), self.total)} between {before} and "
             f"{second.sample}",
             source=None if first.provenance is None else first.provenance.line,
             notes=(
@@ -238,7 +229,7 @@ class Comparison(Presentable):
                     if each.repeats is not None
                 ),
             ),
-            doubts=disagreements(rows, level=level, alpha=alpha, total=self.total),
+            doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
             unknown=self.unknown,
             n=first.n + second.n,
             reports=first.reports + second.reports,
@@ -344,7 +335,7 @@ def _check_question(first: Estimates, second: Estimates) -> None:
         )
 
 
-def _asked(estimates: Estimates) -> Provenance | None:
+def _asked(estimates: Estimates) -> views.Provenance | None:
     """Return where estimates come from, without what may differ: the name, and the version."""
     found = estimates.provenance
     if found is None or found.substance is None:

@@ -100,7 +100,7 @@ def adjust(estimates: Estimates, method: str, alpha: float = 0.05) -> Estimates:
 def _kept(estimates: Estimates, alpha: float) -> np.typing.NDArray[np.bool_]:
     kept = estimates.significant(alpha)
     if kept is None:
-        raise InvalidParameter(f"{estimates.unknown}; adjust with norm-sub instead", value=None)
+        raise InvalidParameter(f"{estimates.unknown}; adjust with norm-sub instead")
     return kept
 
 

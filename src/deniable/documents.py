@@ -137,9 +137,7 @@ def read_document(data: object, most: int, form: str, versions: tuple[int, ...])
     """
     document = parse_json(data, most)
     if not isinstance(document, dict) or document.get("format") != form:
-        raise InvalidDocument(
-            f"this is not a document of the format {form}; check the file", value=None
-        )
+        raise InvalidDocument(f"this is not a document of the format {form}; check the file")
     if document.get("version") not in versions:
         raise InvalidDocument.expected(
             f"version {' or '.join(map(str, versions))} of the format {form}",
@@ -186,8 +184,7 @@ def _check_items(document: object) -> None:
         if not encodes(text):
             raise InvalidDocument(
                 "a string has half of a surrogate pair, which UTF-8 cannot encode; write the "
-                "character itself",
-                value=None,
+                "character itself"
             )
         inner: list[object] = []
         for item in level:
@@ -198,9 +195,7 @@ def _check_items(document: object) -> None:
         if not inner:
             return
         level = inner
-    raise InvalidDocument(
-        f"the JSON is nested more than {_DEEPEST} deep; check the file", value=None
-    )
+    raise InvalidDocument(f"the JSON is nested more than {_DEEPEST} deep; check the file")
 
 
 def encodes(text: str) -> bool:

@@ -17,20 +17,9 @@ import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.law import Law, upper_normal
+from deniable.presentation import view as views
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Column, Columns
-from deniable.presentation.view import (
-    Answer,
-    Provenance,
-    Repeats,
-    Scale,
-    View,
-    Words,
-    counted,
-    disagreements,
-    percent,
-    some_of,
-)
 from deniable.validation import check_probability
 
 Floats = npt.NDArray[np.float64]
@@ -82,8 +71,8 @@ class Estimates(Presentable):
     adjusted: str | None = None
     unbiased: Floats | None = None
     law: Law | None = None
-    provenance: Provenance | None = None
-    repeats: Repeats | None = None
+    provenance: views.Provenance | None = None
+    repeats: views.Repeats | None = None
     estimator: str | None = None
 
     def __post_init__(self) -> None:
@@ -106,26 +95,26 @@ class Estimates(Presentable):
     def __len__(self) -> int:
         return len(self.counts)
 
-    def __iter__(self) -> Iterator[Answer]:
+    def __iter__(self) -> Iterator[views.Answer]:
         return iter(self.rows())
 
     def __contains__(self, key: object) -> bool:
         return key in self._index
 
-    def __getitem__(self, key: str | int) -> Answer:
+    def __getitem__(self, key: str | int) -> views.Answer:
         return self.take([self.place(key)]).rows()[0]
 
-    def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[Answer, ...]:
+    def rows(self, *, level: float = 0.95, alpha: float = 0.05) -> tuple[views.Answer, ...]:
         """Return one row for each answer, with its interval and whether it is significant."""
         return self._rows(level, self.threshold(alpha))
 
     def _rows(
         self, level: float, threshold: float | None, truth: npt.ArrayLike | None = None
-    ) -> tuple[Answer, ...]:
+    ) -> tuple[views.Answer, ...]:
         lower, upper = self.interval(level) or (None, None)
         columns = (lower, upper, self._verdicts(threshold), self.counts, self.shares,
                    self.std_errors)  # fmt: skip
-        return Answer.over(self.keys, columns, truth)
+        return views.Answer.over(self.keys, columns, truth)
 
     @property
     def keys(self) -> Column:
@@ -330,20 +319,21 @@ class Estimates(Presentable):
     def sample(self) -> str:
         """What the counts are made from: reports, and of how many people if not one each."""
         of = "" if self.repeats is None else f" of {self.repeats}"
-        return f"{counted(self.reports, 'report')}{of}"
+        return f"{views.counted(self.reports, 'report')}{of}"
 
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
-    ) -> View:
+    ) -> views.View:
         threshold = self.threshold(alpha)
         rows = self._rows(level, threshold, truth)
-        adjusted, origin, interval = self.adjusted, self.provenance, f"{percent(level)} interval"
+        adjusted, origin = self.adjusted, self.provenance
+        interval = f"{views.percent(level)} interval"
         plain = f"count by {self.estimator}" if self.estimator else "unbiased count"
-        return View(
+        return views.View(
             rows=rows,
             headings=(*(() if truth is None else ("true",)), "count", "share", interval),
-            scale=Scale.over(rows, threshold),
-            words=Words(
+            scale=views.Scale.over(rows, threshold),
+            words=views.Words(
                 value=plain if adjusted is None else f"count adjusted by {adjusted}",
                 interval=interval if adjusted is None else f"{interval} of the unbiased count",
                 axis=f"people who gave the answer (of {self.n:,})",
@@ -351,10 +341,10 @@ class Estimates(Presentable):
                 limit=f"threshold of significance (alpha = {alpha:g})",
             ),
             name=None if origin is None else origin.question,
-            headline=f"{some_of(len(rows), self.total)}, estimated from {self.sample}",
+            headline=f"{views.some_of(len(rows), self.total)}, estimated from {self.sample}",
             source=None if origin is None else origin.line,
             notes=self._notes(level, alpha, threshold),
-            doubts=disagreements(rows, level=level, alpha=alpha, total=self.total),
+            doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
             unknown=self.unknown,
             n=self.n,
             reports=self.reports,
@@ -374,8 +364,8 @@ class Estimates(Presentable):
         if self.repeats is not None:
             said.append(self.repeats.sentence)
         if self.adjusted is not None:
-            theirs = f"; the {percent(level)} intervals and what is significant are those of the "
-            known = "" if self.unknown else f"{theirs}unbiased counts"
+            theirs = f"; the {views.percent(level)} intervals and what is significant"
+            known = "" if self.unknown else f"{theirs} are those of the unbiased counts"
             said.append(f"counts adjusted by {self.adjusted}{known}")
         return tuple(said)
 

@@ -106,7 +106,6 @@ class Protocol(Summable, abstract=True):
 
         ``share`` is the true share of the value.
         """
-        del n, share
         return None
 
     def influence(self, values: Sequence[int]) -> float | None:
@@ -114,12 +113,10 @@ class Protocol(Summable, abstract=True):
 
         None where it is not known: it depends on how estimates are made.
         """
-        del values
         return None
 
     def law(self, n: int) -> KnownLaw | None:
         """Return the law of an estimated count among ``n`` people, if it is known beforehand."""
-        del n
         return None
 
     def estimate(
@@ -217,7 +214,6 @@ class Closed(Protocol, abstract=True):
         A protocol that can is made for the least variance of answers with that ``share``, by
         default 1 / domain_size, where the variance is the mean over all answers.
         """
-        del share  # for most there is nothing to choose
         return None if cls.usual_settings else cls(epsilon, domain_size)
 
     @classmethod
@@ -374,5 +370,4 @@ class CountedPure(Pure, Closed, Counted, abstract=True):
         return validation.Footprint(self.domain_size)
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
-        del chosen  # all are there
         return of_form(statistic, Counts).values

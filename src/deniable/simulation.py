@@ -124,10 +124,8 @@ def try_protocol(
     )
 
 
-def _largest(
-    counts: np.typing.NDArray[np.int64] | np.typing.NDArray[np.float64], top: int
-) -> Sequence[int]:
-    found: list[int] = np.argsort(-counts, kind="stable")[:top].tolist()
+def _largest(counts: np.typing.ArrayLike, top: int) -> list[int]:
+    found: list[int] = np.argsort(-np.asarray(counts), kind="stable")[:top].tolist()
     return found
 
 

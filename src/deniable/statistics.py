@@ -378,7 +378,6 @@ def checked_sum(mine: Integers, theirs: Integers) -> Integers:
     if np.any((mine ^ total) & (theirs ^ total) < 0):
         raise IncompatibleTally(
             "the counts of these tallies exceed 64 bits; no reports add up to so many: check "
-            "where the tallies come from",
-            value=None,
+            "where the tallies come from"
         )
     return total

@@ -12,6 +12,10 @@ import numpy as np
 
 from deniable.errors import InvalidDocument, InvalidParameter, InvalidReport, OutOfDomain
 
+Floats = np.typing.NDArray[np.float64]
+Integers = np.typing.NDArray[np.int64]
+Unsigned = np.typing.NDArray[np.uint64]
+
 MAX_EPSILON = 100.0
 MAX_DOMAIN = (1 << 31) - 1
 _MAX_PEOPLE = 10**300
@@ -82,7 +86,7 @@ def check_domain_size(domain_size: object) -> int:
     return check_whole(name, domain_size, 2, MAX_DOMAIN, f"a question {remedy}")
 
 
-def check_values(values: np.typing.ArrayLike, domain_size: int) -> np.typing.NDArray[np.uint64]:
+def check_values(values: np.typing.ArrayLike, domain_size: int) -> Unsigned:
     """Return values of a domain as an array, or name the position of the first invalid one.
 
     This runs on devices, so no error holds a value: errors may end up in a log.
@@ -118,9 +122,7 @@ def check_values(values: np.typing.ArrayLike, domain_size: int) -> np.typing.NDA
     return array.astype(np.uint64)
 
 
-def check_rows(
-    values: np.typing.ArrayLike, domain_size: int, width: int
-) -> np.typing.NDArray[np.uint64]:
+def check_rows(values: np.typing.ArrayLike, domain_size: int, width: int) -> Unsigned:
     """Return values that are rows of ``width`` integers, or name the first invalid position."""
     array = _array_of(values)
     if array.size and (array.ndim != 2 or array.shape[1] != width):
@@ -197,9 +199,7 @@ def check_padding(rows: np.typing.NDArray[np.uint8], bits: int) -> None:
         )
 
 
-def check_shares(
-    n: int, share: float | np.typing.NDArray[np.float64]
-) -> np.typing.NDArray[np.float64]:
+def check_shares(n: int, share: float | Floats) -> Floats:
     """Return shares of ``n`` people as an array; refuse impossible ones."""
     check_whole("the number of people", n, 0, _MAX_PEOPLE)
     try:
@@ -223,7 +223,7 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype("<u8")
 
 
-def exact_sum(values: np.typing.NDArray[np.int64]) -> int:
+def exact_sum(values: Integers) -> int:
     """Return the sum of integers, where that of 64 bits would wrap.
 
     >>> exact_sum(np.array([2**62, 2**62, 2**62]))
@@ -249,7 +249,7 @@ class Footprint:
     row: int | None = None
     numbered: bool = False
 
-    def check(self, values: np.typing.NDArray[np.int64], n: int) -> None:
+    def check(self, values: Integers, n: int) -> None:
         """Refuse integers, of which any number of zeros may be left out, that n cannot leave."""
         low, high = self.low * n, self.high * n
         least, most = int(values.min(initial=0)), int(values.max(initial=0))
@@ -263,7 +263,7 @@ class Footprint:
 
     def check_rows(
         self,
-        rows: Iterator[tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]],
+        rows: Iterator[tuple[Integers, Integers]],
         n: int,
     ) -> None:
         """Refuse rows, given as their numbers of reports and largest integers, that n cannot leave.
@@ -278,9 +278,7 @@ class Footprint:
         if came != n:
             raise forged(f"rows with {n} reports in all", f"{came}")
 
-    def reports(
-        self, upper: np.typing.NDArray[np.int64], lower: np.typing.NDArray[np.int64]
-    ) -> np.typing.NDArray[np.int64]:
+    def reports(self, upper: Integers, lower: Integers) -> Integers:
         """Return how many reports rows have, from the sums of the halves of their integers.
 
         The halves are the upper and the lower 32 bits, since 64 bits may not hold the whole sum.

@@ -5,7 +5,7 @@ from hashlib import sha256
 import numpy as np
 
 from deniable import LH
-from deniable.kernels import bits, hashes, linear, patterns, subsets
+from deniable.kernels import bits, hashes, linear, subsets
 from deniable.kernels.fields import field
 from deniable.randomness import Seeded
 
@@ -33,7 +33,7 @@ def hold(n):
 def hold_others(n):
     """Make and count n rows of bits, and count the support of n hashed reports."""
     rng = np.random.default_rng(n)
-    made = patterns.perturb_bits(rng.integers(0, 50, n), 2**63, 2**62, 50, Seeded(rng))
+    made = bits.perturb_bits(rng.integers(0, 50, n), 2**63, 2**62, 50, Seeded(rng))
     a1, a2, b, keys = rng.integers(0, 2**64, (4, n), dtype=np.uint64)
     y, triples = rng.integers(0, 5, n, dtype=np.uint8), subsets.binomials(12, 3)
     return [

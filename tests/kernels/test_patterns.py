@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.kernels import parallel, patterns
+from deniable.kernels import bits, parallel
 from tests.naive import bits as naive
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -53,17 +53,15 @@ class Scripted:
 def test_perturbed_bits_are_those_of_the_twin(data, domain_size, p_weight, q_weight, seed):
     """From the same bytes, undecided ones included, the kernel makes the rows of the twin."""
     values = data.draw(st.lists(st.integers(0, domain_size - 1), max_size=8))
-    starts = patterns.patterns(q_weight).exact
+    starts = bits.patterns(q_weight).exact
     near = data.draw(st.sampled_from(starts)) >> 496 & 0xFFFF
     alphabet = data.draw(st.sampled_from([None, [near & 255, near >> 8], [0, 255]]))
     parallel.set_threads(data.draw(st.integers(1, 3)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(patterns, "PERTURB_CHUNK", data.draw(st.sampled_from([1, 30, 1 << 20])))
-        chunk = patterns.perturb_rows(domain_size)
+        patch.setattr(bits, "PERTURB_CHUNK", data.draw(st.sampled_from([1, 30, 1 << 20])))
+        chunk = bits.perturb_rows(domain_size)
         settings = (p_weight, q_weight, domain_size)
-        rows = patterns.perturb_bits(
-            np.array(values, np.int64), *settings, Seeded([seed], alphabet)
-        )
+        rows = bits.perturb_bits(np.array(values, np.int64), *settings, Seeded([seed], alphabet))
     assert rows.shape == (len(values), -(-domain_size // 8))
     assert rows.tolist() == naive.perturb_bits(
         values, *settings, Seeded([seed], alphabet), chunk=chunk
@@ -73,7 +71,7 @@ def test_perturbed_bits_are_those_of_the_twin(data, domain_size, p_weight, q_wei
 @pytest.mark.parametrize("weight", [1, 3 << 60, 2**63, 4960937203141820417, 2**64 - 1])
 def test_intervals_of_patterns_are_exact_at_every_resolution(weight):
     """All starts are the sums of products of weights, and each resolution agrees with the next."""
-    found = patterns.patterns(weight)
+    found = bits.patterns(weight)
     q = Fraction(weight, 2**64)
     chances = [q ** b.bit_count() * (1 - q) ** (8 - b.bit_count()) for b in range(256)]
     assert sum(chances) == 1
@@ -81,7 +79,7 @@ def test_intervals_of_patterns_are_exact_at_every_resolution(weight):
     for number in [0, 1, 2**15, 2**16 - 1, *(c >> 496 for c in found.exact[::16])]:
         if number < 2**16:
             expected = naive.pattern_of(number, 16, weight)
-            assert found.table[number] == (patterns.UNDECIDED if expected is None else expected)
+            assert found.table[number] == (bits.UNDECIDED if expected is None else expected)
 
 
 @pytest.mark.parametrize("pattern", [1, 77, 200, 255])
@@ -89,14 +87,14 @@ def test_intervals_of_patterns_are_exact_at_every_resolution(weight):
 def test_all_512_bits_decide(pattern, past):
     """The last number before an interval has the pattern before, its first number the pattern."""
     weight = 4960937203141820417
-    number = patterns.patterns(weight).exact[pattern - 1] + past
+    number = bits.patterns(weight).exact[pattern - 1] + past
     leading, further = number >> 496, number >> 448 & 2**48 - 1
     source = Scripted(
         (0).to_bytes(8, "little") + leading.to_bytes(2, "little"),
         (further << 16 | 0xABCD).to_bytes(8, "little"),
         (number % 2**448).to_bytes(56, "little"),
     )
-    rows = patterns.perturb_bits(np.array([0]), 1, weight, 8, source)
+    rows = bits.perturb_bits(np.array([0]), 1, weight, 8, source)
     assert rows[0, 0] | 1 == (pattern + past) | 1
     assert not source.calls
 
@@ -105,7 +103,7 @@ def test_bits_have_the_given_probabilities():
     """True and other bits occur as weighed, and weights 1 % off would be noticed."""
     n, d, p, q = 1_000_000, 9, 0.5, 0.25
     values = np.random.default_rng(0).integers(0, d, n)
-    rows = patterns.perturb_bits(values, int(p * 2**64), int(q * 2**64), d, Seeded([1]))
+    rows = bits.perturb_bits(values, int(p * 2**64), int(q * 2**64), d, Seeded([1]))
     ones = np.unpackbits(rows, axis=1, count=d, bitorder="little")
     true = ones[np.arange(n), values].sum(dtype=np.int64)
     others = ones.sum(dtype=np.int64) - true
@@ -124,17 +122,17 @@ def test_true_bit_is_exact_to_the_last_word(p_weight):
     """The true bit is 1 for the word just below its weight and 0 for the weight itself."""
     words = np.array([p_weight - 1, p_weight], "<u8").tobytes()
     source = Scripted(words + bytes(4))
-    rows = patterns.perturb_bits(np.array([2, 2]), p_weight, 1 << 56, 3, source)
+    rows = bits.perturb_bits(np.array([2, 2]), p_weight, 1 << 56, 3, source)
     assert rows.tolist() == [[0b100], [0]]
 
 
 def test_threads_change_no_perturbed_bit(monkeypatch):
     """The number of threads changes no bit."""
-    monkeypatch.setattr(patterns, "PERTURB_CHUNK", 64)
+    monkeypatch.setattr(bits, "PERTURB_CHUNK", 64)
     values = np.arange(100) % 20
     results = []
     for threads in (1, 2, 40):
         parallel.set_threads(threads)
-        rows = patterns.perturb_bits(values, 2**63, 2**62, 20, Seeded([3]))
+        rows = bits.perturb_bits(values, 2**63, 2**62, 20, Seeded([3]))
         results.append(rows.tobytes())
     assert results[0] == results[1] == results[2]

@@ -5,14 +5,6 @@ from deniable.advice.planning import Plan, plan
 from deniable.advice.ranking import Advice, Option, guideline, recommend
 
 __all__ = [
-    "Advice",
-    "Linkability",
-    "Option",
-    "Plan",
-    "guideline",
-    "linkability",
-    "meaning",
-    "plan",
-    "recommend",
-    "reveals",
-]
+    "Advice", "Linkability", "Option", "Plan", "guideline", "linkability", "meaning", "plan",
+    "recommend", "reveals",
+]  # fmt: skip

@@ -133,7 +133,6 @@ class Answers(ABC):
 
     def candidates(self, wanted: Sequence[str] | None) -> Sequence[str] | None:
         """Return what the protocol is asked to estimate: everything, which None stands for."""
-        del wanted  # they are selected from all rows once these have names
         return None
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
@@ -161,7 +160,7 @@ class Answers(ABC):
         """
         if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
             raise InvalidDocument(
-                f"expected answers as an object with a kind, got {brief(document)}", value=None
+                f"expected answers as an object with a kind, got {brief(document)}"
             )
         given = dict(document)
         kind = find_kind(given.pop("kind"))

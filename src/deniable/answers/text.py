@@ -50,7 +50,6 @@ class Text(Answers):
         return fingerprints(listed)
 
     def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
-        del goal  # there is one protocol for texts that nobody listed
         return OpenLH(epsilon)
 
     def check(self, protocol: Protocol) -> None:
@@ -67,7 +66,6 @@ class Text(Answers):
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
         """Return the estimates as they are: the protocol was given the names of the rows."""
-        del wanted
         return found
 
     def first_form(self) -> dict[str, object]:

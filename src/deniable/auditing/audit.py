@@ -23,16 +23,9 @@ import numpy as np
 from deniable.auditing.bounds import exceptional_bound, sampled_bound
 from deniable.auditing.calls import calls_of_each, check_draws, check_replays, single_calls
 from deniable.auditing.enumeration import find_models
-from deniable.auditing.probe import (
-    FINGERPRINTS,
-    Broken,
-    Bytes,
-    NotEnumerable,
-    Privatizer,
-    Probe,
-    Values,
-)
+from deniable.auditing.probe import Broken, Bytes, NotEnumerable, Privatizer, Probe, Values
 from deniable.auditing.report_law import Law, Model, detectable, worst_pair
+from deniable.candidates import FINGERPRINTS
 from deniable.randomness import log_above
 from deniable.validation import check_whole
 

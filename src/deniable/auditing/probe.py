@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from deniable.candidates import FINGERPRINTS
 from deniable.errors import InvalidParameter
 from deniable.progress import tell
 from deniable.randomness import WORD, Replayed
@@ -23,7 +24,6 @@ Values = np.typing.NDArray[np.uint64]
 
 _SPARE = bytes(8 * 64)
 _MOST_WORDS = 1 << 22
-FINGERPRINTS = 1 << 64
 
 
 @runtime_checkable

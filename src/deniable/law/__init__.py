@@ -9,19 +9,11 @@ exact or on the safe side, for 1 to 10^18 reports.
 - ``WidenedLaw``: one of these with an independent error on top
 """
 
-from deniable.law.noise import LaplaceLaw
+from deniable.law.counts import LaplaceLaw, SupportLaw
 from deniable.law.normal import KnownLaw, Law, Supports, Variance, WidenedLaw, upper_normal
 from deniable.law.repeated import RepeatedLaw
-from deniable.law.support import SupportLaw
 
 __all__ = [
-    "KnownLaw",
-    "LaplaceLaw",
-    "Law",
-    "RepeatedLaw",
-    "SupportLaw",
-    "Supports",
-    "Variance",
-    "WidenedLaw",
-    "upper_normal",
-]
+    "KnownLaw", "LaplaceLaw", "Law", "RepeatedLaw", "SupportLaw", "Supports", "Variance",
+    "WidenedLaw", "upper_normal",
+]  # fmt: skip

@@ -57,7 +57,6 @@ class Law(Protocol):
 
     def supports(self, counts: Floats) -> Supports | None:
         """Return the supports that the counts are made of, if the law is theirs."""
-        del counts
         return None
 
     def population(self, counts: Floats, tail: float) -> Ends | None:
@@ -65,7 +64,6 @@ class Law(Protocol):
 
         None where the law is only about the people who were asked.
         """
-        del counts, tail
         return None
 
 

@@ -328,7 +328,6 @@ class AffineSelection(Pure, Closed):
         total += windows.count_supports(codes, self._field, m, self.domain_size)
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
-        del chosen  # all values are decoded at once
         if self._settings.digits == 1:
             return of_form(statistic, Counts).values
         return self._lines.support(statistic)

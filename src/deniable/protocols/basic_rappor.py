@@ -39,25 +39,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from deniable import randomness
 from deniable.candidates import Chosen
 from deniable.documents import canonical_json
 from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
-from deniable.kernels.patterns import perturb_bits
+from deniable.kernels.bits import perturb_bits
 from deniable.law import RepeatedLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Client, Memoising, Parameters
 from deniable.protocols.unary import _Unary
-from deniable.randomness import (
-    WORD,
-    Integers,
-    Source,
-    Weights,
-    Words,
-    exponential_bounds,
-    log_above,
-    open_source,
-)
+from deniable.randomness import WORD, Integers, Source, Weights, Words
 from deniable.tally import Tally
 from deniable.validation import check_domain_size, check_epsilon, check_positive, check_probability
 
@@ -164,7 +156,7 @@ class BasicRAPPOR(_Unary, Memoising):
         ones, zeros = (p**reports, q**reports), ((1 - q) ** reports, (1 - p) ** reports)
         # The worst are all ones where B0 is one and all zeros where it is zero.
         ratios = (((1 - b) * s + b * t) / (b * s + (1 - b) * t) for s, t in (ones, zeros))
-        return min(log_above(math.prod(ratios, start=Fraction(1))), self.epsilon_forever)
+        return min(randomness.log_above(math.prod(ratios, start=Fraction(1))), self.epsilon_forever)
 
     @cached_property
     def words(self) -> Words:
@@ -242,8 +234,7 @@ class PermanentClient(Client):
         if not isinstance(self.secret, bytes) or len(self.secret) < SHORTEST_SECRET:
             raise InvalidParameter(
                 f"a secret must be at least {SHORTEST_SECRET} bytes long; make one with "
-                "secrets.token_bytes(32)",
-                value=None,
+                "secrets.token_bytes(32)"
             )
         if not isinstance(self.context, str):
             raise InvalidParameter(
@@ -257,7 +248,7 @@ class PermanentClient(Client):
 
     def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
         """Turn each value into a report; equal values share their permanent response."""
-        checked, source = self.protocol._check_values(values), open_source(rng)
+        checked, source = self.protocol._check_values(values), randomness.open_source(rng)
         distinct, where = np.unique(checked, return_inverse=True)
         empty = np.empty((0, self.protocol.report_dtype.shape[0]), dtype=np.uint8)
         rows = np.concatenate([empty, *(self.permanent(int(v)) for v in distinct)])
@@ -290,12 +281,12 @@ def permanent_epsilon(f: float, hashes: int) -> float:
     >>> round(permanent_epsilon(0.5, 2), 2), round(permanent_epsilon(0.25, 2), 2)
     (4.39, 7.78)
     """
-    return log_above((2 / Fraction(f) - 1) ** (2 * hashes))
+    return randomness.log_above((2 / Fraction(f) - 1) ** (2 * hashes))
 
 
 def permanent_f(epsilon: float, hashes: int) -> float:
     """Return the smallest float f that spends at most ``epsilon``: 2 / (e^(eps / 2 hashes) + 1)."""
-    low, _ = exponential_bounds(Fraction(epsilon) / (2 * hashes))
+    low, _ = randomness.exponential_bounds(Fraction(epsilon) / (2 * hashes))
     exact = 2 / (low + 1)
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, 1.0)

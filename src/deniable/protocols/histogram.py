@@ -38,7 +38,7 @@ from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
 from deniable.law import LaplaceLaw
 from deniable.mechanism import Reports
-from deniable.protocol import Closed
+from deniable.protocol import Closed, Share
 from deniable.protocols.unary import _Unary
 from deniable.randomness import WORD, Integers, Source, Weights, Words, exponential_bounds
 from deniable.statistics import Counts, checked_sum, of_form
@@ -223,7 +223,6 @@ class SHE(Closed, Counted):
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Take the sums for the counts: the noise has the mean 0."""
-        del chosen  # all are there
         counts = of_form(tally.statistic, Counts).values / UNIT
         error = math.sqrt(tally.n * self._report_variance)
         errors = np.full(len(counts), error)
@@ -252,9 +251,7 @@ class SHE(Closed, Counted):
         second = sum(map(mul, squares, laplace_weights(self.epsilon)))
         return float(Fraction(second, WORD * UNIT**2))
 
-    def variance(
-        self, n: int, share: float | np.typing.NDArray[np.float64] = 0.0
-    ) -> float | np.typing.NDArray[np.float64]:
+    def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return the variance of an estimated count, the same for every share: n 8 / eps^2.
 
         [thm:hist], where the paper writes the Laplace variance with its scale inverted.

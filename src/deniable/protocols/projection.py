@@ -135,7 +135,6 @@ class RandomMatrixProjection(Pure, Closed):
         return Table.decode(data, n, Footprint(2 * self.rows, total=(1, 1)))
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
-        del chosen  # all values at once
         codes, counts = of_form(statistic, Table).hits()
         # Zeros support all values whose bit is 0: count them for every value, and take them off
         # where the bit is 1, so that a row's weight is its ones less its zeros.

@@ -33,12 +33,11 @@ from deniable import validation
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
-from deniable.kernels.bits import count_bits
+from deniable.kernels.bits import count_bits, perturb_bits
 from deniable.kernels.hashes import scale, words_of
-from deniable.kernels.patterns import perturb_bits
 from deniable.law.binomial_sum import Chance
 from deniable.mechanism import Reports
-from deniable.protocol import Open, Parameters
+from deniable.protocol import Open, Parameters, Share
 from deniable.protocols import regression
 from deniable.protocols.basic_rappor import permanent_epsilon, permanent_f, permanent_weights
 from deniable.randomness import Integers, Source, Uniform, Weights, Words
@@ -92,7 +91,7 @@ class RAPPOR(Open, Counted):
         """Return epsilon and f, each from the other where only one is given."""
         if f is None:
             if epsilon is None:
-                raise InvalidParameter("give epsilon or f; both are missing", value=None)
+                raise InvalidParameter("give epsilon or f; both are missing")
             epsilon = validation.check_epsilon(epsilon)
             return epsilon, validation.check_probability("f", permanent_f(epsilon, self.hashes))
         f = validation.check_probability("f", f)
@@ -212,9 +211,7 @@ class RAPPOR(Open, Counted):
                 sums = np.add.reduceat(bits, starts[some] - starts[start], axis=0, dtype=np.int64)
                 table[here[some], 1:] += sums
 
-    def variance(
-        self, n: int, share: float | np.typing.NDArray[np.float64] = 0.0
-    ) -> float | np.typing.NDArray[np.float64]:
+    def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return the variance of a count among ``n`` people when nobody's bits collide."""
         set_bits = self.bits * (1 - (1 - 1 / self.bits) ** self.hashes)
         return self.bit_parameters.variance(n, share) / set_bits

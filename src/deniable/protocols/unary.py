@@ -8,7 +8,7 @@ Privacy  epsilon = ln(p (1 - q) / ((1 - p) q))                        [thm:una-l
 Random bytes: d words r[0..d-1]. Bit i is set when r[i] is below the weight of p (i = v) or q
 (i != v). Bits are packed least significant first, bit i in byte i // 8; the last byte's unused
 bits are zero. In bulk, eight bits at a time are drawn from a table of their 256 patterns
-(``deniable.kernels.patterns``): the same law, exactly, for a quarter of a random byte per bit.
+(``deniable.kernels.bits``): the same law, exactly, for a quarter of a random byte per bit.
 """
 
 import math
@@ -21,19 +21,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from deniable.errors import InvalidParameter
-from deniable.kernels.bits import count_bits
-from deniable.kernels.patterns import perturb_bits
+from deniable.kernels.bits import count_bits, perturb_bits
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
-from deniable.randomness import (
-    WORD,
-    Integers,
-    Source,
-    Weights,
-    Words,
-    exponential_bounds,
-    log_above,
-)
+from deniable.randomness import WORD, Integers, Source, Weights, Words, exponential_bounds
 from deniable.validation import check_domain_size, check_padding, check_probability
 
 
@@ -129,7 +120,7 @@ class UE(_Unary):
 
     @cached_property
     def epsilon(self) -> float:
-        return log_above(self.worst_ratio)
+        return self.realised_epsilon
 
 
 @dataclass(frozen=True)
