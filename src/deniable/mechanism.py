@@ -135,7 +135,9 @@ class Mechanism(ABC):
         """The size of one report on the wire, in bits."""
         return 8 * self.report_dtype.itemsize
 
-    def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
+    def privatize(
+        self, values: Values, rng: "np.random.Generator | Source | None" = None
+    ) -> Reports:
         """Turn each value into a deniable report.
 
         ``rng`` is for simulation and test vectors only; leave it out and the randomness is the

@@ -280,7 +280,9 @@ class Client(ABC):
     """One person's device: it holds what makes the answers consistent."""
 
     @abstractmethod
-    def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
+    def privatize(
+        self, values: Values, rng: "np.random.Generator | Source | None" = None
+    ) -> Reports:
         """Turn each value into a report; equal values share their permanent response."""
 
 

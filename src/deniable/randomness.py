@@ -57,7 +57,7 @@ class OperatingSystem:
 class Seeded:
     """A NumPy generator, for simulation only: anyone who knows the seed can undo the noise."""
 
-    def __init__(self, generator: np.random.Generator) -> None:
+    def __init__(self, generator: "np.random.Generator") -> None:
         self._generator = generator
 
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
@@ -96,7 +96,7 @@ class Replayed:
         return [self] * count
 
 
-def open_source(rng: np.random.Generator | Source | None) -> Source:
+def open_source(rng: "np.random.Generator | Source | None") -> Source:
     """Return the source that ``rng`` stands for: None is the operating system.
 
     >>> len(open_source(None).bytes(8))
@@ -167,7 +167,7 @@ class Randomised(Protocol):
 
 
 def randomise(
-    mechanism: Randomised, values: Integers, rng: np.random.Generator | Source | None = None
+    mechanism: Randomised, values: Integers, rng: "np.random.Generator | Source | None" = None
 ) -> npt.NDArray[Any]:
     """Draw words for each value, which has been checked, and make its report of them."""
     source, n, words = open_source(rng), len(values), mechanism.words

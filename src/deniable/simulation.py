@@ -47,7 +47,7 @@ class Population:
     def truth(self) -> np.typing.NDArray[np.int64]:
         return np.bincount(self.values, minlength=len(self.labels))
 
-    def sample(self, people: int, rng: np.random.Generator) -> "Population":
+    def sample(self, people: int, rng: "np.random.Generator") -> "Population":
         return Population(self.labels, rng.choice(self.values, people))
 
 
@@ -94,7 +94,7 @@ def try_protocol(
     *,
     top: int = 10,
     runs: int = 5,
-    rng: np.random.Generator | None = None,
+    rng: "np.random.Generator | None" = None,
 ) -> Trial:
     """Collect one report from everybody, ``runs`` times, and compare with the truth.
 
@@ -130,7 +130,7 @@ def _largest(counts: np.typing.ArrayLike, top: int) -> list[int]:
 
 
 def _reports(
-    protocol: Protocol, population: Population, rng: np.random.Generator | None
+    protocol: Protocol, population: Population, rng: "np.random.Generator | None"
 ) -> Iterator[Reports]:
     size = max(_CHUNK_WORDS // protocol.words.count, 1)
     keys = fingerprints(population.labels) if isinstance(protocol, Open) else None
@@ -209,7 +209,7 @@ class Census:
     def question(self, epsilon: float) -> Question:
         return Question("surname", self.labels, OLH(epsilon, len(self.labels)), other=_OTHER)
 
-    def draw(self, people: int, rng: np.random.Generator) -> np.typing.NDArray[np.int64]:
+    def draw(self, people: int, rng: "np.random.Generator") -> np.typing.NDArray[np.int64]:
         return rng.choice(len(self.labels), people, p=self.bearers / self.bearers.sum())
 
     @property

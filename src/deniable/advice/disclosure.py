@@ -143,7 +143,7 @@ class _Bits:
         return np.array([ways * c**k * (1 - c) ** (number - k) for c in (self.q, self.p)])
 
     def draw(
-        self, size: int, rng: np.random.Generator, *, stayed: bool, known: bool
+        self, size: int, rng: "np.random.Generator", *, stayed: bool, known: bool
     ) -> tuple[Counts, Counts]:
         """Return the ones of each bit before and after, for people whose value stayed or not."""
         first = np.zeros(size, np.int64) if known else rng.integers(0, self.d, size)
@@ -154,7 +154,7 @@ class _Bits:
         before, after = self.numbers
         return rng.binomial(before, old), rng.binomial(after, new)
 
-    def _permanent(self, values: Counts, rng: np.random.Generator) -> Floats:
+    def _permanent(self, values: Counts, rng: "np.random.Generator") -> Floats:
         """Return with what chance each bit is reported as one, by a permanent bit for each."""
         true = np.arange(self.d) == values[:, None]
         chances = np.where(true, self.kept, self.flipped)

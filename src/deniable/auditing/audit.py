@@ -90,7 +90,7 @@ def audit(
     *,
     calls: int = 8192,
     samples: int = 200_000,
-    rng: np.random.Generator | None = None,
+    rng: "np.random.Generator | None" = None,
 ) -> Audit:
     """Audit a protocol: by enumeration where that is possible, and from samples.
 

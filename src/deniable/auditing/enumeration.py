@@ -265,7 +265,7 @@ def _net(last: int) -> Words:
     return np.array(sorted({0, last} | near | far | even), dtype=np.uint64)
 
 
-def _around(starts: Words, last: int, generator: np.random.Generator) -> Words:
+def _around(starts: Words, last: int, generator: "np.random.Generator") -> Words:
     """Return points at every power of two from some of the known steps."""
     some = starts if len(starts) <= _AROUND else generator.choice(starts, _AROUND, replace=False)
     distance = np.uint64(1) << np.arange(63, dtype=np.uint64)

@@ -58,7 +58,7 @@ class Probe:
     """
 
     def __init__(
-        self, protocol: Privatizer, generator: np.random.Generator, calls: int = 1
+        self, protocol: Privatizer, generator: "np.random.Generator", calls: int = 1
     ) -> None:
         self.protocol = protocol
         self.generator = generator
@@ -131,7 +131,7 @@ class Probe:
     def draw(
         self,
         values: Values | list[int],
-        rng: np.random.Generator | None,
+        rng: "np.random.Generator | None",
         protocol: Privatizer | None = None,
     ) -> Bytes:
         """Return the bytes of reports with the protocol's own randomness, or from ``rng``."""

@@ -25,7 +25,7 @@ cumulants (Cornish and Fisher). Otherwise the law is integrated: one variable ha
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -41,7 +41,6 @@ _REACH = 10.0
 """What lies beyond this many standard deviations of an angle is neglected."""
 _WIDE = 40.0
 """The quantiles lie within this many standard deviations of a sum."""
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 _BLOCK = 256
 _STEPS = 90
 _CLOSE = 1e-7
@@ -292,5 +291,13 @@ def _above(counted: Betas, other: Betas, sums: Floats) -> Floats:
 def _panel(betas: Betas, start: Floats, end: Floats) -> tuple[Floats, Floats]:
     """Return the angles of the Gauss-Legendre rule, by rows, and their contributions."""
     half = ((end - start) / 2)[:, None]
-    angles = start[:, None] + half * (1 + _NODES)
-    return angles, half * _WEIGHTS * betas.density(angles)
+    nodes, weights = _gauss_legendre()
+    angles = start[:, None] + half * (1 + nodes)
+    return angles, half * weights * betas.density(angles)
+
+
+@cache
+def _gauss_legendre() -> tuple[Floats, Floats]:
+    """Return 40 nodes and weights; NumPy's polynomials are loaded only where they are needed."""
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    return nodes, weights

@@ -246,7 +246,9 @@ class PermanentClient(Client):
         checked = self.protocol._check_values([value])
         return self.protocol._permanently(checked, self._words(int(checked[0]))[None, :])
 
-    def privatize(self, values: Values, rng: np.random.Generator | Source | None = None) -> Reports:
+    def privatize(
+        self, values: Values, rng: "np.random.Generator | Source | None" = None
+    ) -> Reports:
         """Turn each value into a report; equal values share their permanent response."""
         checked, source = self.protocol._check_values(values), randomness.open_source(rng)
         distinct, where = np.unique(checked, return_inverse=True)
