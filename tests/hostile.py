@@ -41,9 +41,10 @@ from deniable import (
 )
 from deniable.consistency import norm_sub
 from deniable.documents import canonical_json
-from deniable.files import decompressed, read_reports, write_reports
+from deniable.files import read_reports, write_reports
 from deniable.protocols import discover
 from deniable.statistics import Table
+from deniable.streams import decompressed
 from tests.fuzz import HOSTILE, alter, mutate, write
 
 Rng = random.Random

@@ -6,9 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import BLH, DE, LH, OLH, OUE, RAPPOR, SHE, OpenLH, Protocol, RandomMatrixProjection
+from deniable import (
+    BLH,
+    DE,
+    LH,
+    OLH,
+    OUE,
+    RAPPOR,
+    SHE,
+    OpenLH,
+    Protocol,
+    RandomMatrixProjection,
+    files,
+)
 from deniable.cli.answers import KINDS, LARGEST_FIELD, SUFFIXES
-from deniable.files import reports
 from deniable.protocols.histogram import laplace_weights
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -140,8 +151,8 @@ def test_counts_of_she_are_sixteenths() -> None:
 def test_limits_are_the_documented_ones() -> None:
     """The sizes of header, block and line, and the kinds of files, stand on the page."""
     page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
-    assert f"longer than {reports._LARGEST_HEADER} bytes" in page
-    assert f"fit into {reports._BLOCK_BYTES:,} bytes" in page
+    assert f"longer than {files._LARGEST_HEADER} bytes" in page
+    assert f"fit into {files._BLOCK_BYTES:,} bytes" in page
     assert f"A line has at most {LARGEST_FIELD:,} bytes" in page
     assert all(f"`{suffix}`" in page for suffix in SUFFIXES)
     assert all(kind in page for kind in KINDS)

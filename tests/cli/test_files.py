@@ -11,8 +11,7 @@ import pytest
 from deniable import DE, OLH, OUE, SHE, OpenLH, Question, Tally
 from deniable.cli import outputs
 from deniable.errors import DeniableError
-from deniable.files import read_reports, write_reports
-from deniable.files.reports import MAGIC
+from deniable.files import MAGIC, read_reports, write_reports
 from deniable.question import Question as Reader
 
 LABELS = tuple(f"label {i}" for i in range(20))

@@ -18,10 +18,11 @@ import numpy as np
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
 from deniable.errors import DeniableError
-from deniable.files import Readable, decompressed, describe, read_any, read_fully, read_raw_reports
+from deniable.files import describe, read_any, read_raw_reports
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.question import Question
+from deniable.streams import Readable, decompressed, read_fully
 from deniable.tally import Accumulator, Tally
 
 if TYPE_CHECKING:

@@ -1,30 +1,54 @@
-"""Report files: the reports of many people on one question, in blocks that are checked one by one.
+"""Report files and tally files, read and written as streams; byte by byte in docs/formats.md.
+
+    with open("reports.bin", "wb") as stream:
+        write_reports(stream, question, [question.privatize(answers)])
+    with open("reports.bin", "rb") as stream:
+        for batch in read_reports(stream, question, name="reports.bin"):
+            ...
+
+Whatever is read either is what was written or is refused with ``name`` in the error. A reader keeps
+one block in memory, however large the file or what it decompresses to. A report file has the
+reports of many people on one question, in blocks that are checked one by one:
 
     magic  version  header length  header  CRC-32  |  blocks of reports  |  0  count  SHA-256
 
 The header names the question by its digest. A block is its length, the reports and a CRC-32, so
-that a reader keeps one block in memory and stops at the first altered one. A block of length zero
-ends the file, and with it the number of reports and the SHA-256 of everything before: a file
-without them was not written to its end.
+that a reader stops at the first altered one. A block of length zero ends the file, and with it the
+number of reports and the SHA-256 of everything before: a file without them was not written to its
+end.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from zlib import crc32
 
+from deniable import tally as tallies
 from deniable.documents import canonical_json, parse_json
-from deniable.errors import InvalidDocument, InvalidReport
-from deniable.files.streams import Readable, Writable, read_fully
+from deniable.errors import DeniableError, InvalidDocument, InvalidReport
 from deniable.mechanism import Reports
+from deniable.memory import RAISE_IT, memory_budget
 from deniable.question import Question
+from deniable.streams import Readable, Writable, read_fully
+from deniable.tally import Tally
 from deniable.validation import check_reports
 
 MAGIC = b"dnbrprts"
 VERSION = 1
 _BLOCK_BYTES = 1 << 20
 _LARGEST_HEADER = 1 << 12
+_LOOKED_AT = 4096
+_KINDS = (
+    (MAGIC, "a report file", "give it where reports are read"),
+    (tallies.MAGIC, "a tally file", "give it where tallies are read"),
+    (b"\x1f\x8b", "gzip data", "decompress it once more"),
+    (b"\xfd7zXZ\0", "xz data", "decompress it first"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard data", "decompress it first"),
+    (b"BZh", "bzip2 data", "decompress it first"),
+    (b"PK\x03\x04", "a zip file, or a spreadsheet", "unpack it, or export it as CSV"),
+    (b"PAR1", "a Parquet file", "turn its answers into reports with privatize first"),
+    (b"\x89PNG", "a picture", "check the name of the file"),
+    (b"%PDF", "a PDF file", "check the name of the file"),
+)
 
 
 def write_reports(stream: Writable, question: Question, batches: Iterable[Reports]) -> int:
@@ -199,3 +223,91 @@ def _read_start(reader: _Reader, question: Question) -> None:
         f"{digest}; use the question file that they were made with",
         value=digest,
     )
+
+
+def write_tally(stream: Writable, tally: Tally) -> None:
+    stream.write(tally.to_bytes())
+
+
+def read_tally(stream: Readable, question: Question, *, name: str = "the tally file") -> Tally:
+    """Read a tally file, refusing one of another question; ``name`` is what errors call it."""
+    start = read_fully(stream, len(tallies.MAGIC))
+    if start != tallies.MAGIC:
+        raise InvalidDocument(f"{name}: this is not a tally file; check the file", value=name)
+    return _read_rest(stream, question, name)
+
+
+def _read_rest(stream: Readable, question: Question, name: str) -> Tally:
+    """Read a tally file whose first eight bytes have been read."""
+    most = memory_budget()
+    data = tallies.MAGIC + read_fully(stream, most)
+    if len(data) > most:
+        raise InvalidDocument(
+            f"{name}: this tally is larger than the memory budget of {most:,} bytes; where it is "
+            f"yours, {RAISE_IT}",
+            value=name,
+        )
+    try:
+        found = Tally.from_bytes(data)
+    except DeniableError as error:
+        raise type(error)(f"{name}: {error}", value=error.value) from error
+    if found.question != question.digest:
+        raise InvalidDocument(
+            f"{name}: expected a tally of the question {question.digest}, got one of "
+            f"{found.question or 'no question'}; use the question file that it was made with",
+            value=found.question,
+        )
+    return found
+
+
+def read_any(
+    stream: Readable, question: Question, *, name: str = "the file"
+) -> Iterator[Reports] | Tally:
+    """Return the tally in a tally file, or the batches of a report file as ``read_reports`` does.
+
+    Any other file is refused with what it seems to be.
+    """
+    start = read_fully(stream, len(MAGIC))
+    if start == MAGIC:
+        return read_after_magic(stream, question, name)
+    if start == tallies.MAGIC:
+        return _read_rest(stream, question, name)
+    came, remedy = describe(start + read_fully(stream, _LOOKED_AT))
+    raise InvalidDocument(
+        f"{name}: expected a report file or a tally file, got {came}; {remedy}", value=name
+    )
+
+
+def describe(start: bytes) -> tuple[str, str]:
+    """Return what the first bytes of a file show it to be, and what to do about it.
+
+    >>> describe(b"{}")[0]
+    'JSON'
+    """
+    if not start:
+        return "an empty file", "write it anew: something stopped before its first byte"
+    for magic, kind, remedy in _KINDS:
+        if start.startswith(magic):
+            return kind, remedy
+    try:
+        text = start.decode()
+    except UnicodeDecodeError as error:
+        # The last character may be cut in two where the beginning of the file ends.
+        if error.start < len(start) - 3:
+            return f"binary data that begin with {start[:8].hex(' ')}", "check the file"
+        text = start[: error.start].decode()
+    return _describe_text(text.removeprefix("\ufeff"))
+
+
+def _describe_text(text: str) -> tuple[str, str]:
+    shown = text.lstrip()
+    if shown.startswith("{") and '"deniable-question"' in shown:
+        return "a question file", "give it as the question"
+    if shown.startswith(("{", "[")):
+        return "JSON", "check the name of the file"
+    if "\0" in text:
+        return f"binary data that begin with {text.encode()[:8].hex(' ')}", "check the file"
+    first, second, *_ = f"{text}\n\n".split("\n")
+    mark = next((m for m in ",;\t" if m in first and first.count(m) == second.count(m)), "")
+    kind = {"": "text", "\t": "text, probably TSV"}.get(mark, "text, probably CSV")
+    return kind, "turn its answers into reports with privatize first"

@@ -1,7 +1,5 @@
 """Streams of bytes: what readers and writers need of them, and gzip decompressed as it is read."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zlib
@@ -74,34 +72,31 @@ class _Resumed(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
         view = memoryview(buffer)
-        data = self._start[: len(view)] or self._stream.read(len(view))
-        self._start = self._start[len(view) :]
+        data = self._next(len(view))
         view[: len(data)] = data
         return len(data)
 
+    def _next(self, size: int) -> bytes:
+        data, self._start = self._start[:size], self._start[size:]
+        return data or self._stream.read(size)
 
-class _Gunzipped(io.RawIOBase):
+
+class _Gunzipped(_Resumed):
     """The contents of gzip data, with errors that name the file."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
-        super().__init__()
+        super().__init__(b"", stream)
         self._file, self._name = gzip.GzipFile(fileobj=stream), name
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        view = memoryview(buffer)
+    def _next(self, size: int) -> bytes:
         try:
-            data = self._file.read1(len(view))
+            return self._file.read1(size)
         except EOFError as error:
             raise self._wrong("was cut short") from error
         except (gzip.BadGzipFile, zlib.error) as error:
             raise self._wrong("was altered, or has more after its end") from error
-        view[: len(data)] = data
-        return len(data)
 
     def _wrong(self, came: str) -> InvalidDocument:
         return InvalidDocument(

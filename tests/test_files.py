@@ -13,7 +13,6 @@ import pytest
 from deniable import DE, OUE, SHE, Question, Tally
 from deniable.errors import DeniableError, InvalidDocument, InvalidReport
 from deniable.files import (
-    decompressed,
     describe,
     read_any,
     read_raw_reports,
@@ -22,6 +21,7 @@ from deniable.files import (
     write_reports,
     write_tally,
 )
+from deniable.streams import decompressed
 from tests.fuzz import mutate
 
 FRUIT = Question("fruit", ("kiwi", "fig", "plum"), DE(1.0, 3))
