@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from deniable.collector.handlers.estimates import streamed
+from deniable.collector.handlers import streamed
 
 
 def test_a_large_export_is_sent_in_pieces() -> None:

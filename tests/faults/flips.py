@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from deniable.collector import maintenance
+from deniable.collector import housekeeping
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.stores.records import Asked, Slice, State, StoreCorrupt, Submission
 from deniable.collector.stores.sqlite import SqliteStore
@@ -72,16 +72,16 @@ def judge(store: Store, before: Counts) -> str:
     """Say what a flip did: nothing, something that was named, or something silent."""
     try:
         same = counts(store) == before and standing(store) == sum(map(sum, before.values()))
-        if not same and not any("wait" in said for said in maintenance.check(store)):
+        if not same and not any("wait" in said for said in housekeeping.check(store)):
             return "silent for readers"
-        maintenance.fold_all(store)
+        housekeeping.fold_all(store)
         folded, aside = counts(store), store.aside()
         assert standing(store) == sum(map(sum, folded.values()))
     except StoreCorrupt:
         return "corrupt"
     if folded == before:
         return "set aside for nothing" if aside else "harmless"
-    named = list(maintenance.check(store))
+    named = list(housekeeping.check(store))
     return "set aside" if aside and any("set aside" in said for said in named) else "silent"
 
 

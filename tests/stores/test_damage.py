@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from deniable.collector import maintenance
+from deniable.collector import housekeeping
 from deniable.collector.stores.arrivals import checksum
 from deniable.collector.stores.records import Asked, Slice, State, Submission
 from deniable.collector.stores.store import Store
@@ -153,13 +153,13 @@ def test_an_old_row_that_is_no_reports_is_set_aside_by_folding(place: Place) -> 
     before = counts(store)
     change(store, "UPDATE waiting SET checksum = NULL")
     change(store, "UPDATE waiting SET n = n + 1 WHERE no = 3")
-    assert any("waiting row 3" in said for said in maintenance.check(store))
-    maintenance.fold_all(store)
+    assert any("waiting row 3" in said for said in housekeeping.check(store))
+    housekeeping.fold_all(store)
     (aside,) = store.aside()
     assert "reports and says" in aside.reason
     assert standing(store) < sum(map(sum, before.values()))
-    assert [said for said in maintenance.check(store) if "fsync" not in said] == [
-        maintenance.describe(aside)
+    assert [said for said in housekeeping.check(store) if "fsync" not in said] == [
+        housekeeping.describe(aside)
     ]
 
 
@@ -168,11 +168,11 @@ def test_a_tally_that_cannot_be_read_is_set_aside_by_folding(place: Place) -> No
     store = place.open()
     store.ask(ASKED)
     store.add([Submission(ASKED.digest, TODAY, b"1" * 16, b"\1")])
-    maintenance.fold_all(store)
+    housekeeping.fold_all(store)
     change(store, "UPDATE tallies SET n = 5")
     store.add([Submission(ASKED.digest, TODAY, b"2" * 16, b"\2")])
-    assert any("it has 1 reports and says 5" in said for said in maintenance.check(store))
-    maintenance.fold_all(store)
+    assert any("it has 1 reports and says 5" in said for said in housekeeping.check(store))
+    housekeeping.fold_all(store)
     assert [(found.origin, found.n) for found in store.aside()] == [("tallies", 5)]
     assert counts(store) == {(TODAY, "anonymous"): [0, 0, 1, 0, 0, 0, 0, 0]}
 

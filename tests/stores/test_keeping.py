@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from deniable import OUE
-from deniable.collector import housekeeping, maintenance
+from deniable.collector import housekeeping
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import Application, create_app
 from deniable.collector.questions import Terms, write_terms
@@ -221,7 +221,7 @@ def test_an_export_has_everything(place: Place) -> None:
     """The question, its settings, and a tally of each day and source with what waits."""
     store = place.open()
     fill(store)
-    maintenance.fold_all(store)
+    housekeeping.fold_all(store)
     report = TWO.privatize([LABELS[0]]).tobytes()
     store.add([Submission(TWO.digest, DAY, b"7" * 16, report)])
     store.add([Submission(TWO.digest, DAY - 1, b"8" * 16, report)])

@@ -362,7 +362,7 @@ def forgetful(document: str, pile: Pile) -> bytes:
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("services.Writer", Careless), ("housekeeping.jobs.fold", forgetful)],
+    [("requests.Writer", Careless), ("housekeeping.jobs.fold", forgetful)],
 )
 def test_the_model_finds_what_is_broken(
     sqlite: Callable[[], Place], name: str, broken: object

@@ -64,9 +64,9 @@ def restore(settings: Settings, copy: Path) -> None:
 @with_store
 def check(store: Store, settings: Settings) -> None:
     """Read every question, tally and report, and say what is wrong and what is open."""
-    from deniable.collector import maintenance  # noqa: PLC0415 - tokens need none of it
+    from deniable.collector import housekeeping  # noqa: PLC0415 - tokens need none of it
 
-    wrong = list(maintenance.check(store))
+    wrong = list(housekeeping.check(store))
     for said in wrong:
         click.echo(said)
     window = store.window()
@@ -91,10 +91,10 @@ def _describe_window(window: Window) -> str:
 @with_store
 def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
     """Seal old days, add all waiting reports to tallies, and remove what is no longer needed."""
-    from deniable.collector import maintenance  # noqa: PLC0415 - tokens need none of it
+    from deniable.collector import housekeeping  # noqa: PLC0415 - tokens need none of it
 
     window = store.seal(trust_clock=trust_clock)
-    folded = maintenance.fold_all(store)
+    folded = housekeeping.fold_all(store)
     while store.sweep(2000, settings.retention or None):
         pass
     store.erase()
@@ -146,13 +146,13 @@ def export(store: Store, settings: Settings, digest: str, *, output: Path) -> No
     The file has the question, its settings, excluded sources and a tally for each day and source,
     which `deniable estimate` reads. Reports that wait are in the tallies.
     """
-    from deniable.collector import maintenance  # noqa: PLC0415 - tokens need none of it
+    from deniable.collector import housekeeping  # noqa: PLC0415 - tokens need none of it
 
     outputs.refuse_terminal(output)
     asked = store.asked(digest)
     if asked is None:
         raise InputError(f"{settings.store} has no question with the digest {digest!r}")
-    packed = maintenance.pack(maintenance.gather(store, asked))
+    packed = housekeeping.pack(housekeeping.gather(store, asked))
     outputs.write_atomically(output, packed)
     outputs.announce(output, f"{len(packed):,} bytes")
 

@@ -4,8 +4,6 @@ A secret has 256 random bits and is shown once; the store has only its SHA-256. 
 form, and only the form's POST uses it up, since previewers follow links.
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 import time
@@ -45,7 +43,7 @@ class Role(Enum):
     VIEWER = "viewer"
     ADMIN = "admin"
 
-    def grants(self, demanded: Role) -> bool:
+    def grants(self, demanded: "Role") -> bool:
         """Tell whether a token of this role may use a route that demands another."""
         return self is Role.ADMIN or demanded in (self, Role.PUBLIC)
 
@@ -123,7 +121,7 @@ class Access:
         self.on_use: Callable[[Key], Awaitable[None]] | None = None
         """Called when a key is used for the first time on a day."""
 
-    async def demand(self, connection: HTTPConnection, role: Role) -> Holder | None:
+    async def demand(self, connection: "HTTPConnection", role: Role) -> Holder | None:
         """Return who makes a request, or refuse it; a public route asks nobody."""
         if role is Role.PUBLIC:
             return None
@@ -169,7 +167,7 @@ class Access:
         self._known.clear()
 
 
-def check_origin(connection: HTTPConnection) -> None:
+def check_origin(connection: "HTTPConnection") -> None:
     """Refuse a form that another site sent with the visitor's cookie."""
     site = connection.headers.get("sec-fetch-site")
     origin = connection.headers.get("origin")

@@ -4,39 +4,26 @@ An operation states its role; one that does not cannot be made. The routes, the 
 the description in OpenAPI 3.1 all derive from the same list.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import findall
-from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
+from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
+from deniable.collector import handlers, problems, status
 from deniable.collector.access import COOKIE, SAFE, Role, audit
-from deniable.collector.handlers import estimates, questions, status
 from deniable.collector.jobs import SHEET_PATH
 from deniable.collector.pages import home, login, new_question, question, templating, try_it
-from deniable.collector.problems import (
-    MEDIA_TYPE,
-    MethodRefused,
-    ProblemDocument,
-    find_problem,
-    own,
-)
 from deniable.collector.questions import Change
-from deniable.collector.requests import NAMES, Call
-from deniable.collector.services import Services
+from deniable.collector.requests import NAMES, Call, Services
 from deniable.collector.submission import Submissions
 from deniable.version import __version__
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 Schema = Mapping[str, object]
 _REFERENCE = "#/components/schemas/{name}"
@@ -96,7 +83,7 @@ class Resource:
         operation = self._operations.get("GET" if method == "HEAD" else method)
         if operation is None or operation.handler is None:
             methods = {*self._operations, *(["HEAD"] if "GET" in self._operations else [])}
-            raise MethodRefused(
+            raise problems.MethodRefused(
                 f"use {', '.join(sorted(methods))} and not {method}",
                 value=", ".join(sorted(methods)),
             )
@@ -120,7 +107,7 @@ async def _audited(handler: Handler, call: Call) -> Response:
         response = await handler(call)
         status = response.status_code
     except Exception as error:
-        status = find_problem(own(error)).status
+        status = problems.find_problem(problems.own(error)).status
         raise
     finally:
         audit(who, f"{what} {call.notes}".rstrip(), status)
@@ -158,8 +145,8 @@ DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
 ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
 CONFIRMED = Parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
 CANDIDATE = Parameter("candidate", "An answer; repeat it.", {"type": "array", "items": _TEXT})
-RANGE = _fields(estimates.Query, *NAMES)
-READING = (*_fields(estimates.Query, *estimates.PARAMETERS), CANDIDATE)
+RANGE = _fields(handlers.Query, *NAMES)
+READING = (*_fields(handlers.Query, *handlers.PARAMETERS), CANDIDATE)
 TREND = (*RANGE, Parameter("format", "The form.", {"enum": ["json", "csv"]}), CANDIDATE)
 QUESTION = "/v1/questions/{digest}"
 
@@ -172,39 +159,39 @@ async def _describe(call: Call) -> Response:
 INTERFACE = [
     Operation("POST", QUESTION + "/reports", Role.PUBLIC, None, "Submit a report.", (DAY,),
               {_BYTES: _BINARY}, {204: None}, application=Submissions),
-    Operation("GET", QUESTION, Role.PUBLIC, questions.read, "Read a question.",
+    Operation("GET", QUESTION, Role.PUBLIC, handlers.read_question, "Read a question.",
               answers={200: _JSON, 304: None}),
-    Operation("POST", "/v1/questions", Role.ADMIN, questions.create, "Ask a question.", (),
+    Operation("POST", "/v1/questions", Role.ADMIN, handlers.ask_question, "Ask a question.", (),
               {_JSON: _OBJECT}, {200: _JSON, 201: _JSON}),
-    Operation("GET", "/v1/questions", Role.PUBLIC, questions.index, "List the questions."),
-    Operation("PATCH", QUESTION, Role.ADMIN, questions.change,
+    Operation("GET", "/v1/questions", Role.PUBLIC, handlers.list_questions, "List the questions."),
+    Operation("PATCH", QUESTION, Role.ADMIN, handlers.change_question,
               "Open or close a question, or change its settings.", (), {_JSON: Change}),
-    Operation("DELETE", QUESTION, Role.ADMIN, questions.delete,
+    Operation("DELETE", QUESTION, Role.ADMIN, handlers.delete_question,
               "Delete a question with all its data.", (CONFIRMED,), answers={204: None}),
-    Operation("GET", QUESTION + "/status", Role.VIEWER, questions.status,
+    Operation("GET", QUESTION + "/status", Role.VIEWER, handlers.read_status,
               "Read the state and the settings of a question."),
-    Operation("GET", QUESTION + "/estimates", Role.VIEWER, estimates.estimates,
+    Operation("GET", QUESTION + "/estimates", Role.VIEWER, handlers.estimate,
               "Estimate how many people gave each answer.", READING,
               answers={200: f"{_TABLES} {_HTML}"}),
-    Operation("POST", QUESTION + "/estimates", Role.VIEWER, estimates.estimates_of,
-              "The same, with candidates in the body.", (), {_JSON: estimates.Query},
+    Operation("POST", QUESTION + "/estimates", Role.VIEWER, handlers.estimate_candidates,
+              "The same, with candidates in the body.", (), {_JSON: handlers.Query},
               {200: f"{_TABLES} {_HTML}"}),
-    Operation("GET", QUESTION + "/trend", Role.VIEWER, estimates.trend,
+    Operation("GET", QUESTION + "/trend", Role.VIEWER, handlers.follow_trend,
               "Follow some answers from day to day.", TREND, answers={200: _TABLES}),
-    Operation("GET", SHEET_PATH, Role.PUBLIC, estimates.sheet, "The style of estimates as HTML.",
-              answers={200: "text/css"}),
-    Operation("GET", QUESTION + "/tally", Role.VIEWER, estimates.tally, "Download a tally.", RANGE,
-              answers={200: _BYTES}),
-    Operation("GET", QUESTION + "/export", Role.ADMIN, estimates.export,
+    Operation("GET", SHEET_PATH, Role.PUBLIC, handlers.style_sheet,
+              "The style of estimates as HTML.", answers={200: "text/css"}),
+    Operation("GET", QUESTION + "/tally", Role.VIEWER, handlers.download_tally,
+              "Download a tally.", RANGE, answers={200: _BYTES}),
+    Operation("GET", QUESTION + "/export", Role.ADMIN, handlers.export_question,
               "Download everything that a question has.", answers={200: "application/zip"}),
-    Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, estimates.upload,
+    Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, handlers.upload_tally,
               "Add a tally that was collected elsewhere, once for each id.", (DAY,),
               {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
-    Operation("GET", QUESTION + "/sources", Role.VIEWER, estimates.sources,
+    Operation("GET", QUESTION + "/sources", Role.VIEWER, handlers.list_sources,
               "List who contributed."),
-    Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, estimates.exclude,
+    Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, handlers.exclude_source,
               "Leave a source out of every count, or take it in again.", (ONE_DAY,),
-              {_JSON: estimates.Exclusion}),
+              {_JSON: handlers.Exclusion}),
     Operation("GET", "/v1/sessions", Role.ADMIN, status.sessions, "List who is logged in."),
     Operation("DELETE", "/v1/sessions/{session}", Role.ADMIN, status.end_session,
               "End a session.", answers={204: None}),
@@ -232,7 +219,7 @@ PAGES = [
               _FORM, {200: _HTML, 303: None}),
     Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
               answers={200: _HTML}),
-    Operation("POST", "/questions/{digest}", Role.ADMIN, questions.change_by_form,
+    Operation("POST", "/questions/{digest}", Role.ADMIN, handlers.change_by_form,
               "Change a question.", (), _FORM, {303: None}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
               "Try a question, and see what a report reveals.", answers={200: _HTML}),
@@ -277,7 +264,9 @@ def describe(operations: Sequence[Operation]) -> bytes:
         path = operation.path.replace(":any}", "}")  # how the router takes a name with slashes
         paths.setdefault(path, {})[operation.method.lower()] = _operation(operation)
     bodies = [kind for each in operations for kind in each.body.values() if isinstance(kind, type)]
-    _, schemas = msgspec.json.schema_components([ProblemDocument, *bodies], ref_template=_REFERENCE)
+    _, schemas = msgspec.json.schema_components(
+        [problems.ProblemDocument, *bodies], ref_template=_REFERENCE
+    )
     security = {
         "token": {"type": "http", "scheme": "bearer"},
         "session": {"type": "apiKey", "in": "cookie", "name": COOKIE},
@@ -312,7 +301,7 @@ def _operation(operation: Operation) -> dict[str, object]:
             **{str(code): _answer(code, media) for code, media in operation.answers.items()},
             "default": {
                 "description": "A problem.",
-                "content": {MEDIA_TYPE: {"schema": _schema(ProblemDocument)}},
+                "content": {problems.MEDIA_TYPE: {"schema": _schema(problems.ProblemDocument)}},
             },
         },
     }

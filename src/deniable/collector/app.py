@@ -1,26 +1,22 @@
 """The application: services and routes, and around them what turns errors into answers."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.collector import problems
 from deniable.collector.api import build_router
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import CORS
-from deniable.collector.services import Services, assemble
+from deniable.collector.requests import Services, assemble
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.store import Store
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

@@ -6,26 +6,21 @@ client sends ahead is parsed when it is its turn, and no more of it is read from
 Addresses are counted in memory while their connections are open. They are never written down.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 from ipaddress import IPv6Address
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from uvicorn._types import ASGI3Application
+from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from deniable.collector.problems import CORS, InvalidRequest, render
 from deniable.collector.settings import Settings
-
-if TYPE_CHECKING:
-    from uvicorn._types import ASGI3Application
-    from uvicorn.config import Config
-    from uvicorn.server import ServerState
-
 
 FULL, ADDRESS, LATE = "full", "address", "late"
 REASONS = (FULL, ADDRESS, LATE)
@@ -48,7 +43,7 @@ class Peer:
         self.resting: dict[Connection, None] = {}
         """Those that were answered and have asked nothing since, the oldest first."""
 
-    def idle(self, now: float) -> Connection | None:
+    def idle(self, now: float) -> "Connection | None":
         """Return the connection that is missed least."""
         for guests in (self.silent, self.resting):
             for guest in guests:
@@ -101,7 +96,7 @@ class Crowd:
         self.drop(guest, reason)
         return True
 
-    def drop(self, guest: Connection, reason: str) -> None:
+    def drop(self, guest: "Connection", reason: str) -> None:
         self.dropped[reason] += 1
         guest.drop()
 
@@ -112,13 +107,13 @@ class Crowd:
         if not peer.count:
             self._peers.pop(peer.address, None)
 
-    def enter(self, guest: Connection) -> None:
+    def enter(self, guest: "Connection") -> None:
         self._all.silent[guest] = guest.peer.silent[guest] = None
 
-    def rest(self, guest: Connection) -> None:
+    def rest(self, guest: "Connection") -> None:
         self._all.resting[guest] = guest.peer.resting[guest] = None
 
-    def wake(self, guest: Connection) -> None:
+    def wake(self, guest: "Connection") -> None:
         """Note a connection that asks something, or is gone."""
         peer = guest.peer
         if guest in peer.resting:

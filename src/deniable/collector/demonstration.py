@@ -5,8 +5,6 @@ are drawn and delivered by the same code as anybody's. They are a process of the
 with the collector's: run as a module, this file is that process.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import secrets

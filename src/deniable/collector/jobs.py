@@ -3,8 +3,6 @@
 The functions are pure, documents and bytes in, bytes out; the mathematics itself is the library's.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress

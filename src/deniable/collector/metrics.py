@@ -4,8 +4,6 @@ No address and no time of day is counted. Pages show what came for one question;
 has no label by question.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Every answer that is no success has the media type ``application/problem+json`` 
 table; the framework's own refusals and a failure inside are no exception.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from typing import Annotated

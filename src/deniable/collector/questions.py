@@ -4,8 +4,6 @@ Whether a question is open is decided in the transaction that stores a submissio
 is what never changes (the document) and what may lag by a moment (the terms).
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from dataclasses import dataclass, replace
@@ -112,7 +110,7 @@ class Encoded(NamedTuple):
     zipped: bytes
 
     @classmethod
-    def of(cls, document: str) -> Encoded:
+    def of(cls, document: str) -> "Encoded":
         plain = document.encode()
         return cls(plain, compress(plain, 6, mtime=0))
 
@@ -202,7 +200,7 @@ class Questions:
                 self._known[digest] = known
         return known
 
-    async def encoded(self, known: Known) -> Encoded:
+    async def encoded(self, known: Known) -> "Encoded":
         """Return the document of a question as bytes, the same ones for all who ask."""
         digest = known.asked.digest
         if found := self._encoded.get(digest):

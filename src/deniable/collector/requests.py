@@ -1,27 +1,31 @@
-"""Requests on their way through handlers: parameters, bodies, slices, and answers."""
+"""The services of a running collector, and the requests that handlers answer with them."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from re import compile
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from deniable.collector.access import Holder
-from deniable.collector.problems import InvalidRequest, TooLarge
-from deniable.collector.questions import Known
-from deniable.collector.services import Services
-from deniable.collector.stores.records import EPOCH, EVER, Days, Slice
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
-
+from deniable.collector.access import Access, Holder
+from deniable.collector.connections import Crowd, Held
+from deniable.collector.housekeeping import Housekeeping
+from deniable.collector.metrics import Counters
+from deniable.collector.problems import InvalidRequest, Refusal, TooLarge
+from deniable.collector.questions import Known, Questions
+from deniable.collector.results import Results
+from deniable.collector.settings import Settings
+from deniable.collector.stores.records import EPOCH, EVER, Days, Key, Slice, StoreError, today
+from deniable.collector.stores.store import Store
+from deniable.collector.worker import Readers, Worker
+from deniable.collector.writer import Health, Writer
 
 Decoded = TypeVar("Decoded", bound=msgspec.Struct)
 _MOST_FIELDS = 100
@@ -29,6 +33,73 @@ NAMES = ("day", "from", "to")
 """The parameters by which an address names a slice; those of a second one begin with compare_."""
 SECOND = "compare_"
 _FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything that handlers use."""
+
+    settings: Settings
+    writer: Writer
+    readers: Readers
+    questions: Questions
+    access: Access
+    counters: Counters
+    worker: Worker
+    results: Results
+    housekeeping: Housekeeping
+    crowd: Crowd
+    held: Held
+    health: Health
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Start what runs beside the requests; at the end write what waits and stop."""
+        await self.writer.start()
+        self.access.on_use = self._note_use
+        keepers = [
+            asyncio.create_task(self.housekeeping.run()),
+            asyncio.create_task(self.health.watch(self.writer.probe)),
+        ]
+        try:
+            yield
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+                with suppress(asyncio.CancelledError):
+                    await keeper
+            await self.writer.close()
+            self.readers.close()
+            self.worker.close()
+
+    async def _note_use(self, key: Key) -> None:
+        """Note the day on which a key is used; a store that cannot is no reason to refuse it."""
+        with suppress(Refusal, StoreError):
+            await self.writer.run(lambda store: store.use(key.hash, today()))
+
+
+def assemble(settings: Settings, opener: Callable[[], Store]) -> Services:
+    """Make the services; nothing runs yet."""
+    health = Health()
+    writer = Writer(opener, most=settings.queue_limit, health=health)
+    readers = Readers(opener, health)
+    counters, worker = Counters(), Worker(settings.worker_seconds)
+    return Services(
+        settings=settings,
+        writer=writer,
+        readers=readers,
+        questions=Questions(settings, readers, writer, worker),
+        access=Access(readers),
+        counters=counters,
+        worker=worker,
+        results=Results(settings, readers, writer, worker),
+        housekeeping=Housekeeping(settings, writer, readers, worker, counters),
+        crowd=Crowd(
+            settings.connection_limit, 0 if settings.url else settings.connections_per_address
+        ),
+        held=Held(settings.queue_bytes),
+        health=health,
+    )
 
 
 @dataclass(frozen=True)

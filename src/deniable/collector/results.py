@@ -8,8 +8,6 @@ A request reads the store once to see what has moved. If anything has, it reads 
 job in the worker process and writes the new sums in one transaction.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The server: uvicorn with limited connections, which drains on SIGTERM; and its log lines."""
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

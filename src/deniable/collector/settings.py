@@ -6,8 +6,6 @@ docs/collector.md. An option wins over the environment, the environment over the
 be in a file of its own: ``DENIABLE_STORE_FILE`` names the one that holds the address of the store.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

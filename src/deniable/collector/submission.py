@@ -5,11 +5,10 @@ when it is on the disk, whether it is new or was there already. No cookie is rea
 about the sender is kept.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
 
 from deniable.collector.access import Holder, Role
 from deniable.collector.problems import (
@@ -25,13 +24,9 @@ from deniable.collector.problems import (
     UnknownQuestion,
 )
 from deniable.collector.questions import Known
-from deniable.collector.requests import read_day
-from deniable.collector.services import Services
+from deniable.collector.requests import Services, read_day
 from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission, write_day
 from deniable.errors import DeniableError, InvalidReport
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
 
 ID_SIZE = 16
 _DONE = {"type": "http.response.start", "status": 204, "headers": []}

@@ -4,8 +4,6 @@ No compiler and no long NumPy call runs on the event loop, or holds its lock. Ca
 pickled over pipes between these two processes alone; run as a module, this file is the worker.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

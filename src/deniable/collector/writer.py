@@ -8,8 +8,6 @@ line. A store that fails for a while is tried again. A corrupt one stops the col
 it first. All of health happens on the event loop.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

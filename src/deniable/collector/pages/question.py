@@ -13,7 +13,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from deniable.advice import meaning, reveals
-from deniable.collector.handlers.questions import NAME_WIDTH
+from deniable.collector.handlers import NAME_WIDTH
 from deniable.collector.jobs import Wanted
 from deniable.collector.metrics import ACCEPTED, REPEATED
 from deniable.collector.pages import embed

@@ -1,7 +1,5 @@
 """How the collector is (health, readiness, counters, metrics), and who is logged in."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import platform
@@ -17,8 +15,7 @@ from deniable.collector import access
 from deniable.collector.access import SESSION
 from deniable.collector.metrics import Metric, exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
-from deniable.collector.requests import Call, answer
-from deniable.collector.services import Services
+from deniable.collector.requests import Call, Services, answer
 from deniable.collector.stores.records import Measures, StoreError, today, write_day
 from deniable.version import __version__
 

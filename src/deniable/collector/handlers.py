@@ -1,6 +1,7 @@
-"""Counts over HTTP: estimates, comparisons, tallies, and who contributed."""
+"""Handlers of questions and their counts: parse a request, call one noun, answer.
 
-from __future__ import annotations
+There is no SQL and no mathematics here.
+"""
 
 from dataclasses import asdict, replace
 from hashlib import sha256
@@ -9,37 +10,153 @@ from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import jobs, maintenance
+from deniable.collector import housekeeping, jobs
 from deniable.collector.jobs import FORMATS, Wanted
-from deniable.collector.problems import (
-    Conflict,
-    InvalidRequest,
-    NotFound,
-    UnknownQuestion,
-)
-from deniable.collector.questions import Known
+from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
+from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import (
     NAMES,
     Call,
     Pieces,
     answer,
+    lines,
     read_day,
     read_slice,
     read_slices,
 )
-from deniable.collector.stores.records import Outcome, Total, write_day
+from deniable.collector.stores.records import Asked, Outcome, Slice, State, Total, write_day
 from deniable.presentation.html import SHEET
+from deniable.presentation.text import one_line
 
-_ID = pattern("[0-9a-f]{32}")
-RANGE = ("from", "to")
+NAME_WIDTH = 120
+"""How much of the name of a question a page shows."""
 DAYS = "deniable-days"
 """The header of a tally that says on how many days its reports came."""
-
-
+_FOREVER = "public, max-age=31536000, immutable"
+_ID = pattern("[0-9a-f]{32}")
 Day = Annotated[str, Meta(extra_json_schema={"format": "date"})]
 Count = Annotated[int, Meta(ge=1)]
+
+
+async def ask_question(call: Call) -> Response:
+    """Store a question; one that is there already stays as it is."""
+    call.query()
+    document = await call.body(call.services.settings.question_limit)
+    found, new = await call.services.questions.ask(document)
+    response = answer({"digest": found.digest, "name": found.name}, 201 if new else 200)
+    response.headers["location"] = f"/v1/questions/{found.digest}"
+    return response
+
+
+async def list_questions(call: Call) -> Response:
+    call.query()
+    return answer({"questions": await call.services.questions.listed()})
+
+
+async def read_question(call: Call) -> Response:
+    call.query()
+    known = await call.known()
+    encoded, zipped = await call.services.questions.encoded(known), _takes_gzip(call.request)
+    tag = f'"{known.asked.digest}{"-gzip" if zipped else ""}"'
+    headers = {"etag": tag, "cache-control": _FOREVER, "vary": "accept-encoding"}
+    if _has(call.request.headers.get("if-none-match", ""), tag):
+        return Response(status_code=304, headers=headers)
+    headers["content-type"] = "application/json"
+    if zipped:
+        headers["content-encoding"] = "gzip"
+    return Pieces(encoded.zipped if zipped else encoded.plain, headers=headers)
+
+
+def _takes_gzip(request: Request) -> bool:
+    for choice in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = choice.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _has(condition: str, tag: str) -> bool:
+    return any(found.strip().removeprefix("W/") in (tag, "*") for found in condition.split(","))
+
+
+async def read_status(call: Call) -> Response:
+    call.query()
+    digest = (await call.known()).asked.digest
+
+    asked, found = await call.services.readers.run(
+        lambda store: (store.asked(digest), store.standing(Slice(digest)))
+    )
+    if asked is None:
+        raise UnknownQuestion("this question was deleted")
+    return answer(_status(asked, found.n))
+
+
+async def change_question(call: Call) -> Response:
+    call.query()
+    digest = (await call.known()).asked.digest
+    wanted = await call.json(Change, 1 << 16)
+    await call.services.questions.change(digest, wanted)
+    return await read_status(call)
+
+
+async def delete_question(call: Call) -> Response:
+    query, known = call.query("name"), await call.known()
+    if query.get("name") != known.question.name:
+        raise InvalidRequest(
+            "nothing was deleted: deleting cannot be undone, so add ?name= and the question's name"
+        )
+    await call.services.questions.delete(known.asked.digest)
+    return Response(status_code=204)
+
+
+def _status(asked: Asked, n: int) -> dict[str, object]:
+    terms = read_terms(asked.terms)
+    return {
+        "digest": asked.digest,
+        "name": read_name(asked.document),
+        "state": asked.state.value,
+        "reports": n,
+        **msgspec.structs.asdict(terms),
+    }
+
+
+async def change_by_form(call: Call) -> Response:
+    known, fields = await call.known(), await call.form()
+    services, digest, action = call.services, known.asked.digest, fields.get("action")
+    call.noted.append(f"{action} {fields.get('source', '')}"[:200].rstrip())
+    if action in (State.OPEN.value, State.CLOSED.value):
+        state: Literal["open", "closed"] = "open" if action == "open" else "closed"
+        await services.questions.change(digest, Change(state=state))
+    elif action == "settings":
+        await services.questions.change(digest, _settings(fields))
+    elif action == "delete":
+        # People copy the name as the page shows it.
+        if fields.get("name", "").strip() != one_line(known.question.name, NAME_WIDTH):
+            raise Mistake("Nothing was deleted: type the name of the question exactly as it is.")
+        await services.questions.delete(digest)
+        return RedirectResponse("/", 303)
+    elif action in ("exclude", "include"):
+        source, excluded = fields.get("source", ""), action == "exclude"
+        day = read_day(fields["day"]) if fields.get("day") else None
+        await services.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
+    else:
+        raise Mistake("This form has no such button: go back and load the page again.")
+    return RedirectResponse(f"/questions/{digest}", 303)
+
+
+def _settings(fields: dict[str, str]) -> Change:
+    minimum = fields.get("minimum", "").strip()
+    if minimum and not (minimum.isascii() and minimum.isdigit() and len(minimum) < 16):
+        raise Mistake(f"Enter the number of reports as a whole number, not as {minimum[:40]!r}.")
+    return Change(
+        origins=lines(fields.get("origins", "")),
+        minimum=int(minimum) if minimum else None,
+        public_results="public_results" in fields,
+        collect="collect" in fields,
+    )
 
 
 class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from", "last": "to"}):
@@ -73,7 +190,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
 PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "candidates")
 
 
-async def estimates(call: Call) -> Response:
+async def estimate(call: Call) -> Response:
     return await _estimates(call, _query(call, *PARAMETERS))
 
 
@@ -89,7 +206,7 @@ def _query(call: Call, *names: str) -> Query:
         raise InvalidRequest(f"a parameter is wrong: {error}") from error
 
 
-async def estimates_of(call: Call) -> Response:
+async def estimate_candidates(call: Call) -> Response:
     call.query()
     return await _estimates(call, await call.json(Query, call.services.settings.question_limit))
 
@@ -112,7 +229,7 @@ def streamed(result: bytes, kind: str) -> Response:
     return Export(result, headers={"content-type": kind, "cache-control": "no-store"})
 
 
-async def trend(call: Call) -> Response:
+async def follow_trend(call: Call) -> Response:
     query = _query(call, *NAMES, "format")
     if query.format == "html":
         raise InvalidRequest("a trend has the formats json and csv")
@@ -122,13 +239,13 @@ async def trend(call: Call) -> Response:
     return streamed(result, FORMATS[query.format])
 
 
-async def sheet(call: Call) -> Response:
+async def style_sheet(call: Call) -> Response:
     call.query()
     headers = {"content-type": "text/css; charset=utf-8", "cache-control": "public, max-age=3600"}
     return Response(SHEET, headers=headers)
 
 
-async def tally(call: Call) -> Response:
+async def download_tally(call: Call) -> Response:
     query, known = call.query(*NAMES), await call.known()
     found = await call.services.results.total(known, read_slice(known.asked.digest, query))
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
@@ -136,15 +253,15 @@ async def tally(call: Call) -> Response:
     return Export(found.tally, headers=headers)
 
 
-async def export(call: Call) -> Response:
+async def export_question(call: Call) -> Response:
     call.query()
     asked = (await call.known()).asked
-    gathered = await call.services.readers.run(lambda store: maintenance.gather(store, asked))
-    packed = await call.services.worker.run(maintenance.pack, gathered)
-    return streamed(packed, maintenance.MEDIA_TYPE)
+    gathered = await call.services.readers.run(lambda store: housekeeping.gather(store, asked))
+    packed = await call.services.worker.run(housekeeping.pack, gathered)
+    return streamed(packed, housekeeping.MEDIA_TYPE)
 
 
-async def upload(call: Call) -> Response:
+async def upload_tally(call: Call) -> Response:
     query = call.query("day")
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
@@ -162,7 +279,7 @@ async def upload(call: Call) -> Response:
     return answer({"source": total.source, "reports": n}, 201 if outcome is Outcome.STORED else 200)
 
 
-async def sources(call: Call) -> Response:
+async def list_sources(call: Call) -> Response:
     call.query()
     return await _sources(call)
 
@@ -183,7 +300,7 @@ class Exclusion(msgspec.Struct, forbid_unknown_fields=True):
     excluded: bool
 
 
-async def exclude(call: Call) -> Response:
+async def exclude_source(call: Call) -> Response:
     """Leave a source out of every count, or of those of one day, or take it in again."""
     query = call.query("day")
     digest, source = (await call.known()).asked.digest, call.request.path_params["source"]
