@@ -20,12 +20,12 @@ from deniable.collector import access, questions
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import Application, create_app
 from deniable.collector.housekeeping import Housekeeping
+from deniable.collector.metrics import Health
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.questions import Questions
 from deniable.collector.stores.records import Asked, Slice, State
-from deniable.collector.writer import Health
 from deniable.question import Question
 from tests.collector.conftest import today
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from deniable.collector.stores.migrations import migrations
+from deniable.collector.stores.dialect import migrations
 from deniable.collector.stores.records import Asked, State, StoreUnavailable
 from deniable.collector.stores.sqlite import SqliteStore
 from tests.faults.disk import Connection, Disk, Layer, quiet

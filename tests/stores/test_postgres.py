@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from deniable.collector.stores.migrations import migrations
+from deniable.collector.stores.dialect import migrations
 from deniable.collector.stores.records import Outcome, State, StoreUnavailable, Submission
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place
 from tests.stores.server import Server

@@ -42,7 +42,7 @@ from deniable.collector.stores.records import (
     write_day,
 )
 from deniable.collector.stores.store import Store
-from deniable.collector.writer import Writer
+from deniable.collector.worker import Writer
 from tests.faults.application import ask, call, submit
 from tests.faults.fault import QUESTION
 from tests.stores.conftest import DAY, Place, postgres_place, sqlite_place
@@ -133,7 +133,7 @@ class Service(RuleBasedStateMachine):
             self.stores.append(Mortal(self.place.open()))
             return self.stores[-1]
 
-        with patch("deniable.collector.services.Worker", Here):
+        with patch("deniable.collector.requests.Worker", Here):
             self.app = create_app(Settings(store="the model's", minimum=1), opener)
         self.run(self.app.services.writer.start())
 

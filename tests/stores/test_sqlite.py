@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deniable.collector.stores import open_store, sqlite, sqlite_file
-from deniable.collector.stores.migrations import Migration, migrations
+from deniable.collector.stores.dialect import Migration, migrations
 from deniable.collector.stores.records import (
     Outcome,
     Slice,

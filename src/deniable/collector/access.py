@@ -63,17 +63,6 @@ class Holder:
         return f"{self.kind} {self.name}"
 
 
-def check_name(name: str) -> str:
-    """Return a name for a token, if it can stand in a line of a list or a log."""
-    if not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or name != name.strip():
-        raise InvalidParameter(
-            f"expected a name of 1 to {_LONGEST_NAME} characters in one line, without control "
-            f"characters and without spaces around it, got {brief(name)}",
-            value=name,
-        )
-    return name
-
-
 def hashed(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "replace")).digest()
 
@@ -81,9 +70,18 @@ def hashed(secret: str) -> bytes:
 def create(
     store: Store, kind: str, role: Role, *, name: str | None = None, seconds: int | None = None
 ) -> str | None:
-    """Store a new key and return its secret; None if the name is taken."""
-    if name is not None:
-        check_name(name)
+    """Store a new key and return its secret; None if the name is taken.
+
+    A name can stand in a line of a list or a log.
+    """
+    if name is not None and (
+        not 1 <= len(name) <= _LONGEST_NAME or not name.isprintable() or name != name.strip()
+    ):
+        raise InvalidParameter(
+            f"expected a name of 1 to {_LONGEST_NAME} characters in one line, without control "
+            f"characters and without spaces around it, got {brief(name)}",
+            value=name,
+        )
     secret = f"dn_{secrets.token_urlsafe(32)}"
     expires = None if seconds is None else int(time.time()) + seconds
     key = Key(hashed(secret), kind, role.value, name or secrets.token_hex(8), expires)

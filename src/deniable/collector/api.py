@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from re import findall
 
 import msgspec
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deniable.collector import handlers, problems, status
 from deniable.collector.access import COOKIE, SAFE, Role, audit
@@ -29,15 +29,12 @@ Schema = Mapping[str, object]
 _REFERENCE = "#/components/schemas/{name}"
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter after the address, as OpenAPI describes it."""
-
-    name: str
-    description: str
-    schema: Schema
-    required: bool = False
-    where: str = "query"
+def _parameter(
+    name: str, description: str, schema: Schema, required: bool = False, where: str = "query"
+) -> Schema:
+    """Describe a parameter as OpenAPI does; most stand after the address."""
+    found = {"name": name, "in": where, "description": description}
+    return {**found, "required": required, "schema": schema}
 
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -52,7 +49,8 @@ class Operation:
     role: Role
     handler: Handler | None
     summary: str
-    parameters: Sequence[Parameter] = ()
+    parameters: Sequence[Schema] | None = ()
+    """Others are refused; None leaves that to the handler."""
     body: Mapping[str, Schema | type[msgspec.Struct]] = field(default_factory=dict)
     answers: Mapping[int, str | None] = field(default_factory=lambda: {200: "application/json"})
     application: Callable[[Services], ASGIApp] | None = None
@@ -83,13 +81,14 @@ class Resource:
         operation = self._operations.get("GET" if method == "HEAD" else method)
         if operation is None or operation.handler is None:
             methods = {*self._operations, *(["HEAD"] if "GET" in self._operations else [])}
-            raise problems.MethodRefused(
-                f"use {', '.join(sorted(methods))} and not {method}",
-                value=", ".join(sorted(methods)),
-            )
+            allowed = ", ".join(sorted(methods))
+            raise problems.MethodRefused(f"use {allowed} and not {method}", value=allowed)
         request = Request(scope, receive, send)
         holder = await self._services.access.demand(request, operation.role)
         call = Call(self._services, request, holder)
+        if operation.parameters is not None:
+            names = [str(found["name"]) for found in operation.parameters]
+            call.query(*names, repeated="candidate")
         if holder is None or operation.role is not Role.ADMIN or method in SAFE:
             response = await operation.handler(call)
         else:
@@ -99,10 +98,8 @@ class Resource:
 
 async def _audited(handler: Handler, call: Call) -> Response:
     """Call a handler, and note who did what, and what came of it."""
-    status, who = 500, str(call.holder)
-    what = f"{call.request.method} {call.request.url.path}"
-    if call.request.url.query:
-        what += f"?{call.request.url.query}"
+    status, url = 500, call.request.url
+    what = f"{call.request.method} {url.path}{'?' if url.query else ''}{url.query}"
     try:
         response = await handler(call)
         status = response.status_code
@@ -110,7 +107,7 @@ async def _audited(handler: Handler, call: Call) -> Response:
         status = problems.find_problem(problems.own(error)).status
         raise
     finally:
-        audit(who, f"{what} {call.notes}".rstrip(), status)
+        audit(str(call.holder), f"{what} {', '.join(call.noted)}".rstrip(), status)
     return response
 
 
@@ -132,27 +129,26 @@ _PATH: Mapping[str, tuple[str, Schema]] = {
 """The parameters in paths, and what they are."""
 
 
-def _fields(kind: type[msgspec.Struct], *names: str) -> tuple[Parameter, ...]:
+def _fields(kind: type[msgspec.Struct], *names: str) -> tuple[Schema, ...]:
     """Describe fields of a structure as parameters after an address, which are never null."""
     found = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
     return tuple(
-        Parameter(name, found[name]["description"], (found[name].get("anyOf") or [found[name]])[0])
+        _parameter(name, found[name]["description"], (found[name].get("anyOf") or [found[name]])[0])
         for name in names
     )
 
 
-DAY = Parameter("day", "The day of the submission.", _DAY, required=True)
-ONE_DAY = Parameter("day", "Only this day; all days by default.", _DAY)
-CONFIRMED = Parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
-CANDIDATE = Parameter("candidate", "An answer; repeat it.", {"type": "array", "items": _TEXT})
+DAY = _parameter("day", "The day of the submission.", _DAY, required=True)
+ONE_DAY = _parameter("day", "Only this day; all days by default.", _DAY)
+CONFIRMED = _parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
+CANDIDATE = _parameter("candidate", "An answer; repeat it.", {"type": "array", "items": _TEXT})
 RANGE = _fields(handlers.Query, *NAMES)
 READING = (*_fields(handlers.Query, *handlers.PARAMETERS), CANDIDATE)
-TREND = (*RANGE, Parameter("format", "The form.", {"enum": ["json", "csv"]}), CANDIDATE)
+TREND = (*RANGE, _parameter("format", "The form.", {"enum": ["json", "csv"]}), CANDIDATE)
 QUESTION = "/v1/questions/{digest}"
 
 
 async def _describe(call: Call) -> Response:
-    call.query()
     return Response(describe(INTERFACE), headers={"content-type": _JSON})
 
 
@@ -207,20 +203,20 @@ INTERFACE = [
 
 PAGES = [
     Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
-              (Parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
-    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", (), _FORM,
+              (_parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
+    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", None, _FORM,
               {303: None}),
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
-              answers={303: None}),
+              None, answers={303: None}),
     Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
     Operation("GET", "/new", Role.ADMIN, new_question.form, "Plan a question.",
               answers={200: _HTML}),
-    Operation("POST", "/new", Role.ADMIN, new_question.send, "Plan or create a question.", (),
+    Operation("POST", "/new", Role.ADMIN, new_question.send, "Plan or create a question.", None,
               _FORM, {200: _HTML, 303: None}),
     Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
-              answers={200: _HTML}),
+              None, answers={200: _HTML}),
     Operation("POST", "/questions/{digest}", Role.ADMIN, handlers.change_by_form,
-              "Change a question.", (), _FORM, {303: None}),
+              "Change a question.", None, _FORM, {303: None}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
               "Try a question, and see what a report reveals.", answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, templating.serve, "Files of pages.",
@@ -235,26 +231,20 @@ PAGES = [
 OPERATIONS = [*INTERFACE, *PAGES]
 
 
-class _Any(Convertor[str]):
+class _Any(PathConvertor):
     """A name in an address that may hold anything, slashes and line ends too."""
 
     regex = "(?s:.+)"
 
-    def convert(self, value: str) -> str:
-        return value
 
-    def to_string(self, value: str) -> str:
-        return value
-
-
-def build_router(services: Services, lifespan: Lifespan[object] | None = None) -> Router:
+def build_router(services: Services) -> Router:
     register_url_convertor("any", _Any())
     paths = dict.fromkeys(operation.path for operation in OPERATIONS)
     routes = [
         Route(path, Resource([found for found in OPERATIONS if found.path == path], services))
         for path in paths
     ]
-    return Router(routes, lifespan=lifespan, redirect_slashes=False)
+    return Router(routes, lifespan=lambda _: services.running(), redirect_slashes=False)
 
 
 def describe(operations: Sequence[Operation]) -> bytes:
@@ -283,20 +273,11 @@ def describe(operations: Sequence[Operation]) -> bytes:
 def _operation(operation: Operation) -> dict[str, object]:
     place = "_".join(findall("[a-z]+", operation.path.replace(":any", ""))) or "home"
     named = findall("{([a-z]+)", operation.path)
-    path = [Parameter(name, *_PATH[name], required=True, where="path") for name in named]
+    path = [_parameter(name, *_PATH[name], required=True, where="path") for name in named]
     found: dict[str, object] = {
         "operationId": f"{operation.method.lower()}_{place}",
         "summary": operation.summary,
-        "parameters": [
-            {
-                "name": parameter.name,
-                "in": parameter.where,
-                "description": parameter.description,
-                "required": parameter.required,
-                "schema": parameter.schema,
-            }
-            for parameter in (*path, *operation.parameters)
-        ],
+        "parameters": [*path, *(operation.parameters or ())],
         "responses": {
             **{str(code): _answer(code, media) for code, media in operation.answers.items()},
             "default": {

@@ -2,8 +2,7 @@
 
 import logging
 import traceback
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -13,7 +12,7 @@ from deniable.collector import problems
 from deniable.collector.api import build_router
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import CORS
-from deniable.collector.requests import Services, assemble
+from deniable.collector.requests import Services
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.store import Store
@@ -80,16 +79,10 @@ class Application:
 
 def create_app(settings: Settings, opener: Callable[[], Store] | None = None) -> Application:
     """Return the collector; ``opener`` opens another store than the settings name."""
-    services = assemble(
+    services = Services(
         settings, opener or (lambda: open_store(settings.store, window=settings.window))
     )
-
-    @asynccontextmanager
-    async def lifespan(app: object) -> AsyncIterator[None]:
-        async with services.running():
-            yield
-
-    return Application(services, build_router(services, lifespan))
+    return Application(services, build_router(services))
 
 
 _SENTENCES = {

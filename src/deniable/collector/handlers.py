@@ -13,21 +13,12 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import housekeeping, jobs
+from deniable.collector import housekeeping, jobs, requests
 from deniable.collector.jobs import FORMATS, Wanted
 from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
-from deniable.collector.requests import (
-    NAMES,
-    Call,
-    Pieces,
-    answer,
-    lines,
-    read_day,
-    read_slice,
-    read_slices,
-)
-from deniable.collector.stores.records import Asked, Outcome, Slice, State, Total, write_day
+from deniable.collector.requests import Call, Pieces, answer
+from deniable.collector.stores.records import Outcome, Slice, State, Total, write_day
 from deniable.presentation.html import SHEET
 from deniable.presentation.text import one_line
 
@@ -43,7 +34,6 @@ Count = Annotated[int, Meta(ge=1)]
 
 async def ask_question(call: Call) -> Response:
     """Store a question; one that is there already stays as it is."""
-    call.query()
     document = await call.body(call.services.settings.question_limit)
     found, new = await call.services.questions.ask(document)
     response = answer({"digest": found.digest, "name": found.name}, 201 if new else 200)
@@ -52,12 +42,10 @@ async def ask_question(call: Call) -> Response:
 
 
 async def list_questions(call: Call) -> Response:
-    call.query()
     return answer({"questions": await call.services.questions.listed()})
 
 
 async def read_question(call: Call) -> Response:
-    call.query()
     known = await call.known()
     encoded, zipped = await call.services.questions.encoded(known), _takes_gzip(call.request)
     tag = f'"{known.asked.digest}{"-gzip" if zipped else ""}"'
@@ -83,19 +71,22 @@ def _has(condition: str, tag: str) -> bool:
 
 
 async def read_status(call: Call) -> Response:
-    call.query()
     digest = (await call.known()).asked.digest
-
     asked, found = await call.services.readers.run(
         lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
     if asked is None:
         raise UnknownQuestion("this question was deleted")
-    return answer(_status(asked, found.n))
+    return answer({
+        "digest": digest,
+        "name": read_name(asked.document),
+        "state": asked.state.value,
+        "reports": found.n,
+        **msgspec.structs.asdict(read_terms(asked.terms)),
+    })  # fmt: skip
 
 
 async def change_question(call: Call) -> Response:
-    call.query()
     digest = (await call.known()).asked.digest
     wanted = await call.json(Change, 1 << 16)
     await call.services.questions.change(digest, wanted)
@@ -103,24 +94,13 @@ async def change_question(call: Call) -> Response:
 
 
 async def delete_question(call: Call) -> Response:
-    query, known = call.query("name"), await call.known()
-    if query.get("name") != known.question.name:
+    known = await call.known()
+    if call.request.query_params.get("name") != known.question.name:
         raise InvalidRequest(
             "nothing was deleted: deleting cannot be undone, so add ?name= and the question's name"
         )
     await call.services.questions.delete(known.asked.digest)
     return Response(status_code=204)
-
-
-def _status(asked: Asked, n: int) -> dict[str, object]:
-    terms = read_terms(asked.terms)
-    return {
-        "digest": asked.digest,
-        "name": read_name(asked.document),
-        "state": asked.state.value,
-        "reports": n,
-        **msgspec.structs.asdict(terms),
-    }
 
 
 async def change_by_form(call: Call) -> Response:
@@ -140,7 +120,7 @@ async def change_by_form(call: Call) -> Response:
         return RedirectResponse("/", 303)
     elif action in ("exclude", "include"):
         source, excluded = fields.get("source", ""), action == "exclude"
-        day = read_day(fields["day"]) if fields.get("day") else None
+        day = requests.read_day(fields["day"]) if fields.get("day") else None
         await services.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
     else:
         raise Mistake("This form has no such button: go back and load the page again.")
@@ -152,7 +132,7 @@ def _settings(fields: dict[str, str]) -> Change:
     if minimum and not (minimum.isascii() and minimum.isdigit() and len(minimum) < 16):
         raise Mistake(f"Enter the number of reports as a whole number, not as {minimum[:40]!r}.")
     return Change(
-        origins=lines(fields.get("origins", "")),
+        origins=requests.lines(fields.get("origins", "")),
         minimum=int(minimum) if minimum else None,
         public_results="public_results" in fields,
         collect="collect" in fields,
@@ -183,7 +163,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     def wanted(self, known: Known) -> Wanted:
         if known.is_open and not self.candidates:
             raise InvalidRequest("this question takes any text: name candidates")
-        parts = read_slices(known.asked.digest, msgspec.to_builtins(self))
+        parts = requests.read_slices(known.asked.digest, msgspec.to_builtins(self))
         return Wanted(parts, (self.people, self.compare_people), self.candidates)
 
 
@@ -191,30 +171,28 @@ PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "c
 
 
 async def estimate(call: Call) -> Response:
-    return await _estimates(call, _query(call, *PARAMETERS))
+    return await _estimates(call, _query(call))
 
 
-def _query(call: Call, *names: str) -> Query:
+def _query(call: Call) -> Query:
     """Read the parameters: each once but for candidates."""
-    pairs = call.request.query_params.multi_items()
-    candidates = [value for name, value in pairs if name == "candidate"]
-    rest = dict(call.query(*names, "candidate", repeated="candidate"))
-    rest.pop("candidate", None)
+    given = call.request.query_params
+    found = {name: value for name, value in given.items() if name != "candidate"}
+    candidates = given.getlist("candidate") or None
     try:
-        return msgspec.convert({**rest, "candidates": candidates or None}, Query, strict=False)
+        return msgspec.convert({**found, "candidates": candidates}, Query, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"a parameter is wrong: {error}") from error
 
 
 async def estimate_candidates(call: Call) -> Response:
-    call.query()
     return await _estimates(call, await call.json(Query, call.services.settings.question_limit))
 
 
-async def _estimates(call: Call, query: Query) -> Response:
+async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Response:
     known = await call.known()
-    wanted = query.wanted(known)
-    result = await call.services.results.estimates(known, wanted, query.format)
+    wanted = replace(query.wanted(known), daily=daily)
+    result = await call.services.results.export(known, wanted, query.format)
     return streamed(result, FORMATS[query.format])
 
 
@@ -230,31 +208,27 @@ def streamed(result: bytes, kind: str) -> Response:
 
 
 async def follow_trend(call: Call) -> Response:
-    query = _query(call, *NAMES, "format")
+    query = _query(call)
     if query.format == "html":
         raise InvalidRequest("a trend has the formats json and csv")
-    known = await call.known()
-    wanted = replace(query.wanted(known), daily=True)
-    result = await call.services.results.trend(known, wanted, query.format)
-    return streamed(result, FORMATS[query.format])
+    return await _estimates(call, query, daily=True)
 
 
 async def style_sheet(call: Call) -> Response:
-    call.query()
     headers = {"content-type": "text/css; charset=utf-8", "cache-control": "public, max-age=3600"}
     return Response(SHEET, headers=headers)
 
 
 async def download_tally(call: Call) -> Response:
-    query, known = call.query(*NAMES), await call.known()
-    found = await call.services.results.total(known, read_slice(known.asked.digest, query))
+    known = await call.known()
+    part = requests.read_slice(known.asked.digest, call.request.query_params)
+    found = await call.services.results.total(known, part)
     headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
     headers[DAYS] = str(found.days)
     return Export(found.tally, headers=headers)
 
 
 async def export_question(call: Call) -> Response:
-    call.query()
     asked = (await call.known()).asked
     gathered = await call.services.readers.run(lambda store: housekeeping.gather(store, asked))
     packed = await call.services.worker.run(housekeeping.pack, gathered)
@@ -262,11 +236,10 @@ async def export_question(call: Call) -> Response:
 
 
 async def upload_tally(call: Call) -> Response:
-    query = call.query("day")
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
         raise InvalidRequest("an id has 32 hexadecimal digits in lower case")
-    day = read_day(query.get("day", ""))
+    day = requests.read_day(call.request.query_params.get("day", ""))
     body = await call.body(call.services.settings.tally_limit)
     data, n = await call.services.worker.run(jobs.check_upload, known.asked.document, body)
     total = Total(day, f"upload:{id}", n, data)
@@ -280,7 +253,6 @@ async def upload_tally(call: Call) -> Response:
 
 
 async def list_sources(call: Call) -> Response:
-    call.query()
     return await _sources(call)
 
 
@@ -302,9 +274,9 @@ class Exclusion(msgspec.Struct, forbid_unknown_fields=True):
 
 async def exclude_source(call: Call) -> Response:
     """Leave a source out of every count, or of those of one day, or take it in again."""
-    query = call.query("day")
+    query = call.request.query_params
     digest, source = (await call.known()).asked.digest, call.request.path_params["source"]
-    day = read_day(query["day"]) if "day" in query else None
+    day = requests.read_day(query["day"]) if "day" in query else None
     wanted = await call.json(Exclusion, 1 << 12)
     call.noted.append(f"excluded: {wanted.excluded}")
     if not await call.services.writer.run(

@@ -25,10 +25,9 @@ from deniable.collector.metrics import Counters
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores import records
-from deniable.collector.stores.records import Aside, Asked, Holding, Pile, Source, write_day
+from deniable.collector.stores.records import Aside, Asked, Holding, Source, write_day
 from deniable.collector.stores.store import Store
-from deniable.collector.worker import Readers, Worker
-from deniable.collector.writer import Writer
+from deniable.collector.worker import Readers, Worker, Writer
 
 _log = logging.getLogger("deniable.collector")
 _PAUSE = 1.0
@@ -105,16 +104,12 @@ class Housekeeping:
 
     def _fail(self, error: Exception) -> None:
         self.failures += 1
-        said = (
-            f"{type(error).__name__}: {error.reason}"
-            if isinstance(error, records.StoreError)
-            else None
-        )
+        said = type(error).__name__
+        if isinstance(error, records.StoreError):
+            said += f": {error.reason}"
         if self.trouble is None:
-            _log.error(
-                "housekeeping failed and will be tried again: %s", said or type(error).__name__
-            )
-        self.trouble = said or type(error).__name__
+            _log.error("housekeeping failed and will be tried again: %s", said)
+        self.trouble = said
 
     async def inspect(self) -> None:
         """Set aside the waiting rows that cannot be placed."""
@@ -130,13 +125,10 @@ class Housekeeping:
         pile = await self.readers.run(lambda store: store.pile(least, _MOST_BYTES))
         if pile is None:
             return False
-        if pile.damaged:
-            await self._set_aside(pile.damaged)
+        asked = await self.readers.run(lambda store: store.asked(pile.question))
+        if asked is None:
             return True
-        document = await self._document(pile)
-        if document is None:
-            return True
-        found = await self.worker.run(jobs.fold, document, pile)
+        found = await self.worker.run(jobs.fold, asked.document, pile)
         if isinstance(found, bytes):
             tally = found
             if await self.writer.run(lambda store: store.fold(pile, tally)):
@@ -152,10 +144,6 @@ class Housekeeping:
         await self.writer.run(lambda store: store.set_aside(rows))
         for no, reason in rows.items():
             _log.error("waiting row %d was set aside: %s", no, reason)
-
-    async def _document(self, pile: Pile) -> str | None:
-        asked = await self.readers.run(lambda store: store.asked(pile.question))
-        return asked.document if asked else None
 
     async def seal(self) -> None:
         """Seal old days, and log an alarm when it begins and ends."""
@@ -181,21 +169,14 @@ def fold_all(store: Store) -> int:
     store.set_aside(store.damaged())
     folded = 0
     while pile := store.pile(1, _AT_ONCE):
-        if pile.damaged:
-            store.set_aside(pile.damaged)
-        else:
-            folded += _fold(store, documents[pile.question], pile)
+        found = jobs.fold(documents[pile.question], pile)
+        if isinstance(found, bytes):
+            folded += pile.n if store.fold(pile, found) else 0
+            continue
+        store.set_aside(found.rows)
+        if found.tally is not None:
+            store.set_tally_aside(pile, found.tally)
     return folded
-
-
-def _fold(store: Store, document: str, pile: Pile) -> int:
-    found = jobs.fold(document, pile)
-    if isinstance(found, bytes):
-        return pile.n if store.fold(pile, found) else 0
-    store.set_aside(found.rows)
-    if found.tally is not None:
-        store.set_tally_aside(pile, found.tally)
-    return 0
 
 
 def check(store: Store) -> Iterator[str]:
@@ -293,18 +274,13 @@ def pack(gathered: Gathered) -> bytes:
             "digest": asked.digest,
             "state": asked.state.value,
             "settings": json.loads(asked.terms),
-            "excluded": [_excluded(found) for found in gathered.sources if _left_out(found)],
+            "excluded": [
+                {"source": found.name, "days": None if found.excluded else days}
+                for found in gathered.sources
+                if (days := [write_day(day) for day in found.excluded_days]) or found.excluded
+            ],
             "tallies": listed,
             "unreadable": unreadable,
         }
         archive.writestr("contents.json", json.dumps(contents, indent=1, ensure_ascii=False))
     return stream.getvalue()
-
-
-def _left_out(source: Source) -> bool:
-    return source.excluded or bool(source.excluded_days)
-
-
-def _excluded(source: Source) -> dict[str, object]:
-    days = [write_day(day) for day in source.excluded_days]
-    return {"source": source.name, "days": None if source.excluded else days}

@@ -51,12 +51,14 @@ def warm_up(documents: Sequence[str]) -> None:
 class Faults(NamedTuple):
     """What of a pile cannot be added, and why: rows by their numbers, and the tally."""
 
-    rows: dict[int, str]
+    rows: Mapping[int, str]
     tally: str | None = None
 
 
 def fold(document: str, pile: Pile) -> bytes | Faults:
     """Add the reports of a pile to its tally; return the new tally, or why there is none."""
+    if pile.damaged:
+        return Faults(pile.damaged)
     try:
         total = _sum(question_of(document), pile.tallies, [pile.reports])
     except DeniableError:

@@ -1,15 +1,24 @@
-"""Metrics: counters since the start, histograms, and the text format of Prometheus.
+"""How the collector is: its health, counters since the start, and the text format of Prometheus.
+
+Health is whether submissions are being stored, judged by the last write; each change is one log
+line. A store that fails for a while is tried again. A corrupt one stops the collector, whoever met
+it first. All of health happens on the event loop.
 
 No address and no time of day is counted. Pages show what came for one question; what programs poll
 has no label by question.
 """
 
+import asyncio
+import logging
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isnan
+from time import monotonic
 
 from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
+from deniable.collector.stores.records import KINDS, StoreBroken, StoreError, StoreUnavailable
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets of histograms, in seconds."""
@@ -130,3 +139,86 @@ class Counters:
             ("deniable_submission_seconds", "Time from the head of a submission to its answer.",
              self.submissions),
         ]  # fmt: skip
+
+
+Probe = Callable[[], Awaitable[None]]
+"""Writes something meaningless; whoever runs it reports a failure here."""
+_log = logging.getLogger("deniable.collector")
+_FRESH = 2.0
+"""For how many seconds a write is evidence that the next one will succeed."""
+_PATIENCE = 3.0
+"""How many seconds a write may take before the store counts as not answering."""
+_CALM = 1.5
+"""How many seconds must pass without a failure before the trouble is over: a disk that is almost
+full takes some writes and not others."""
+
+
+class Health:
+    """What is known about the store: all well, trouble that may pass, or broken for good."""
+
+    def __init__(self) -> None:
+        self.errors: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+        self.trouble: StoreError | None = None
+        """Why nothing is stored at the moment."""
+        self.broken: StoreBroken | None = None
+        """Why the collector must stop, if it must."""
+        self.leaving = False
+        """Whether the collector was asked to shut down."""
+        self.on_broken: Callable[[], object] = int
+        """Called once, when the store can no longer be trusted."""
+        self._wrote = self._failed = self._since = -_CALM
+        self._probe: asyncio.Task[None] | None = None
+
+    def wrote(self) -> None:
+        self._wrote = now = monotonic()
+        if self.trouble is not None and not self.broken and now - self._failed >= _CALM:
+            self.trouble = None
+            _log.warning("reports are stored again, after %.0f seconds", now - self._since)
+
+    def failed(self, error: Exception) -> None:
+        if not isinstance(error, StoreError) or self.broken:
+            return
+        self.errors[error.kind] += 1
+        if isinstance(error, StoreBroken):
+            self.trouble = self.broken = error
+            _log.critical("the collector stops: %s: %s", error.reason, error)
+            self.on_broken()
+            return
+        self._failed = monotonic()
+        if self.trouble is None:
+            self._since = self._failed
+            _log.error("no reports are stored: %s: %s", error.reason, error)
+        self.trouble = error
+
+    def met(self, error: Exception) -> None:
+        """Note an error of a reader: only corruption says anything about storing."""
+        if isinstance(error, StoreBroken):
+            self.failed(error)
+        elif isinstance(error, StoreError):
+            self.errors[error.kind] += 1
+
+    def leave(self) -> None:
+        self.leaving = True
+
+    async def check(self, probe: Probe) -> StoreError | None:
+        """Return what is wrong; if nothing was written lately, try to write."""
+        if not self.broken and monotonic() - self._wrote > _FRESH:
+            if self._probe is None or self._probe.done():
+                self._probe = asyncio.create_task(self._try(probe))
+            done, _ = await asyncio.wait({self._probe}, timeout=_PATIENCE)
+            if not done and monotonic() - self._wrote > _PATIENCE:
+                self.failed(
+                    StoreUnavailable(f"a write takes more than {_PATIENCE:g} seconds", kind="busy")
+                )
+        return self.trouble
+
+    async def _try(self, probe: Probe) -> None:
+        with suppress(Exception):
+            await probe()
+            self.wrote()
+
+    async def watch(self, probe: Probe) -> None:
+        """Keep checking, so that a change is noticed even if nobody sends or asks."""
+        while not self.broken:
+            await self.check(probe)
+            await asyncio.sleep(1.0 if self.trouble else _FRESH)

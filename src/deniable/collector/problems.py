@@ -11,15 +11,8 @@ from typing import Annotated
 import msgspec
 from starlette.exceptions import HTTPException
 
+from deniable import errors
 from deniable.collector.stores.records import StoreBroken, StoreUnavailable
-from deniable.errors import (
-    DeniableError,
-    IncompatibleTally,
-    InvalidDocument,
-    InvalidParameter,
-    InvalidReport,
-    OutOfDomain,
-)
 
 MEDIA_TYPE = "application/problem+json"
 CORS = [
@@ -43,11 +36,11 @@ _INVALID = Problem("invalid-request", 400, "Invalid request")
 _DOCUMENT = Problem("invalid-document", 400, "Invalid document")
 _STORE = Problem("store-unavailable", 503, "Store unavailable", retry_after=2)
 PROBLEMS: dict[type[Exception], Problem] = {
-    InvalidParameter: _INVALID,
-    OutOfDomain: _INVALID,
-    InvalidReport: Problem("invalid-report", 400, "Invalid report"),
-    InvalidDocument: _DOCUMENT,
-    IncompatibleTally: _DOCUMENT,
+    errors.InvalidParameter: _INVALID,
+    errors.OutOfDomain: _INVALID,
+    errors.InvalidReport: Problem("invalid-report", 400, "Invalid report"),
+    errors.InvalidDocument: _DOCUMENT,
+    errors.IncompatibleTally: _DOCUMENT,
     StoreUnavailable: _STORE,
     StoreBroken: replace(_STORE, retry_after=60),
     Exception: Problem("internal", 500, "Internal error"),
@@ -55,7 +48,7 @@ PROBLEMS: dict[type[Exception], Problem] = {
 """What each error is to a client; refusals enter themselves."""
 
 
-class Refusal(DeniableError):
+class Refusal(errors.DeniableError):
     """A request that cannot be granted; ``extra`` goes into the problem document.
 
     The message is for programs; ``page`` is the sentence that a person reads, if there is a better

@@ -10,24 +10,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from gzip import compress
 from time import monotonic
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from deniable.collector import jobs
-from deniable.collector.problems import (
-    Conflict,
-    InvalidRequest,
-    NotReady,
-    TooLarge,
-    UnknownQuestion,
-)
+from deniable.collector import jobs, problems
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.records import Asked, State
 from deniable.collector.stores.store import Store
-from deniable.collector.worker import Readers, Recent, Worker
-from deniable.collector.writer import Writer
+from deniable.collector.worker import Readers, Worker, Writer
 from deniable.errors import DeniableError
 from deniable.question import Question
 
@@ -36,6 +28,8 @@ _log = logging.getLogger("deniable.collector")
 _FRESH = 2.0
 """For how many seconds terms are taken from memory."""
 _MOST = 256
+Named = TypeVar("Named")
+Value = TypeVar("Value")
 Minimum = Annotated[int, Meta(ge=1, lt=1 << 53)]
 Origin = Annotated[str, Meta(pattern=r"^(\*|.*://.*[^/])$", max_length=255)]
 
@@ -81,7 +75,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
         try:
             return msgspec.convert({**msgspec.to_builtins(terms), **stated}, Terms)
         except msgspec.ValidationError as error:
-            raise InvalidRequest(
+            raise problems.InvalidRequest(
                 f"origins are such as https://example.org, and the minimum at least 1: {error}",
                 page="Enter sites such as https://example.org, and at least 1 report.",
             ) from error
@@ -109,11 +103,6 @@ class Encoded(NamedTuple):
     plain: bytes
     zipped: bytes
 
-    @classmethod
-    def of(cls, document: str) -> "Encoded":
-        plain = document.encode()
-        return cls(plain, compress(plain, 6, mtime=0))
-
 
 class _Named(msgspec.Struct):
     name: str
@@ -129,6 +118,28 @@ def read_terms(text: str) -> Terms:
 
 def write_terms(terms: Terms) -> str:
     return msgspec.json.encode(terms).decode()
+
+
+class Recent(Generic[Named, Value]):
+    """The values used last, up to a number of bytes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._size = most, 0
+        self._kept: dict[Named, tuple[Value, int]] = {}
+
+    def get(self, key: Named) -> Value | None:
+        if key not in self._kept:
+            return None
+        self._kept[key] = self._kept.pop(key)
+        return self._kept[key][0]
+
+    def put(self, key: Named, value: Value, size: int) -> None:
+        _, before = self._kept.pop(key, (None, 0))
+        self._kept[key] = value, size
+        self._size += size - before
+        while self._size > self._most and len(self._kept) > 1:
+            _, gone = self._kept.pop(next(iter(self._kept)))
+            self._size -= gone
 
 
 class Questions:
@@ -172,14 +183,14 @@ class Questions:
         if known := self.fresh(digest, now):
             return known
         if len(digest) != 64 or not digest.isascii():
-            raise UnknownQuestion("a digest has 64 hexadecimal digits; check the address")
+            raise problems.UnknownQuestion("a digest has 64 hexadecimal digits; check the address")
         search = self._searches.get(digest)
         if search is None:
             search = self._searches[digest] = asyncio.create_task(self._search(digest, now))
             search.add_done_callback(lambda found: found.cancelled() or found.exception())
         known = await asyncio.shield(search)
         if known is None:
-            raise UnknownQuestion(f"no question here has the digest {digest}")
+            raise problems.UnknownQuestion(f"no question here has the digest {digest}")
         return known
 
     async def _search(self, digest: str, now: float) -> Known | None:
@@ -208,7 +219,8 @@ class Questions:
         async with self._turn:
             found = self._encoded.get(digest)
             if found is None:
-                found = await asyncio.to_thread(Encoded.of, known.asked.document)
+                plain = known.asked.document.encode()
+                found = Encoded(plain, await asyncio.to_thread(compress, plain, 6, mtime=0))
                 self._encoded.put(digest, found, len(found.plain) + len(found.zipped))
         return found
 
@@ -220,7 +232,7 @@ class Questions:
         asked = Asked(found.digest, found.document, State.OPEN, write_terms(Terms()))
         new = await self._writer.run(lambda store: store.ask(asked))
         if not new and await self._readers.run(lambda store: store.asked(asked.digest)) is None:
-            raise Conflict("this question is being deleted; try again later")
+            raise problems.Conflict("this question is being deleted; try again later")
         self.forget(found.digest)
         return found, new
 
@@ -233,7 +245,7 @@ class Questions:
         )
         self.forget(digest)
         if not found:
-            raise UnknownQuestion("this question was deleted")
+            raise problems.UnknownQuestion("this question was deleted")
 
     async def delete(self, digest: str) -> None:
         await self._writer.run(lambda store: store.change(digest, state=State.DELETED))
@@ -256,7 +268,7 @@ def _look_up(store: Store, digest: str, before: Known | None, now: float) -> Kno
     except DeniableError as error:
         _log_unreadable(digest, str(error))
         # Nothing that a client sent is at fault, so its report waits for a mended collector.
-        raise NotReady("this collector cannot read the question") from error
+        raise problems.NotReady("this collector cannot read the question") from error
     return Known(asked, found, read_terms(asked.terms), now, found.labels is None)
 
 
@@ -268,7 +280,7 @@ def _log_unreadable(digest: str, said: str) -> None:
 
 def _check_size(what: str, size: int, limit: int) -> None:
     if size > limit:
-        raise TooLarge(
+        raise problems.TooLarge(
             f"expected {what} of at most {limit} bytes, got {size}; take another protocol, or "
             "raise the collector's limit",
             limit=limit,

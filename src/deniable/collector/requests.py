@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
-from re import compile
 from typing import ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
@@ -17,40 +16,39 @@ from starlette.types import Receive, Scope, Send
 from deniable.collector.access import Access, Holder
 from deniable.collector.connections import Crowd, Held
 from deniable.collector.housekeeping import Housekeeping
-from deniable.collector.metrics import Counters
+from deniable.collector.metrics import Counters, Health
 from deniable.collector.problems import InvalidRequest, Refusal, TooLarge
 from deniable.collector.questions import Known, Questions
 from deniable.collector.results import Results
 from deniable.collector.settings import Settings
 from deniable.collector.stores.records import EPOCH, EVER, Days, Key, Slice, StoreError, today
 from deniable.collector.stores.store import Store
-from deniable.collector.worker import Readers, Worker
-from deniable.collector.writer import Health, Writer
+from deniable.collector.worker import Readers, Worker, Writer
 
 Decoded = TypeVar("Decoded", bound=msgspec.Struct)
 _MOST_FIELDS = 100
 NAMES = ("day", "from", "to")
 """The parameters by which an address names a slice; those of a second one begin with compare_."""
 SECOND = "compare_"
-_FORM = compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-@dataclass(frozen=True)
 class Services:
-    """Everything that handlers use."""
+    """Everything that handlers use, made once; nothing runs yet."""
 
-    settings: Settings
-    writer: Writer
-    readers: Readers
-    questions: Questions
-    access: Access
-    counters: Counters
-    worker: Worker
-    results: Results
-    housekeeping: Housekeeping
-    crowd: Crowd
-    held: Held
-    health: Health
+    def __init__(self, settings: Settings, opener: Callable[[], Store]) -> None:
+        self.settings, self.health, self.counters = settings, Health(), Counters()
+        self.writer = Writer(opener, most=settings.queue_limit, health=self.health)
+        self.readers = Readers(opener, self.health)
+        self.worker = Worker(settings.worker_seconds)
+        self.access = Access(self.readers)
+        self.questions = Questions(settings, self.readers, self.writer, self.worker)
+        self.results = Results(settings, self.readers, self.writer, self.worker)
+        self.housekeeping = Housekeeping(
+            settings, self.writer, self.readers, self.worker, self.counters
+        )
+        each = 0 if settings.url else settings.connections_per_address
+        self.crowd = Crowd(settings.connection_limit, each)
+        self.held = Held(settings.queue_bytes)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -78,30 +76,6 @@ class Services:
             await self.writer.run(lambda store: store.use(key.hash, today()))
 
 
-def assemble(settings: Settings, opener: Callable[[], Store]) -> Services:
-    """Make the services; nothing runs yet."""
-    health = Health()
-    writer = Writer(opener, most=settings.queue_limit, health=health)
-    readers = Readers(opener, health)
-    counters, worker = Counters(), Worker(settings.worker_seconds)
-    return Services(
-        settings=settings,
-        writer=writer,
-        readers=readers,
-        questions=Questions(settings, readers, writer, worker),
-        access=Access(readers),
-        counters=counters,
-        worker=worker,
-        results=Results(settings, readers, writer, worker),
-        housekeeping=Housekeeping(settings, writer, readers, worker, counters),
-        crowd=Crowd(
-            settings.connection_limit, 0 if settings.url else settings.connections_per_address
-        ),
-        held=Held(settings.queue_bytes),
-        health=health,
-    )
-
-
 @dataclass(frozen=True)
 class Call:
     """One request on its way through a handler: the services, the request, and who makes it."""
@@ -111,10 +85,6 @@ class Call:
     holder: Holder | None
     noted: list[str] = field(default_factory=list)
     """What the audit line says beside the address."""
-
-    @property
-    def notes(self) -> str:
-        return ", ".join(self.noted)
 
     async def known(self) -> Known:
         return await self.services.questions.find(self.request.path_params["digest"])
@@ -182,16 +152,15 @@ def read_day(text: str, name: str = "day") -> int:
     >>> read_day("1970-01-02")
     1
     """
-    try:
-        if not _FORM.fullmatch(text):
-            raise ValueError(text)
-        return date.fromisoformat(text).toordinal() - EPOCH
-    except ValueError:
-        raise InvalidRequest(
-            f"expected {name} as YYYY-MM-DD, got {text[:40]!r}",
-            value=text[:40],
-            page=f"{text[:40]!r} is not a day: write 2026-01-31.",
-        ) from None
+    with suppress(ValueError):
+        found = date.fromisoformat(text)
+        if found.isoformat() == text:  # and not one of the other forms that ISO 8601 has
+            return found.toordinal() - EPOCH
+    raise InvalidRequest(
+        f"expected {name} as YYYY-MM-DD, got {text[:40]!r}",
+        value=text[:40],
+        page=f"{text[:40]!r} is not a day: write 2026-01-31.",
+    )
 
 
 def read_slice(question: str, query: Mapping[str, str | None], start: str = "") -> Slice:

@@ -17,11 +17,10 @@ from typing import Any, TypeVar, cast
 from deniable.collector import jobs, views
 from deniable.collector.jobs import Job, Order, Wanted
 from deniable.collector.problems import TooCostly, TooFewReports
-from deniable.collector.questions import Known
+from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.records import Days, Publication, Slice, Standing
-from deniable.collector.worker import Readers, Recent, Worker
-from deniable.collector.writer import Writer
+from deniable.collector.stores.records import Days, Publication, Slice
+from deniable.collector.worker import Readers, Worker, Writer
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
 
 TREND_DAYS = 31
@@ -80,11 +79,10 @@ class Results:
             return (await self.total(known, part)).n
         return 0
 
-    async def estimates(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        return await self._demand(known, wanted, Job(jobs.export, form))
-
-    async def trend(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        return await self._demand(known, wanted, Job(jobs.export_trend, form))
+    async def export(self, known: Known, wanted: Wanted, form: str) -> bytes:
+        """Return estimates, a comparison or a trend in one of the formats."""
+        job = Job(jobs.export_trend if wanted.daily else jobs.export, form)
+        return await self._demand(known, wanted, job)
 
     async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:
         """Do a job with the wanted sums, which must all be there."""
@@ -128,7 +126,10 @@ class Results:
         whole = Slice(known.asked.digest, hull, wanted.parts[0].segment)
         standing = await self._readers.run(lambda store: store.standing(whole))
         minimum = self.minimum(known)
-        daily = {part: _within(standing, part.days) for part in wanted.parts}
+        daily = {
+            part: [one for one in standing.daily if part.days.first <= one[0] <= part.days.last]
+            for part in wanted.parts
+        }
         counts = {part: sum([n for _, n in found]) for part, found in daily.items()}
         own = daily[wanted.parts[0]] if wanted.daily else []
         days = {
@@ -171,7 +172,13 @@ class Results:
         self, known: Known, wanted: Wanted, survey: Survey, job: Job[Result]
     ) -> Result | None:
         """Do a job, once for all who wait for it; None if sums were published meanwhile."""
-        self._check_cost(wanted, survey)
+        cost, limit = survey.reports * len(wanted.candidates or ()), self._settings.estimate_limit
+        if cost > limit:
+            raise TooCostly(
+                f"expected at most {limit} reports times candidates, got {cost}; fetch the tally "
+                "with `deniable pull` and estimate there",
+                limit=limit,
+            )
         place = (job, wanted, survey.left_out, survey.new, _state(survey.kept))
         if not survey.new and (found := self._remembered.get(place)) is not None:
             return cast("Result", found)
@@ -207,19 +214,6 @@ class Results:
         place = (job, wanted, survey.left_out, (), _state(shown))
         self._remembered.put(place, done.result, done.size)
         return done.result
-
-    def _check_cost(self, wanted: Wanted, survey: Survey) -> None:
-        cost, limit = survey.reports * len(wanted.candidates or ()), self._settings.estimate_limit
-        if cost > limit:
-            raise TooCostly(
-                f"expected at most {limit} reports times candidates, got {cost}; fetch the tally "
-                "with `deniable pull` and estimate there",
-                limit=limit,
-            )
-
-
-def _within(standing: Standing, days: Days) -> list[tuple[int, int]]:
-    return [(day, n) for day, n in standing.daily if days.first <= day <= days.last]
 
 
 def _state(shown: Mapping[Slice, Publication]) -> tuple[tuple[int, int], ...]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import platform
 import sys
+from collections.abc import Callable
 from math import nan
 from mmap import PAGESIZE
 from pathlib import Path
@@ -27,13 +28,11 @@ _PROCESS = Path("/proc")
 
 
 async def healthz(call: Call) -> Response:
-    call.query()
     return answer({"status": "ok"})
 
 
 async def readyz(call: Call) -> Response:
     """Say whether submissions are stored: the last write tells, or one that is made now."""
-    call.query()
     health = call.services.health
     if health.leaving and health.broken is None:
         raise Stopping("the collector is shutting down", reason="the collector is shutting down")
@@ -44,20 +43,17 @@ async def readyz(call: Call) -> Response:
 
 
 async def counters(call: Call) -> Response:
-    call.query()
     return answer(call.services.counters.document())
 
 
 async def metrics(call: Call) -> Response:
     """Return all figures for Prometheus; those of a store that does not answer are NaN."""
-    call.query()
     services, store = call.services, await _store(call.services)
     found = [*services.counters.metrics(), *_service(services), *store, *_process(services)]
     return Response(exposition(found), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def sessions(call: Call) -> Response:
-    call.query()
     found = await call.services.readers.run(lambda store: store.keys(SESSION))
     return answer({
         "sessions": [
@@ -76,7 +72,6 @@ async def sessions(call: Call) -> Response:
 
 
 async def end_session(call: Call) -> Response:
-    call.query()
     name = call.request.path_params["session"]
     if await call.services.writer.run(lambda store: access.revoke(store, SESSION, name)) is None:
         raise NotFound("no session has this name")
@@ -146,29 +141,21 @@ def _process(services: Services) -> list[Metric]:
         ("process_resident_memory_bytes", "Memory of the collector itself.",
          _resident(os.getpid())),
         ("process_cpu_seconds_total", "Processor time of the collector itself.", process_time()),
-        ("process_open_fds", "Files and connections that are open.", _files()),
-        ("process_max_fds", "How many may be open.", _most_files()),
+        ("process_open_fds", "Files and connections that are open.",
+         _read(lambda: len(list((_PROCESS / "self" / "fd").iterdir())))),
+        ("process_max_fds", "How many may be open.",
+         _read(lambda: os.sysconf("SC_OPEN_MAX"))),
         ("process_start_time_seconds", "When the collector started.", _STARTED),
     ]  # fmt: skip
 
 
 def _resident(pid: int) -> float:
+    return _read(lambda: int((_PROCESS / str(pid) / "statm").read_text().split()[1]) * PAGESIZE)
+
+
+def _read(figure: Callable[[], float]) -> float:
+    """Return a figure of the system, or NaN where the system has none."""
     try:
-        pages = (_PROCESS / str(pid) / "statm").read_text().split()[1]
-    except OSError:
-        return nan
-    return float(int(pages) * PAGESIZE)
-
-
-def _files() -> float:
-    try:
-        return float(len(list((_PROCESS / "self" / "fd").iterdir())))
-    except OSError:
-        return nan
-
-
-def _most_files() -> float:
-    try:
-        return float(os.sysconf("SC_OPEN_MAX"))
-    except (AttributeError, ValueError):
+        return float(figure())
+    except (AttributeError, OSError, ValueError):
         return nan

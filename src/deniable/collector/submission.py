@@ -10,19 +10,8 @@ from time import monotonic
 
 from starlette.types import Receive, Scope, Send
 
+from deniable.collector import problems
 from deniable.collector.access import Holder, Role
-from deniable.collector.problems import (
-    Closed,
-    Conflict,
-    Forbidden,
-    InvalidRequest,
-    OriginRefused,
-    OutsideWindow,
-    QueueFull,
-    Refusal,
-    TooLarge,
-    UnknownQuestion,
-)
 from deniable.collector.questions import Known
 from deniable.collector.requests import Services, read_day
 from deniable.collector.stores.records import ANONYMOUS, Outcome, Submission, write_day
@@ -41,17 +30,7 @@ class Submissions:
     """Takes submissions; an instance is an ASGI application."""
 
     def __init__(self, services: Services) -> None:
-        self._settings, self._writer, self._readers = (
-            services.settings,
-            services.writer,
-            services.readers,
-        )
-        self._questions, self._access, self._counters = (
-            services.questions,
-            services.access,
-            services.counters,
-        )
-        self._held = services.held
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Take one submission, and answer when it is on the disk."""
@@ -61,21 +40,23 @@ class Submissions:
         except Gone:
             return
         except Exception as error:
-            self._counters.refuse(error, scope["path_params"]["digest"])
+            self._services.counters.refuse(error, scope["path_params"]["digest"])
             raise
-        self._counters.submissions.add(monotonic() - began)
+        self._services.counters.submissions.add(monotonic() - began)
         await send({**_DONE})
         await send(_NO_BODY)
 
     async def _take(self, scope: Scope, receive: Receive, now: float) -> None:
         digest = scope["path_params"]["digest"]
-        known = self._questions.fresh(digest, now) or await self._questions.find(digest)
+        questions, settings = self._services.questions, self._services.settings
+        known = questions.fresh(digest, now) or await questions.find(digest)
         day = _day(scope["query_string"])
         origin, authorization, length = _headers(scope)
-        if origin is not None and not known.terms.allows(origin, _own(scope, self._settings.url)):
-            raise OriginRefused(f"only pages of {', '.join(known.terms.origins)} may submit")
+        if origin is not None and not known.terms.allows(origin, _own(scope, settings.url)):
+            sites = ", ".join(known.terms.origins)
+            raise problems.OriginRefused(f"only pages of {sites} may submit")
         holder = None if authorization is None else await self._relay(authorization)
-        most = ID_SIZE + known.report_size if holder is None else self._settings.body_limit
+        most = ID_SIZE + known.report_size if holder is None else settings.body_limit
         if length is not None and length > most:
             raise _too_large(known, most, length)
         body, more = b"", True
@@ -87,36 +68,39 @@ class Submissions:
             more = message.get("more_body", False)
             if len(body) > most:
                 raise _too_large(known, most, len(body))
-            if self._held.refuses(len(body)):
-                raise QueueFull("too many submissions at once; send this one again later")
+            if self._services.held.refuses(len(body)):
+                raise problems.QueueFull("too many submissions at once; send this one again later")
         await self._store(_submission(known, day, body, holder))
 
     async def _relay(self, authorization: str) -> Holder | None:
-        holder = await self._access.bearer(authorization)
+        holder = await self._services.access.bearer(authorization)
         if holder is not None and not holder.role.grants(Role.RELAY):
-            raise Forbidden(f"this needs the role relay; the token has {holder.role.value}")
+            raise problems.Forbidden(
+                f"this needs the role relay; the token has {holder.role.value}"
+            )
         return holder
 
     async def _store(self, submission: Submission) -> None:
-        outcome = await self._writer.submit(submission)
+        outcome = await self._services.writer.submit(submission)
+        counters = self._services.counters
         if outcome is Outcome.STORED:
-            self._counters.accept(submission.question, submission.count)
+            counters.accept(submission.question, submission.count)
         elif outcome is Outcome.REPEATED:
-            self._counters.repeat(submission.question)
+            counters.repeat(submission.question)
         else:
-            self._questions.forget(submission.question)
+            self._services.questions.forget(submission.question)
             raise await self._refusal(outcome, submission)
 
-    async def _refusal(self, outcome: Outcome, submission: Submission) -> Refusal:
+    async def _refusal(self, outcome: Outcome, submission: Submission) -> problems.Refusal:
         if outcome is Outcome.CONFLICT:
-            return Conflict("this id came with other bytes before")
+            return problems.Conflict("this id came with other bytes before")
         if outcome is Outcome.UNKNOWN:
-            return UnknownQuestion("this question was deleted")
+            return problems.UnknownQuestion("this question was deleted")
         if outcome is Outcome.CLOSED:
-            return Closed("this question is closed and takes no more reports")
-        window = await self._readers.run(lambda store: store.window())
+            return problems.Closed("this question is closed and takes no more reports")
+        window = await self._services.readers.run(lambda store: store.window())
         first, last = write_day(window.first), write_day(window.last)
-        return OutsideWindow(
+        return problems.OutsideWindow(
             f"expected a day from {first} to {last}, got {write_day(submission.day)}; check the "
             "clock",
             first=first,
@@ -138,7 +122,7 @@ def _submission(known: Known, day: int, body: bytes, holder: Holder | None) -> S
 
 
 def _too_large(known: Known, most: int, length: int) -> DeniableError:
-    return TooLarge(
+    return problems.TooLarge(
         f"expected at most {most} bytes, {ID_SIZE} of the id and {known.report_size} of each "
         f"report, got {length} or more",
         value=length,
@@ -158,7 +142,7 @@ def _own(scope: Scope, url: str) -> str:
 def _day(query: bytes) -> int:
     name, _, value = query.decode("ascii", "replace").partition("=")
     if name != "day":
-        raise InvalidRequest("end the address with ?day=YYYY-MM-DD and nothing else")
+        raise problems.InvalidRequest("end the address with ?day=YYYY-MM-DD and nothing else")
     return read_day(value)
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from deniable.collector.stores import sqlite, sqlite_file
 from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.stores.store import Store
 from deniable.optional import load
@@ -17,8 +18,6 @@ def open_store(url: str, *, window: int = 7) -> Store:
         from deniable.collector.stores.postgres import PostgresStore  # noqa: PLC0415 - an extra
 
         return PostgresStore(url, window=window)
-    from deniable.collector.stores.sqlite import SqliteStore  # noqa: PLC0415 - only the one in use
-
     path = file_of(url)
     if not path.parent.is_dir():
         raise StoreUnavailable(
@@ -26,7 +25,7 @@ def open_store(url: str, *, window: int = 7) -> Store:
             value=url,
             kind="missing",
         )
-    return SqliteStore(path, window=window)
+    return sqlite.SqliteStore(path, window=window)
 
 
 def is_postgres(url: str) -> bool:
@@ -39,8 +38,6 @@ def file_of(url: str) -> Path:
 
 def restore(url: str, copy: Path) -> Path | None:
     """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
-    from deniable.collector.stores import sqlite_file  # noqa: PLC0415 - only the one in use
-
     _refuse_postgres(
         url,
         "has commands of its own; stop all collectors, then run psql -c 'DROP SCHEMA deniable "
@@ -51,8 +48,6 @@ def restore(url: str, copy: Path) -> Path | None:
 
 def vacuum(url: str) -> None:
     """Give back the room that is free in a store that nobody has open."""
-    from deniable.collector.stores import sqlite_file  # noqa: PLC0415 - only the one in use
-
     _refuse_postgres(
         url,
         "vacuums by itself; to give back all room at once, run psql -c 'VACUUM FULL' DATABASE",

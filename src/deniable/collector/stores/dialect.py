@@ -1,4 +1,4 @@
-"""One language for both databases, and the transactions in which every verb of a store runs.
+"""One language for both databases: their schema, and the transactions in which all verbs run.
 
 Statements are written once, as PostgreSQL understands them but with ``?`` for a value. The few
 words that a database spells differently are replaced when a statement is first used.
@@ -9,9 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
+from importlib.resources import files
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from deniable.collector.stores.records import StoreCorrupt, Window, write_day
+from deniable.collector.stores.records import StoreBroken, StoreCorrupt, Window, write_day
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -159,3 +160,37 @@ def writing(
         return self.write(lambda transaction: verb(self, transaction, *args, **kwargs))
 
     return run
+
+
+class Migration(NamedTuple):
+    """One step of the schema, to ``version``."""
+
+    version: int
+    name: str
+    script: str
+
+
+def migrations(dialect: str) -> list[Migration]:
+    """Return the migrations of ``sqlite`` or ``postgres``, in order.
+
+    They *are* the schema: a new store runs all of them, each in one transaction. A released file
+    never changes.
+    """
+    return sorted(
+        Migration(int(file.name.split("_")[0]), file.name, file.read_text(encoding="utf-8"))
+        for file in files(__package__).joinpath("migrations", dialect).iterdir()
+        if file.name.endswith(".sql")
+    )
+
+
+def pending(dialect: str, version: int) -> list[Migration]:
+    """Return what brings a store of ``version`` up to date, refusing one of a later release."""
+    known = migrations(dialect)
+    if version > known[-1].version:
+        raise StoreBroken(
+            f"the store has schema version {version}, and this release knows only versions up to "
+            f"{known[-1].version}; upgrade deniable, or restore the copy that was kept when the "
+            "store was upgraded",
+            value=version,
+        )
+    return [migration for migration in known if migration.version > version]

@@ -14,8 +14,7 @@ from psycopg import errors
 from psycopg.rows import TupleRow
 
 from deniable.collector.stores.arrivals import Arrival, ArrivalKey
-from deniable.collector.stores.dialect import POSTGRES, Horizon, Result, Transaction
-from deniable.collector.stores.migrations import pending
+from deniable.collector.stores.dialect import POSTGRES, Horizon, Result, Transaction, pending
 from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
 from deniable.collector.stores.store import Store
 

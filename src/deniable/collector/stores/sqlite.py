@@ -23,8 +23,7 @@ from typing import ClassVar
 from weakref import finalize
 
 from deniable.collector.stores.arrivals import Arrival, ArrivalKey
-from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transaction
-from deniable.collector.stores.migrations import pending
+from deniable.collector.stores.dialect import SQLITE, Horizon, Result, Transaction, pending
 from deniable.collector.stores.records import StoreCorrupt, StoreReplaced, today
 from deniable.collector.stores.sqlite_file import SETTINGS, connect, copy_of, describe, make_private
 from deniable.collector.stores.store import Store

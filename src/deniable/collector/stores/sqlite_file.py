@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from urllib.parse import quote
 
-from deniable.collector.stores.migrations import pending
+from deniable.collector.stores.dialect import pending
 from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
 
 if sys.platform != "win32":  # where nobody can remove or replace a file that is open
@@ -129,7 +129,12 @@ class Copy:
         if replace:
             os.replace(self.part, self.target)
         else:
-            _rename_new(self.part, self.target)
+            try:
+                os.link(self.part, self.target)
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without hard links
+                os.rename(self.part, self.target)
         synchronise(self.target.parent)
 
 
@@ -185,16 +190,6 @@ def _verify(path: Path) -> int:
     if said != ["ok"]:
         raise StoreCorrupt(f"the copy is damaged: {said[0]}", value=said[0])
     return version
-
-
-def _rename_new(part: Path, target: Path) -> None:
-    """Rename a file unless the name is taken, even where the file system has no hard links."""
-    try:
-        os.link(part, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        os.rename(part, target)
 
 
 def synchronise(path: Path) -> None:
