@@ -7,17 +7,17 @@ form, and only the form's POST uses it up, since previewers follow links.
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 
-from deniable.collector.problems import Forbidden, Unauthorized
-from deniable.collector.stores.records import Key, today
+from deniable.collector.problems import Forbidden, Refusal, Unauthorized
+from deniable.collector.stores.records import Key, StoreError, today
 from deniable.collector.stores.store import Store
-from deniable.collector.worker import Readers
+from deniable.collector.worker import Readers, Writer
 from deniable.errors import InvalidParameter, brief
 
 if TYPE_CHECKING:
@@ -113,11 +113,9 @@ def expired(key: Key) -> bool:
 class Access:
     """Finds who makes a request; what it found is remembered for a moment."""
 
-    def __init__(self, readers: Readers) -> None:
-        self._readers = readers
+    def __init__(self, readers: Readers, writer: Writer) -> None:
+        self._readers, self._writer = readers, writer
         self._known: dict[bytes, tuple[float, Key | None]] = {}
-        self.on_use: Callable[[Key], Awaitable[None]] | None = None
-        """Called when a key is used for the first time on a day."""
 
     async def demand(self, connection: "HTTPConnection", role: Role) -> Holder | None:
         """Return who makes a request, or refuse it; a public route asks nobody."""
@@ -156,9 +154,10 @@ class Access:
             self._known[hash] = now, key
         if key is None or key.kind != kind or expired(key) or not compare_digest(key.hash, hash):
             return None
-        if self.on_use is not None and time.time() >= ((key.last_used or 0) + 1) * _DAY:
+        if time.time() >= ((key.last_used or 0) + 1) * _DAY:
             self._known[hash] = now, replace(key, last_used=today())
-            await self.on_use(key)
+            with suppress(Refusal, StoreError):  # a store that cannot note it refuses no key
+                await self._writer.run(lambda store: store.use(hash, today()))
         return Holder(Role(key.role), key.name, key.kind)
 
     def forget(self) -> None:

@@ -11,7 +11,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deniable.collector import problems
 from deniable.collector.api import build_router
 from deniable.collector.pages.templating import page
-from deniable.collector.problems import CORS
 from deniable.collector.requests import Services
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
@@ -22,7 +21,7 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 _HEADERS = [
-    *CORS,
+    *problems.CORS,
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", POLICY.encode()),
@@ -49,7 +48,7 @@ class Application:
             if message["type"] == "http.response.start":
                 started = True
                 # What has no body needs no rules for showing it.
-                headers = CORS[:1] if message["status"] == 204 else _HEADERS
+                headers = problems.CORS[:1] if message["status"] == 204 else _HEADERS
                 message["headers"] = [*message.get("headers", ()), *headers]
             await send(message)
 

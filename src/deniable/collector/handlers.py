@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from deniable.collector import housekeeping, jobs, requests
-from deniable.collector.jobs import FORMATS, Wanted
 from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
@@ -160,11 +159,11 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
         Literal["json", "csv", "html"], Meta(description="The form of the answer.")
     ] = "json"
 
-    def wanted(self, known: Known) -> Wanted:
+    def wanted(self, known: Known) -> jobs.Wanted:
         if known.is_open and not self.candidates:
             raise InvalidRequest("this question takes any text: name candidates")
         parts = requests.read_slices(known.asked.digest, msgspec.to_builtins(self))
-        return Wanted(parts, (self.people, self.compare_people), self.candidates)
+        return jobs.Wanted(parts, (self.people, self.compare_people), self.candidates)
 
 
 PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "candidates")
@@ -193,7 +192,7 @@ async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Respon
     known = await call.known()
     wanted = replace(query.wanted(known), daily=daily)
     result = await call.services.results.export(known, wanted, query.format)
-    return streamed(result, FORMATS[query.format])
+    return streamed(result, jobs.FORMATS[query.format])
 
 
 class Export(Pieces):
@@ -202,9 +201,9 @@ class Export(Pieces):
     piece = 1 << 18
 
 
-def streamed(result: bytes, kind: str) -> Response:
+def streamed(result: bytes, kind: str, **more: str) -> Response:
     """Send a result in pieces, as fast as the reader takes them."""
-    return Export(result, headers={"content-type": kind, "cache-control": "no-store"})
+    return Export(result, headers={"content-type": kind, "cache-control": "no-store", **more})
 
 
 async def follow_trend(call: Call) -> Response:
@@ -223,9 +222,7 @@ async def download_tally(call: Call) -> Response:
     known = await call.known()
     part = requests.read_slice(known.asked.digest, call.request.query_params)
     found = await call.services.results.total(known, part)
-    headers = {"content-type": "application/octet-stream", "cache-control": "no-store"}
-    headers[DAYS] = str(found.days)
-    return Export(found.tally, headers=headers)
+    return streamed(found.tally, "application/octet-stream", **{DAYS: str(found.days)})
 
 
 async def export_question(call: Call) -> Response:

@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 from deniable.collector import jobs, problems
 from deniable.collector.settings import MIB, Settings
@@ -30,8 +29,8 @@ _FRESH = 2.0
 _MOST = 256
 Named = TypeVar("Named")
 Value = TypeVar("Value")
-Minimum = Annotated[int, Meta(ge=1, lt=1 << 53)]
-Origin = Annotated[str, Meta(pattern=r"^(\*|.*://.*[^/])$", max_length=255)]
+Minimum = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
+Origin = Annotated[str, msgspec.Meta(pattern=r"^(\*|.*://.*[^/])$", max_length=255)]
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,11 +17,11 @@ from deniable.collector.access import Access, Holder
 from deniable.collector.connections import Crowd, Held
 from deniable.collector.housekeeping import Housekeeping
 from deniable.collector.metrics import Counters, Health
-from deniable.collector.problems import InvalidRequest, Refusal, TooLarge
+from deniable.collector.problems import InvalidRequest, TooLarge
 from deniable.collector.questions import Known, Questions
 from deniable.collector.results import Results
 from deniable.collector.settings import Settings
-from deniable.collector.stores.records import EPOCH, EVER, Days, Key, Slice, StoreError, today
+from deniable.collector.stores.records import EPOCH, EVER, Days, Slice
 from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
 
@@ -40,7 +40,7 @@ class Services:
         self.writer = Writer(opener, most=settings.queue_limit, health=self.health)
         self.readers = Readers(opener, self.health)
         self.worker = Worker(settings.worker_seconds)
-        self.access = Access(self.readers)
+        self.access = Access(self.readers, self.writer)
         self.questions = Questions(settings, self.readers, self.writer, self.worker)
         self.results = Results(settings, self.readers, self.writer, self.worker)
         self.housekeeping = Housekeeping(
@@ -54,7 +54,6 @@ class Services:
     async def running(self) -> AsyncIterator[None]:
         """Start what runs beside the requests; at the end write what waits and stop."""
         await self.writer.start()
-        self.access.on_use = self._note_use
         keepers = [
             asyncio.create_task(self.housekeeping.run()),
             asyncio.create_task(self.health.watch(self.writer.probe)),
@@ -69,11 +68,6 @@ class Services:
             await self.writer.close()
             self.readers.close()
             self.worker.close()
-
-    async def _note_use(self, key: Key) -> None:
-        """Note the day on which a key is used; a store that cannot is no reason to refuse it."""
-        with suppress(Refusal, StoreError):
-            await self.writer.run(lambda store: store.use(key.hash, today()))
 
 
 @dataclass(frozen=True)

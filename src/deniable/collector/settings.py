@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 from deniable.errors import InvalidParameter
 
@@ -28,9 +27,9 @@ OTHERS = (
 """Variables of other commands and of the library."""
 
 
-Natural = Annotated[int, Meta(ge=0, lt=1 << 62)]
-Positive = Annotated[int, Meta(ge=1, lt=1 << 62)]
-Size = Annotated[int, Meta(ge=1024, lt=1 << 62)]
+Natural = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+Positive = Annotated[int, msgspec.Meta(ge=1, lt=1 << 62)]
+Size = Annotated[int, msgspec.Meta(ge=1024, lt=1 << 62)]
 Default = TypeVar("Default")
 
 

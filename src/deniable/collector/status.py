@@ -12,8 +12,7 @@ from time import process_time, time
 
 from starlette.responses import Response
 
-from deniable.collector import access
-from deniable.collector.access import SESSION
+from deniable.collector.access import SESSION, expired, revoke
 from deniable.collector.metrics import Metric, exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, Services, answer
@@ -66,14 +65,14 @@ async def sessions(call: Call) -> Response:
                 and (call.holder.kind, call.holder.name) == (SESSION, key.name),
             }
             for key in found
-            if not access.expired(key)
+            if not expired(key)
         ]
     })  # fmt: skip
 
 
 async def end_session(call: Call) -> Response:
     name = call.request.path_params["session"]
-    if await call.services.writer.run(lambda store: access.revoke(store, SESSION, name)) is None:
+    if await call.services.writer.run(lambda store: revoke(store, SESSION, name)) is None:
         raise NotFound("no session has this name")
     call.services.access.forget()
     return Response(status_code=204)
