@@ -144,6 +144,7 @@ def read_secret(file: Path, name: str) -> str:
 
 
 def variable(name: str) -> str:
+    """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
 

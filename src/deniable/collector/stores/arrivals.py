@@ -51,13 +51,13 @@ def checksum(place: tuple[int, int, str], n: int, reports: bytes) -> int:
     return found - (1 << 64) if found >> 63 else found
 
 
-def read(row: Stored) -> Row | str:
+def read_row(row: Stored) -> Row | str:
     """Return a row, or why it cannot be used."""
-    found, damaged = sort([row])
+    found, damaged = sort_rows([row])
     return found[0] if found else next(iter(damaged.values()))
 
 
-def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
+def sort_rows(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
     """Separate sound rows from damaged ones, which are named by number, with the reason.
 
     In one loop without calls: whoever looks at results waits for all rows that wait.
@@ -94,13 +94,13 @@ def sort(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
     return sound, damaged
 
 
-def sound(rows: Iterable[Stored]) -> list[Row]:
-    return sort(rows)[0]
+def sound_rows(rows: Iterable[Stored]) -> list[Row]:
+    return sort_rows(rows)[0]
 
 
 def is_placed(row: Stored) -> bool:
     """Tell whether a row's question, day, source and number can be trusted."""
-    return isinstance(read(row[:6]), Row)
+    return isinstance(read_row(row[:6]), Row)
 
 
 def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None, bytes]:
@@ -120,7 +120,7 @@ def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None
 
 def holding(row: Stored) -> Holding:
     """Return a row as it is stored, with what is wrong with it, if anything is."""
-    found = read(row)
+    found = read_row(row)
     fault = found if isinstance(found, str) else None
     _, day, source, n, reports = remains(row)
     no = row[0] if isinstance(row[0], int) else None

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 
 from deniable.collector.stores import records
-from deniable.collector.stores.arrivals import HEAD, holding, sound
+from deniable.collector.stores.arrivals import HEAD, holding, sound_rows
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
 from deniable.collector.stores.records import Asked, Days, Key, Outcome, Publication, Slice, Total
 from deniable.errors import InvalidParameter
@@ -92,7 +92,7 @@ class Questions(Database):
         for day, n in transaction.execute(text, place):
             counts[day] = int(n)
         text = f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}"
-        for row in sound(transaction.execute(text, place)):
+        for row in sound_rows(transaction.execute(text, place)):
             counts[row.day] += row.n
         text = "SELECT first, last, n, edition, days FROM published WHERE question = ?"
         published = {
@@ -116,7 +116,7 @@ class Questions(Database):
             text = f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}"
             tallies += [Total(*row) for row in transaction.execute(text, place)]
             text = f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}"
-            rows = sound(transaction.execute(text, place))
+            rows = sound_rows(transaction.execute(text, place))
             waiting += [Total(row.day, row.source, row.n, row.reports) for row in rows]
         text, published = f"SELECT n, edition, tally, days {_PUBLISHED}", {}
         for part in shown:
@@ -145,7 +145,7 @@ class Questions(Database):
         for source, n in transaction.execute(text, values):
             counts[source] = int(n)
         waiting = transaction.execute(f"SELECT {HEAD} FROM waiting WHERE question = ?", values)
-        for row in sound(waiting):
+        for row in sound_rows(waiting):
             counts[row.source] += row.n
         whole = transaction.execute("SELECT source FROM exclusions WHERE question = ?", values)
         excluded = {source for (source,) in whole}

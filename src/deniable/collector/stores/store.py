@@ -137,7 +137,7 @@ class Store(Questions):
         found = transaction.execute(_ROWS, (no, day, source, MOST_ROWS, most)).fetchall()
         if len({row[0] for row in found}) != max(1, len(found)):
             raise self.corrupt(f"{_OVERLOOKED}, or are listed twice")
-        rows, damaged = arrivals.sort(found)
+        rows, damaged = arrivals.sort_rows(found)
         text = f"SELECT tally, n, version FROM tallies WHERE {_AT}"
         found = transaction.execute(text, (no, day, source)).fetchone()
         tally, counted, version = found or (None, 0, 0)
@@ -192,7 +192,7 @@ class Store(Questions):
         known = {no for (no,) in transaction.execute("SELECT no FROM questions")}
         if not arrivals.ascending(rows):
             raise self.corrupt("the waiting rows are not in order")
-        sound, damaged = arrivals.sort(rows)
+        sound, damaged = arrivals.sort_rows(rows)
         for row in sound:
             if row.question not in known:
                 damaged[row.no] = "it belongs to no question"
