@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.collector.api import OPERATIONS
+from deniable.collector.api import INTERFACE, OPERATIONS, Operation
 from deniable.collector.problems import PROBLEMS, Refusal, find_problem, render
 from tests.collector.conftest import Collector
 
@@ -29,6 +29,24 @@ def test_every_refusal_has_one_form(collector: Collector, path: str) -> None:
         if method not in known:
             assert answer.status == 405
             assert set(answer.headers["allow"].split(", ")) - {"HEAD"} == known
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [found for found in INTERFACE if found.handler is not None],
+    ids=lambda found: f"{found.method} {found.path}",
+)
+def test_what_an_operation_does_not_state_is_refused(
+    collector: Collector, operation: Operation
+) -> None:
+    """A parameter that is misspelled, or stands twice, is never passed over in silence."""
+    path = operation.path.replace("{digest}", "f" * 64)
+    stated = [found["name"] for found in operation.parameters or ()]
+    queries = ["colour=red", *(f"{name}=1&{name}=1" for name in stated if name != "candidate")]
+    for query in queries:
+        answer = collector.request(operation.method, f"{path}?{query}", role="admin")
+        assert (answer.status, answer.problem) == (400, "invalid-request")
+        assert "unknown or repeated" in answer.json["detail"]
 
 
 def test_every_refusal_is_in_the_table() -> None:
