@@ -36,8 +36,7 @@ class Chosen:
 
 
 def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
-    """Return the choice of some values of a closed domain."""
-    rows = check_values(_listed(candidates), domain_size)
+    rows = check_values(_check_listed(candidates), domain_size)
     _check_distinct(rows)
     return Chosen(rows=rows.astype(np.int64))
 
@@ -48,12 +47,12 @@ def choose_open(candidates: Candidates | None) -> Chosen:
         raise InvalidParameter(
             "name the candidates: where any text is an answer, only those are counted"
         )
-    listed = _listed(candidates)
+    listed = _check_listed(candidates)
     # Arrays of numbers are fingerprints, and arrays of anything else are lists of labels.
     if isinstance(listed, np.ndarray) and (listed.ndim != 1 or listed.dtype.kind in "iufcb"):
         keys, labels = check_values(listed, FINGERPRINTS), None
     else:
-        labels = tuple(_label(candidate) for candidate in listed)
+        labels = tuple(_check_label(candidate) for candidate in listed)
         keys = fingerprints(labels)
     if len(keys) == 0:
         raise InvalidParameter("the list of candidates is empty; name at least one")
@@ -61,7 +60,7 @@ def choose_open(candidates: Candidates | None) -> Chosen:
     return Chosen(keys, labels)
 
 
-def _listed(candidates: Candidates) -> Candidates:
+def _check_listed(candidates: Candidates) -> Candidates:
     if isinstance(candidates, str | bytes) or not (
         isinstance(candidates, Iterable) and isinstance(candidates, Sized)
     ):
@@ -71,7 +70,7 @@ def _listed(candidates: Candidates) -> Candidates:
     return candidates
 
 
-def _label(candidate: object) -> str:
+def _check_label(candidate: object) -> str:
     if not isinstance(candidate, str):
         raise InvalidParameter.expected(
             "candidates as labels, or as an array of fingerprints", candidate
@@ -94,8 +93,9 @@ def fingerprint(label: str) -> int:
     '0x...'
     """
     if not isinstance(label, str):
-        raise InvalidParameter.expected(
-            "a label as a string", type(label), "pass str(label)", came=type(label).__name__
+        raise InvalidParameter(
+            f"expected a label as a string, got {type(label).__name__}; pass str(label)",
+            value=type(label),
         )
     if not encodes(label):  # devices come by here: the error must not hold the label
         raise InvalidParameter(
@@ -106,5 +106,4 @@ def fingerprint(label: str) -> int:
 
 
 def fingerprints(labels: Iterable[str]) -> np.typing.NDArray[np.uint64]:
-    """Return the fingerprints of many labels as an array."""
     return np.array([fingerprint(label) for label in labels], dtype=np.uint64)

@@ -56,9 +56,9 @@ def compare(first: Estimates, second: Estimates) -> "Comparison":
     True
     """
     for estimates in (first, second):
-        _check(estimates)
+        _check_comparable(estimates)
     _check_question(first, second)
-    aligned = second.take(_places(first, second))
+    aligned = second.take(_matching_rows(first, second))
     order = np.argsort(-np.abs(aligned.shares - first.shares), kind="stable")
     return Comparison(first.take(order), aligned.take(order))
 
@@ -117,7 +117,7 @@ class Comparison(Presentable):
         else:
             add, tail = self._joint(tail)
             (below_a, above_a), (below_b, above_b) = (
-                _reach(each, tail) for each in (self.first, self.second)
+                _population_reach(each, tail) for each in (self.first, self.second)
             )
             below, above = add(below_b, above_a), add(above_b, below_a)
         return self.differences - below, self.differences + above
@@ -173,7 +173,7 @@ class Comparison(Presentable):
     def _stand_out(self, tail: float) -> np.typing.NDArray[np.bool_]:
         """Tell which differences exceed what both laws and sampling can explain."""
         add, tail = self._joint(tail)
-        reach = add(*(np.maximum(*_noise(each, tail)) for each in (self.first, self.second)))
+        reach = add(*(np.maximum(*_noise_reach(each, tail)) for each in (self.first, self.second)))
         pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
         inside = pooled.clip(0, 1)
         each = math.sqrt(1 / self.first.n + 1 / self.second.n)
@@ -189,7 +189,6 @@ class Comparison(Presentable):
     def rows(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
     ) -> tuple[views.Change, ...]:
-        """Return one row for each answer, with its interval and whether it is significant."""
         columns = (*(self.interval(level) or (None, None)), self.significant(alpha),
                    self.first.shares, self.second.shares)  # fmt: skip
         return views.Change.over(self.first.keys, columns, truth)
@@ -287,7 +286,7 @@ class Comparison(Presentable):
         return before if before == after else f"{before} and {after}"
 
 
-def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
+def _population_reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     """Return how far below and above each share the share in the population may be.
 
     The limits of the count and those of sampling are added in squares.
@@ -296,12 +295,12 @@ def _reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     known = None if law is None else law.population(estimates.counts, tail)
     if known is not None:
         return known
-    below, above = _noise(estimates, tail)
+    below, above = _noise_reach(estimates, tail)
     k = upper_normal(tail) ** 2 / estimates.n
     return with_drawn(1 - estimates.shares, below, k), with_drawn(estimates.shares, above, k)
 
 
-def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
+def _noise_reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     """Return how far below and above each share the people's own share may be, by the law."""
     if estimates.law is not None:
         lower, upper = estimates.law.interval(estimates.counts, tail)
@@ -311,7 +310,7 @@ def _noise(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     return reach, reach
 
 
-def _check(estimates: object) -> None:
+def _check_comparable(estimates: object) -> None:
     if not isinstance(estimates, Estimates):
         raise InvalidParameter.expected(
             "estimates to compare", estimates, "make them with question.estimate(tally)"
@@ -351,7 +350,7 @@ def _origin(estimates: Estimates) -> str:
     return f"those of {asked}{found.protocol} at epsilon = {found.epsilon:.6g}"
 
 
-def _places(first: Estimates, second: Estimates) -> list[int]:
+def _matching_rows(first: Estimates, second: Estimates) -> list[int]:
     if len(first) != len(second) or first.total != second.total:
         raise InvalidParameter(
             f"expected the same answers in both estimates, got {len(first)} of {first.total} and "

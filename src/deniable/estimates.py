@@ -137,7 +137,9 @@ class Estimates(Presentable):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimates):
             return NotImplemented
-        return all(_same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return all(
+            _equal_fields(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+        )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays, as NumPy's own are unhashable
 
@@ -373,7 +375,7 @@ class Estimates(Presentable):
         return (self.provenance and self.provenance.question) or "Estimates"
 
 
-def _same(mine: object, theirs: object) -> bool:
+def _equal_fields(mine: object, theirs: object) -> bool:
     if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
         return np.array_equal(np.asarray(mine), np.asarray(theirs))
     return mine == theirs

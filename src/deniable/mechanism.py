@@ -152,11 +152,9 @@ class Mechanism(ABC):
         With None any number of them may come, but at least one.
         """
         if not isinstance(data, bytes | bytearray | memoryview):
-            raise InvalidReport.expected(
-                "bytes",
-                type(data),
-                "pass what came over the wire as it is",
-                came=type(data).__name__,
+            raise InvalidReport(
+                f"expected bytes, got {type(data).__name__}; pass what came over the wire as it is",
+                value=type(data),
             )
         size, came = self.report_dtype.itemsize, memoryview(data).nbytes
         if count is None:
@@ -166,11 +164,10 @@ class Mechanism(ABC):
             fits, wanted = came == wanted_size, f"{wanted_size} bytes, {count} x {size}"
         if not fits:
             several = ", or count=None for several" if count == 1 and not came % size else ""
-            raise InvalidReport.expected(
-                f"{wanted}, for {self.name} reports",
-                came,
-                f"check that the sender answers the same question{several}",
-                came=f"{came} bytes",
+            raise InvalidReport(
+                f"expected {wanted}, for {self.name} reports, got {came} bytes; check that the "
+                f"sender answers the same question{several}",
+                value=came,
             )
         reports = np.frombuffer(bytes(data), dtype=self.report_dtype)
         self._validate(reports)

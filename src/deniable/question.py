@@ -193,11 +193,10 @@ class Question:
                 value=total,
             )
         if digest is not None and digest != question.digest:
-            raise InvalidDocument.expected(
-                f"the question {brief(digest)}",
-                question.digest,
-                "answer only the question that was named",
-                came=question.digest,
+            raise InvalidDocument(
+                f"expected the question {brief(digest)}, got {question.digest}; answer only the "
+                "question that was named",
+                value=question.digest,
             )
         return question
 
@@ -213,12 +212,10 @@ class Question:
         _check_structure(document)
         found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
-            raise InvalidDocument.expected(
-                f"the digest {str(claimed)[:80]}",
-                found,
-                "the question was altered: create a new one instead of editing it, or reports and "
-                "tallies will not match",
-                came=found,
+            raise InvalidDocument(
+                f"expected the digest {str(claimed)[:80]}, got {found}; the question was altered: "
+                "create a new one instead of editing it, or reports and tallies will not match",
+                value=found,
             )
         try:
             # A package that brings a kind of answers may bring its protocol along.
@@ -302,11 +299,10 @@ class Question:
                 value=None,
             )
         if isinstance(tally, Tally) and tally.question not in (None, self.digest):
-            raise IncompatibleTally.expected(
-                f"a tally of the question {self.digest}",
-                tally.question,
+            raise IncompatibleTally(
+                f"expected a tally of the question {self.digest}, got one of {tally.question}; "
                 "estimate with the question that it was collected for",
-                came=f"one of {tally.question}",
+                value=tally.question,
             )
         among = self.answers.candidates(candidates)
         found = self.protocol.estimate(tally, among, people=people, rounds=rounds)

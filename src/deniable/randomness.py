@@ -46,7 +46,6 @@ class OperatingSystem:
     """The operating system's generator, safe across fork and threads."""
 
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
-        """Return ``count`` random bytes from the operating system."""
         return np.frombuffer(os.urandom(count), dtype=np.uint8)
 
     def split(self, count: int) -> list[Source]:
@@ -61,7 +60,6 @@ class Seeded:
         self._generator = generator
 
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
-        """Return the generator's next ``count`` bytes."""
         words = self._generator.integers(0, WORD, -(-count // 8), dtype=np.uint64)
         words.setflags(write=False)  # as the operating system's bytes are
         return words.astype("<u8", copy=False).view(np.uint8)[:count]
@@ -80,7 +78,6 @@ class Replayed:
         self.position = 0
 
     def bytes(self, count: int) -> npt.NDArray[np.uint8]:
-        """Return the next ``count`` given bytes."""
         taken = self._data[self.position : self.position + count]
         if len(taken) < count:
             raise InvalidParameter(
@@ -240,12 +237,10 @@ class Weights:
 
     @property
     def shares(self) -> tuple[Fraction, Fraction]:
-        """The probabilities, exactly."""
         return Fraction(self.p, WORD), Fraction(self.q, WORD)
 
     @property
     def ratio(self) -> Fraction:
-        """P / q, exactly."""
         return Fraction(self.p, self.q)
 
     def document(self) -> dict[str, object]:
@@ -273,11 +268,11 @@ class Direct(Weights):
         q = math.ceil(WORD / (low + size - 1))
         p = WORD - (size - 1) * q
         if p <= q:
-            raise InvalidParameter.expected(
-                f"an epsilon that 64-bit probabilities can express over {size} values",
-                epsilon,
-                "use a larger epsilon or local hashing (OLH)",
-                came=f"{epsilon!r}: the true answer would be no likelier than any other",
+            raise InvalidParameter(
+                f"expected an epsilon that 64-bit probabilities can express over {size} values, "
+                f"got {epsilon!r}: the true answer would be no likelier than any other; use a "
+                "larger epsilon or local hashing (OLH)",
+                value=epsilon,
             )
         return cls(p, q, size)
 
@@ -319,11 +314,11 @@ class Places:
         outside = math.floor(WORD / (kept * low + size - kept)) or 1
         inside = min(math.floor(low * outside), (WORD - (size - kept) * outside) // kept)
         if inside <= outside:
-            raise InvalidParameter.expected(
-                f"an epsilon that 64-bit probabilities can express over {size} places",
-                epsilon,
-                "use a larger epsilon",
-                came=f"{epsilon!r}: the true answer would be no likelier than any other",
+            raise InvalidParameter(
+                f"expected an epsilon that 64-bit probabilities can express over {size} places, "
+                f"got {epsilon!r}: the true answer would be no likelier than any other; use a "
+                "larger epsilon",
+                value=epsilon,
             )
         return cls(size, kept, inside, outside)
 
@@ -362,5 +357,4 @@ class Places:
         return p, (supported - p) / (points - 1)
 
     def document(self) -> dict[str, object]:
-        """Return the weights as a specification has them."""
         return {"weights": {"inside": str(self.inside), "outside": str(self.outside)}}

@@ -162,7 +162,7 @@ class Tally:
         if not isinstance(other, Tally):
             return NotImplemented
         _check_alike(self, other)
-        return replace(self, n=_add(self.n, other.n), statistic=self.statistic + other.statistic)
+        return replace(self, n=_add_up(self.n, other.n), statistic=self.statistic + other.statistic)
 
     def __radd__(self, other: object) -> "Tally":
         return self if other == 0 else NotImplemented
@@ -207,7 +207,7 @@ class Tally:
     def from_bytes(data: bytes) -> "Tally":
         """Read a tally, refusing what is foreign, cut short or altered."""
         view = memoryview(as_bytes(data))
-        written, payload = _split(view)
+        written, payload = _split_file(view)
         counted = _COUNTED.match(written)
         # Many tallies differ in n alone, and what is alike is read once.
         alike = written if counted is None else _START % 0 + written[counted.end() :]
@@ -249,7 +249,7 @@ class Accumulator:
     def add(self, reports: Reports) -> None:
         """Add an array of reports; one that is refused changes nothing."""
         batch = self.protocol._check_reports(reports)
-        total = _add(self.n, len(batch))
+        total = _add_up(self.n, len(batch))
         if len(batch) >= len(self._waiting):
             self._sum.add(batch)
         else:
@@ -271,7 +271,7 @@ class Accumulator:
         if not isinstance(tally, Tally):
             raise IncompatibleTally.expected("a tally or an accumulator", other)
         _check_alike(self, tally)
-        total = _add(self.n, tally.n)
+        total = _add_up(self.n, tally.n)
         self._sum.merge(tally.statistic)
         self.n = total
 
@@ -299,7 +299,7 @@ def _check_alike(mine: Tally | Accumulator, other: Tally) -> None:
     )
 
 
-def _add(n: int, more: int) -> int:
+def _add_up(n: int, more: int) -> int:
     if n + more > MOST_REPORTS:
         raise IncompatibleTally(
             f"a tally has at most {MOST_REPORTS} reports, and these would be {n + more}; check "
@@ -331,7 +331,7 @@ def _read_header(written: bytes) -> tuple[Summable, str | None]:
     return Summable.from_specification(header["protocol"]), question
 
 
-def _split(view: memoryview) -> tuple[bytes, memoryview]:
+def _split_file(view: memoryview) -> tuple[bytes, memoryview]:
     if len(view) < 48 or bytes(view[:8]) != MAGIC:
         raise InvalidDocument("this is not a deniable tally; check the file", value=len(view))
     version = int.from_bytes(view[8:12], "little")

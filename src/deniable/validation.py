@@ -37,12 +37,12 @@ def check_whole(name: str, value: object, least: int, most: int, remedy: str = "
             result = None
     if result is None or not least <= result <= most:
         few = most >= _MAX_PEOPLE and (result is None or result < least)
-        limits = f"of at least {least}" if few else f"from {least} to {_written(most)}"
+        limits = f"of at least {least}" if few else f"from {least} to {_limit_in_words(most)}"
         raise InvalidParameter.expected(f"{name} as a whole number {limits}", value, remedy)
     return result
 
 
-def _written(number: int) -> str:
+def _limit_in_words(number: int) -> str:
     return f"{number:.0e}" if number >= _MAX_PEOPLE else str(number)
 
 
@@ -93,11 +93,10 @@ def check_values(values: np.typing.ArrayLike, domain_size: int) -> Unsigned:
     """
     array = _array_of(values)
     if array.ndim != 1:
-        raise InvalidParameter.expected(
-            "a one-dimensional list or array of values",
-            array.shape,
+        raise InvalidParameter(
+            f"expected a one-dimensional list or array of values, got {array.ndim} dimensions; "
             "for a single answer pass a list of one",
-            came=f"{array.ndim} dimensions",
+            value=array.shape,
         )
     if array.size == 0:
         return np.empty(0, dtype=np.uint64)
@@ -106,11 +105,11 @@ def check_values(values: np.typing.ArrayLike, domain_size: int) -> Unsigned:
     elif array.dtype.kind in "iu":
         wrong = (array < 0) | (array > domain_size - 1)
     else:
-        raise InvalidParameter.expected(
-            f"whole numbers from 0 to {domain_size - 1}",
-            array.dtype.kind,
-            "map answers to values with a Question",
-            came=_KINDS.get(array.dtype.kind, "something else"),
+        raise InvalidParameter(
+            f"expected whole numbers from 0 to {domain_size - 1}, got "
+            f"{_KINDS.get(array.dtype.kind, 'something else')}; map answers to values with a "
+            "Question",
+            value=array.dtype.kind,
         )
     if wrong.any():
         position = int(np.argmax(wrong))
@@ -126,11 +125,10 @@ def check_rows(values: np.typing.ArrayLike, domain_size: int, width: int) -> Uns
     """Return values that are rows of ``width`` integers, or name the first invalid position."""
     array = _array_of(values)
     if array.size and (array.ndim != 2 or array.shape[1] != width):
-        raise InvalidParameter.expected(
-            f"a list or array of rows, {width} whole numbers each",
-            array.shape,
-            "for a single answer pass a list of one row",
-            came=f"an array of shape {array.shape}",
+        raise InvalidParameter(
+            f"expected a list or array of rows, {width} whole numbers each, got an array of shape "
+            f"{array.shape}; for a single answer pass a list of one row",
+            value=array.shape,
         )
     try:
         return check_values(array.ravel(), domain_size).reshape(-1, width)
@@ -173,11 +171,10 @@ def check_reports(
         return np.asarray(reports)
     came = getattr(reports, "dtype", type(reports).__name__)
     size = reports.shape if isinstance(reports, np.ndarray) else "-"
-    raise InvalidReport.expected(
-        f"an array of {name} reports, {base} of shape (n, *{shape})",
-        came,
-        "use privatize or parse to make it",
-        came=f"{came} of shape {size}",
+    raise InvalidReport(
+        f"expected an array of {name} reports, {base} of shape (n, *{shape}), got {came} of shape "
+        f"{size}; use privatize or parse to make it",
+        value=came,
     )
 
 

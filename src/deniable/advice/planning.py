@@ -121,19 +121,19 @@ class _Goal:
         return 0.0 if self.significance else None
 
     def reached(self, protocol: Closed, users: int) -> bool:
-        """Tell whether ``users`` people are enough."""
         if not self.significance:
             return ranking.std_error(protocol, users) <= self.target
         law = protocol.law(users)
         held = min(math.ceil(self.target * users), users)
-        return law is not None and law.exceeds(held, law.limit(_tail(protocol))) >= POWER
+        return (
+            law is not None and law.exceeds(held, law.limit(_tail_of_an_answer(protocol))) >= POWER
+        )
 
     def users(self, protocol: Closed) -> int:
-        """Return how many people it takes."""
         law = protocol.law(1) if self.significance else None
         if law is None:
             return math.ceil(ranking.mean_variance(protocol) / self.target**2)
-        return law.people(self.target, _tail(protocol), POWER)
+        return law.people(self.target, _tail_of_an_answer(protocol), POWER)
 
     def met(self, found: Plan) -> Plan:
         """Return a plan that reaches the goal, with the share as it was asked for.
@@ -256,7 +256,7 @@ def _significant(protocol: Closed, users: int) -> tuple[float | None, str]:
     law = protocol.law(users)
     if law is None:
         return None, "which answers will be significant is not known beforehand"
-    held = _detectable(law, users, _tail(protocol))
+    held = _detectable(law, users, _tail_of_an_answer(protocol))
     if held is None:
         return None, "no answer will be significant, not even one that all people give"
     share = held / users
@@ -280,7 +280,7 @@ def _detectable(law: KnownLaw, users: int, tail: float) -> int | None:
     return high
 
 
-def _tail(protocol: Closed) -> float:
+def _tail_of_an_answer(protocol: Closed) -> float:
     return ALPHA / protocol.domain_size
 
 

@@ -146,7 +146,10 @@ class Answers(ABC):
 
     def document(self) -> dict[str, object]:
         """Return the answers as they stand in a document: the kind, and the fields."""
-        return {"kind": self.kind, **{f.name: _plain(getattr(self, f.name)) for f in fields(self)}}
+        return {
+            "kind": self.kind,
+            **{f.name: _as_json(getattr(self, f.name)) for f in fields(self)},
+        }
 
     def first_form(self) -> dict[str, object] | None:
         """Return the fields by which version 1 of the document says the same, if it can."""
@@ -188,13 +191,13 @@ def find_kind(name: str) -> type[Answers]:
     return kind
 
 
-def _plain(item: object) -> object:
+def _as_json(item: object) -> object:
     """Return what a field holds as JSON has it."""
     if isinstance(item, Answers):
         return item.document()
     if isinstance(item, Mapping):
-        return {key: _plain(part) for key, part in item.items()}
-    return [_plain(part) for part in item] if isinstance(item, tuple) else item
+        return {key: _as_json(part) for key, part in item.items()}
+    return [_as_json(part) for part in item] if isinstance(item, tuple) else item
 
 
 def list_answers(answers: Iterable[object]) -> list[object]:

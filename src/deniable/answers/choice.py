@@ -75,7 +75,6 @@ class Choice(Answers):
         return self._index.get(answer, elsewhere)
 
     def encode(self, answers: Iterable[object]) -> np.typing.NDArray[np.uint64]:
-        """Return the place of each answer's label."""
         # Most come as a list of strings, and a device has one: nothing is called for each.
         plain = type(answers) is list and set(map(type, answers)) == {str}
         listed = answers if plain else list_texts(answers)
@@ -96,7 +95,6 @@ class Choice(Answers):
         return recommend(epsilon, len(self.labels), goal=goal).best.protocol
 
     def check(self, protocol: Protocol) -> None:
-        """Refuse a protocol with more or fewer values than there are labels."""
         if not isinstance(protocol, Closed):
             raise InvalidParameter(
                 f"expected no labels for {protocol.name}, which is open, got {len(self.labels):,}; "

@@ -38,7 +38,6 @@ class Text(Answers):
         return isinstance(answer, str) and encodes(answer)
 
     def encode(self, answers: Iterable[object]) -> np.typing.NDArray[np.uint64]:
-        """Return the fingerprint of each answer."""
         listed = list_texts(answers)
         if not encodes("".join(listed)):
             position = next(i for i, answer in enumerate(listed) if not encodes(answer))
@@ -53,7 +52,6 @@ class Text(Answers):
         return OpenLH(epsilon)
 
     def check(self, protocol: Protocol) -> None:
-        """Refuse a protocol that has to know the answers beforehand."""
         if not isinstance(protocol, Open):
             raise InvalidParameter(
                 f"expected labels for {protocol.name}, which is closed, got none; list the "

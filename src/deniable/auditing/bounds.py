@@ -83,7 +83,7 @@ def _features(
     if probe.floating is not None:
         flat = [np.ascontiguousarray(r).view(probe.floating).astype(float) for r in (mine, theirs)]
         columns = {min(v, flat[0].shape[1] - 1) for v in (first, second)}
-        found.extend((_grid(flat[0][:, c]), _grid(flat[1][:, c])) for c in columns)
+        found.extend((_float_grid(flat[0][:, c]), _float_grid(flat[1][:, c])) for c in columns)
     half = len(mine) // 2
     top = np.argsort(-_distances(mine[:half], theirs[:half]))[:2]
     both = np.concatenate([mine, theirs])
@@ -94,7 +94,7 @@ def _features(
     return found
 
 
-def _grid(numbers: np.typing.NDArray[np.float64]) -> Codes:
+def _float_grid(numbers: np.typing.NDArray[np.float64]) -> Codes:
     """Return the magnitude of each float and how many of its last bits are zero."""
     bits = np.ascontiguousarray(numbers).view(np.uint64)
     lowest = bits & (~bits + np.uint64(1))
@@ -134,21 +134,21 @@ def exceptional_bound(probe: Probe, models: list[Model]) -> tuple[float, tuple[i
     laws = [model.law() for model in models]
     found: list[tuple[int, int, bytes]] = []
     for k, model in enumerate(models):
-        actual, predicted = _fresh(probe, model, rows)
+        actual, predicted = _fresh_reports(probe, model, rows)
         missed = np.any(actual != predicted, axis=1)
         common = Counter(row.tobytes() for row in actual[missed]).most_common(2)
         found += [(times, k, report) for report, times in common]
     best, witness = 0.0, (models[0].value, models[-1].value)
     for _, k, report in sorted(found, reverse=True)[:_EVENTS]:
         other = min((i for i in range(len(models)) if i != k), key=lambda i: laws[i].chance(report))
-        counted = [_count(probe, models[i], report) for i in (k, other)]
-        bound = _bound(counted, [laws[i].chance(report) for i in (k, other)])
+        counted = [_count_exceptions(probe, models[i], report) for i in (k, other)]
+        bound = _exceptions_bound(counted, [laws[i].chance(report) for i in (k, other)])
         if bound > best:
             best, witness = bound, (models[k].value, models[other].value)
     return best, witness
 
 
-def _bound(counted: list[tuple[int, int, int]], chances: list[float]) -> float:
+def _exceptions_bound(counted: list[tuple[int, int, int]], chances: list[float]) -> float:
     """Return a bound on the log ratio: exact chances, corrected by the exceptions both ways."""
     (gained, lost, rows), (theirs, _, their_rows) = counted
     failure = _FAILURE / (_EVENTS * _EVENT_LIMITS)
@@ -158,21 +158,21 @@ def _bound(counted: list[tuple[int, int, int]], chances: list[float]) -> float:
     return math.log(low / high) if low > 0 else 0.0
 
 
-def _count(probe: Probe, model: Model, report: bytes) -> tuple[int, int, int]:
+def _count_exceptions(probe: Probe, model: Model, report: bytes) -> tuple[int, int, int]:
     """Count the exceptions that give the report, and those that should have given it."""
     wanted = np.frombuffer(report, dtype=np.uint8)
     rows = min(_ROWS, _WORDS // probe.count)
     part = max(1, min(rows, _PART_WORDS // probe.count))
     gained = lost = 0
     for _ in range(rows // part):
-        actual, predicted = _fresh(probe, model, part)
+        actual, predicted = _fresh_reports(probe, model, part)
         is_it, ought = np.all(actual == wanted, axis=1), np.all(predicted == wanted, axis=1)
         gained += int((is_it & ~ought).sum())
         lost += int((ought & ~is_it).sum())
     return gained, lost, rows // part * part
 
 
-def _fresh(probe: Probe, model: Model, rows: int) -> tuple[Bytes, Bytes]:
+def _fresh_reports(probe: Probe, model: Model, rows: int) -> tuple[Bytes, Bytes]:
     """Return reports of fresh words, and what the model predicts."""
     words = probe.random_words(rows, like=model.words)
     return probe.run_one(model.value, words), model.predict(words)

@@ -131,7 +131,6 @@ class _Known:
             yield size, generator.integers(0, rows, size)
 
     def _call(self, order: np.typing.NDArray[np.intp], call: str) -> None:
-        """Make single calls, and compare their reports."""
         single, data, values = self.probe.single, self._data, self._values
         made = [single(values[i], data[i].tobytes()) for i in order.tolist()]
         size = self.reports.shape[1]

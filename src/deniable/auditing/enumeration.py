@@ -100,14 +100,16 @@ def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str
 def _roughly(probe: Probe, values: Values, base: Words, steps: list[Steps]) -> list[Model]:
     """Tabulate without what matters rarely: such models miss some reports, or there are none."""
     often = _touched(probe, values, base, rarely=_RARELY)
-    rough = [{j: _wide(starts, probe.limits[j]) for j, starts in own.items()} for own in steps]
+    rough = [
+        {j: _wide_pieces(starts, probe.limits[j]) for j, starts in own.items()} for own in steps
+    ]
     try:
         return _tables(probe, values, base, rough, often)
     except NotEnumerable:
         return []
 
 
-def _wide(starts: Words, limit: int) -> Words:
+def _wide_pieces(starts: Words, limit: int) -> Words:
     """Return the starts of pieces that are not tiny."""
     kept = widths_of(starts, limit) > limit >> 20
     return np.union1d(starts[kept.astype(np.bool_)], np.zeros(1, dtype=np.uint64))
@@ -180,7 +182,9 @@ def _find_steps(probe: Probe, values: Values, base: Words, *, alone: bool) -> li
     for family in _families(probe, values, base, alone=alone):
         hints = {j: np.zeros(1, dtype=np.uint64) for j in family}
         for row in base:
-            starts = _family_steps(probe, values, row, family, _first(probe, base, hints, family))
+            starts = _family_steps(
+                probe, values, row, family, _first_points(probe, base, hints, family)
+            )
             for j in family:
                 for of_value, own in zip(found, starts[j], strict=True):
                     of_value[j].update(own.tolist())
@@ -239,15 +243,15 @@ def _touched(
     return result
 
 
-def _first(probe: Probe, base: Words, hints: Steps, family: Family) -> dict[int, Words]:
+def _first_points(probe: Probe, base: Words, hints: Steps, family: Family) -> dict[int, Words]:
     """Return where to look first: at known steps, at the base rows, and on a net of all words."""
     points = {}
     for j in family:
         last = probe.limits[j] - 1
         near = np.concatenate([hints[j], base[:, j]])
         drawn = _random_below(probe, j, _DRAWN)
-        around = _around(hints[j], last, probe.generator)
-        parts = [_net(last), near, np.maximum(near, 1) - np.uint64(1), drawn, around]
+        around = _points_around(hints[j], last, probe.generator)
+        parts = [_net_of_words(last), near, np.maximum(near, 1) - np.uint64(1), drawn, around]
         points[j] = np.unique(np.concatenate(parts))
     return points
 
@@ -258,14 +262,14 @@ def _random_below(probe: Probe, position: int, count: int) -> Words:
 
 
 @lru_cache(maxsize=64)
-def _net(last: int) -> Words:
+def _net_of_words(last: int) -> Words:
     near = {min(1 << i, last) for i in range(64)}
     far = {max(last - (1 << i), 0) for i in range(64)}
     even = {last * i // _EVEN for i in range(_EVEN + 1)}
     return np.array(sorted({0, last} | near | far | even), dtype=np.uint64)
 
 
-def _around(starts: Words, last: int, generator: "np.random.Generator") -> Words:
+def _points_around(starts: Words, last: int, generator: "np.random.Generator") -> Words:
     """Return points at every power of two from some of the known steps."""
     some = starts if len(starts) <= _AROUND else generator.choice(starts, _AROUND, replace=False)
     distance = np.uint64(1) << np.arange(63, dtype=np.uint64)

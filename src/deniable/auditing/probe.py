@@ -99,7 +99,7 @@ class Probe:
     def run(self, values: Values, words: Words) -> Bytes:
         """Return the bytes of the reports that one batch call makes of the words."""
         data = np.ascontiguousarray(words, dtype="<u8").tobytes()
-        return _rows(self._replay(self.protocol, values, data), len(values))
+        return _report_rows(self._replay(self.protocol, values, data), len(values))
 
     def run_many(self, values: Values, words: Words) -> Bytes:
         """Return the reports of many values, in batches that fit into memory."""
@@ -138,7 +138,7 @@ class Probe:
         privatize = (protocol or self.protocol).privatize
         # Clients leave rng out.
         given = {} if rng is None or not self._takes_source else {"rng": rng}
-        return _rows(privatize(self._values(values), **given), len(values))
+        return _report_rows(privatize(self._values(values), **given), len(values))
 
     def _values(self, numbers: Values | list[int]) -> Values | list[int]:
         """Return the values with these numbers: the numbers themselves, or rows of integers."""
@@ -202,7 +202,7 @@ def _takes_source(protocol: Privatizer) -> bool:
     return "rng" in parameters
 
 
-def _rows(reports: object, count: int) -> Bytes:
+def _report_rows(reports: object, count: int) -> Bytes:
     """Return reports as rows of bytes, or say what is wrong with them."""
     array = np.asarray(reports)
     if array.dtype.hasobject or array.ndim < 1 or len(array) != count:

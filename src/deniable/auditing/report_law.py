@@ -40,7 +40,6 @@ class Law:
     totals: tuple[int, ...]
 
     def chance(self, report: bytes) -> float:
-        """Return the probability of one whole report."""
         result = 1.0
         for places, weights, total in zip(self.positions, self.weights, self.totals, strict=True):
             result *= weights.get(bytes(report[place] for place in places), 0) / total
@@ -119,7 +118,6 @@ class Model:
     tables: list[Bytes]
 
     def predict(self, words: Words) -> Bytes:
-        """Return the reports that rows of words should give."""
         size = sum(len(places) for _, places in self.groups)
         reports = np.empty((len(words), size), dtype=np.uint8)
         for (group, places), table in zip(self.groups, self.tables, strict=True):
@@ -131,7 +129,6 @@ class Model:
         return reports
 
     def law(self) -> Law:
-        """Return the exact law of the predicted reports."""
         weights = [self._weights(*each) for each in zip(self.groups, self.tables, strict=True)]
         totals = [math.prod(self.limits[j] for j in words) for words, _ in self.groups]
         return Law(tuple(places for _, places in self.groups), tuple(weights), tuple(totals))
@@ -160,10 +157,12 @@ def departure(law: Law, rows: Bytes) -> str | None:
     for places, weights, total in zip(law.positions, law.weights, law.totals, strict=True):
         if not places:
             continue
-        found = _counts(rows[:, list(places)])
+        found = _report_counts(rows[:, list(places)])
         impossible = next((key for key in found if key not in weights), None)
         if impossible is not None:
-            return f"a report that the law excludes ({impossible.hex()} in bytes {_span(places)})"
+            return (
+                f"a report that the law excludes ({impossible.hex()} in bytes {_byte_span(places)})"
+            )
         seen = np.array([found.get(key, 0) for key in weights])
         chances = np.array([weight / total for weight in weights.values()])
         nats = _nats(seen, len(rows), chances)
@@ -171,7 +170,7 @@ def departure(law: Law, rows: Bytes) -> str | None:
             cell = int(nats.argmax())
             return (
                 f"{seen[cell]:,} of {len(rows):,} reports are {list(weights)[cell].hex()} in bytes "
-                f"{_span(places)}, where {len(rows) * chances[cell]:,.1f} are expected"
+                f"{_byte_span(places)}, where {len(rows) * chances[cell]:,.1f} are expected"
             )
     return _repeated(law, rows)
 
@@ -181,7 +180,7 @@ def difference(mine: Bytes, theirs: Bytes, flags: list[tuple[Floats, Floats]]) -
 
     ``flags`` are further yes-or-no features of the reports of each sample.
     """
-    features = [("reports", *_joint_counts(mine, theirs)), ("bytes", *_places(mine, theirs))]
+    features = [("reports", *_joint_counts(mine, theirs)), ("bytes", *_byte_counts(mine, theirs))]
     features += [("features", _yes_no(a), _yes_no(b)) for a, b in flags]
     share = len(mine) / (len(mine) + len(theirs))
     for name, a, b in features:
@@ -216,7 +215,7 @@ def _nats(seen: Counted, trials: int | Counted, chances: Floats) -> Floats:
 
 def _repeated(law: Law, rows: Bytes) -> str | None:
     """Say if some whole report came too often: the bound sums C(n, k) chance^k over reports."""
-    _, first, counts = np.unique(_codes(rows), return_index=True, return_counts=True)
+    _, first, counts = np.unique(_report_codes(rows), return_index=True, return_counts=True)
     n, k = len(rows), int(counts.max())
     if k < 2:
         return None
@@ -231,21 +230,20 @@ def _repeated(law: Law, rows: Bytes) -> str | None:
     return f"the report {report.hex()} came {k} times in {n:,}"
 
 
-def _counts(rows: Bytes) -> dict[bytes, int]:
-    """Return how often each different row came."""
-    _, first, counts = np.unique(_codes(rows), return_index=True, return_counts=True)
+def _report_counts(rows: Bytes) -> dict[bytes, int]:
+    _, first, counts = np.unique(_report_codes(rows), return_index=True, return_counts=True)
     return {row.tobytes(): n for row, n in zip(rows[first], counts.tolist(), strict=True)}
 
 
 def _joint_counts(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:
-    codes = np.concatenate([_codes(mine), _codes(theirs)])
+    codes = np.concatenate([_report_codes(mine), _report_codes(theirs)])
     distinct, which = np.unique(codes, return_inverse=True)
     a = np.bincount(which[: len(mine)], minlength=len(distinct))
     b = np.bincount(which[len(mine) :], minlength=len(distinct))
     return a, b
 
 
-def _codes(rows: Bytes) -> np.typing.NDArray[np.uint64]:
+def _report_codes(rows: Bytes) -> np.typing.NDArray[np.uint64]:
     """Return a number for each row, equal for equal rows; long rows are hashed.
 
     Two rows with the same hash only make one cell of two, which does no harm to a comparison.
@@ -260,7 +258,7 @@ def _codes(rows: Bytes) -> np.typing.NDArray[np.uint64]:
     return np.concatenate([*parts, np.empty(0, dtype=np.uint64)])
 
 
-def _places(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:
+def _byte_counts(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:
     """Count the values of each byte or, where reports are long, of each bit."""
     if mine.shape[1] <= _FEW_BYTES:
         both = [[np.bincount(c, minlength=256) for c in rows.T] for rows in (mine, theirs)]
@@ -276,5 +274,5 @@ def _ones(rows: Bytes) -> Counted:
     return total
 
 
-def _span(places: tuple[int, ...]) -> str:
+def _byte_span(places: tuple[int, ...]) -> str:
     return f"{places[0]}" if len(places) == 1 else f"{places[0]} to {places[-1]}"

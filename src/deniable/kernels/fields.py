@@ -284,7 +284,6 @@ def _companion(modulus: tuple[int, ...], p: int) -> np.typing.NDArray[np.int64]:
 
 
 def prime_factors(n: int) -> list[int]:
-    """Return the different primes that divide n."""
     factors, r = [], 2
     while r * r <= n:
         if n % r == 0:

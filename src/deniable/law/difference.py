@@ -59,13 +59,13 @@ def fisher_tail(x: Floats, n: int, y: Floats, m: int) -> Floats:
     cells = np.array([x, n - x, y, m - y])[:, above]
     tails = np.empty(cells.shape[1])
     few = cells.min(axis=0) < _FEW_COUNTED
-    tails[few] = _summed(*cells[:, few])
+    tails[few] = _summed_tail(*cells[:, few])
     tails[~few] = _saddle_point(*cells[:, ~few])
     result[above] = np.minimum(tails, 1.0)
     return result
 
 
-def _summed(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
+def _summed_tail(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
     """Add up the probabilities of this table and of all tables with more in the first cell."""
     term, total = np.ones_like(a), np.ones_like(a)
     for step in range(_MOST_TERMS):
@@ -73,10 +73,10 @@ def _summed(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
         total += term
         if np.all(term <= _NEGLIGIBLE * total):
             break
-    return np.asarray(np.exp(_log_probability(a, b, c, d)) * total)
+    return np.asarray(np.exp(_log_chance_of_table(a, b, c, d)) * total)
 
 
-def _log_probability(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
+def _log_chance_of_table(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
     """Return the logarithm of the probability of a table, given its margins.
 
     Deviances from what the margins lead to expect cancel nothing for large counts.
@@ -184,7 +184,6 @@ class Betas:
 
     @cached_property
     def higher(self) -> tuple[Floats, Floats]:
-        """The third and fourth cumulants."""
         a, b = self.a, np.maximum(self.b, 1.0)
         total = a + b
         skewness = 2 * (b - a) / (total + 2) * np.sqrt((total + 1) / a / b)

@@ -73,7 +73,6 @@ class RepeatedLaw(Law):
 
     @cached_property
     def variance(self) -> Variance:
-        """The variance of a count of people, as derived above."""
         p, q = self._chances
         flip = float(self.flip)
 

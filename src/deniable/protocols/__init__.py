@@ -32,11 +32,11 @@ def discover(*, offers: bool = True) -> dict[str, type[Protocol]]:
         for name, kind in Protocol.registry.items()
         if kind.__module__.startswith(f"{__name__}.") and issubclass(kind, Protocol)
     }
-    return dict(sorted({**(_of_others() if offers else {}), **ours}.items()))
+    return dict(sorted({**(_offered_protocols() if offers else {}), **ours}.items()))
 
 
 @lru_cache(maxsize=1)
-def _of_others() -> dict[str, type[Protocol]]:
+def _offered_protocols() -> dict[str, type[Protocol]]:
     found: dict[str, type[Protocol]] = {}
     for name in offered(ENTRY_POINTS):
         try:

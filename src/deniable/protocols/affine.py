@@ -97,7 +97,6 @@ class Settings(NamedTuple):
 
 
 def best_settings(epsilon: float, domain_size: int, share: float) -> Settings:
-    """Return the settings for the least variance at a share."""
     return _best(epsilon, domain_size, (None, None, None), share)
 
 
@@ -115,12 +114,10 @@ def complete_settings(
         found = _best(epsilon, domain_size, (order, t, m), 1 / domain_size)
     points = found.g**found.digits
     if points < domain_size or (points - 1) * found.g > WORD:
-        raise InvalidParameter.expected(
-            f"g^digits from {domain_size}, the number of values, to what reports of eight bytes "
-            "can tell apart",
-            tuple(found),
-            "leave out digits",
-            came=f"{found.g}^{found.digits}",
+        raise InvalidParameter(
+            f"expected g^digits from {domain_size}, the number of values, to what reports of "
+            f"eight bytes can tell apart, got {found.g}^{found.digits}; leave out digits",
+            value=tuple(found),
         )
     return found
 
@@ -141,11 +138,10 @@ def _best(
     keep = m_ < g_
     g_, t_, m_ = g_[keep], t_[keep], m_[keep]
     if not len(g_):
-        raise InvalidParameter.expected(
-            f"settings that {d} values have",
-            (g, t, m),
+        raise InvalidParameter(
+            f"expected settings that {d} values have, got g = {g}, digits = {t}, window = {m}; "
             "leave out one of them",
-            came=f"g = {g}, digits = {t}, window = {m}",
+            value=(g, t, m),
         )
     noise = np.asarray(selection_variance(min(epsilon, 40.0), m_ / g_, g_**t_, share))
     effort = linear.window_time(g_, t_, m_, d, TYPICAL_REPORTS)
@@ -160,7 +156,7 @@ def _shapes(epsilon: float, d: int, g: int | None, t: int | None) -> tuple[Float
     if g is not None:
         digits = t or next(i for i in range(1, 64) if g**i >= d)
         return np.array([float(g)]), np.array([float(digits)])
-    table = _prime_powers(_LARGEST_RANGE)
+    table = prime_powers(_LARGEST_RANGE)
     if t is not None:
         root = max(2, math.ceil(d ** (1 / t) - 1e-9))
         near = table[table >= root] if t > 1 else table[:0]
@@ -183,13 +179,13 @@ def _shapes(epsilon: float, d: int, g: int | None, t: int | None) -> tuple[Float
 
 def _line(d: int) -> int:
     """Return the least prime power from d on whose field is made at once."""
-    table = _prime_powers(_LARGEST_RANGE)
+    table = prime_powers(_LARGEST_RANGE)
     at = int(np.searchsorted(table, d))
     return int(table[at]) if at < len(table) else next_field(d)
 
 
 @lru_cache(maxsize=1)
-def _prime_powers(limit: int) -> Floats:
+def prime_powers(limit: int) -> Floats:
     """Return the primes up to a limit, and the small powers of primes: fields made at once."""
     sieve = np.ones(limit + 1, np.bool_)
     sieve[:2] = False

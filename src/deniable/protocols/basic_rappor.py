@@ -249,7 +249,6 @@ class PermanentClient(Client):
     def privatize(
         self, values: Values, rng: "np.random.Generator | Source | None" = None
     ) -> Reports:
-        """Turn each value into a report; equal values share their permanent response."""
         checked, source = self.protocol._check_values(values), randomness.open_source(rng)
         distinct, where = np.unique(checked, return_inverse=True)
         empty = np.empty((0, self.protocol.report_dtype.shape[0]), dtype=np.uint8)

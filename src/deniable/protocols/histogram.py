@@ -116,18 +116,17 @@ class SHE(Closed, Counted):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.epsilon < _MIN_EPSILON:
-            raise InvalidParameter.expected(
-                f"epsilon of at least {_MIN_EPSILON} for SHE",
-                self.epsilon,
-                "use OUE, which is better at every epsilon",
-                came=f"{self.epsilon!r}: its table of noise weights would be too long",
+            raise InvalidParameter(
+                f"expected epsilon of at least {_MIN_EPSILON} for SHE, got {self.epsilon!r}: its "
+                "table of noise weights would be too long; use OUE, which is better at every "
+                "epsilon",
+                value=self.epsilon,
             )
         if self.domain_size > _MAX_VALUES:
-            raise InvalidParameter.expected(
-                f"at most {_MAX_VALUES} values for SHE",
-                self.domain_size,
-                "use OLH, whose report is one integer",
-                came=f"{self.domain_size}: a report holds a number for each",
+            raise InvalidParameter(
+                f"expected at most {_MAX_VALUES} values for SHE, got {self.domain_size}: a report "
+                "holds a number for each; use OLH, whose report is one integer",
+                value=self.domain_size,
             )
 
     @property
@@ -284,11 +283,11 @@ class THE(_Unary):
     def __post_init__(self) -> None:
         Closed.__post_init__(self)
         if self.epsilon < _MIN_THRESHOLDED:
-            raise InvalidParameter.expected(
-                f"epsilon of at least {_MIN_THRESHOLDED:g} for THE",
-                self.epsilon,
-                "1 or 2 is usual",
-                came=f"{self.epsilon!r}: no threshold would tell a true count from noise",
+            raise InvalidParameter(
+                f"expected epsilon of at least {_MIN_THRESHOLDED:g} for THE, got "
+                f"{self.epsilon!r}: no threshold would tell a true count from noise; 1 or 2 is "
+                "usual",
+                value=self.epsilon,
             )
         theta = best_threshold(self.epsilon) if self.theta is None else self.theta
         if not abs(check_number("theta", theta, "None takes the best one")) <= 1e3:

@@ -171,7 +171,6 @@ class LinearFamily(Lines):
 
     @property
     def collision(self) -> Fraction:
-        """The probability that two different values hash alike."""
         return Fraction(1, self.g)
 
     @cached_property
@@ -207,7 +206,6 @@ _TYPICAL_REPORTS = 1_000_000
 
 
 def check_range(g: object, largest: int) -> int:
-    """Return the range as an int, or say what is wrong with it."""
     return check_whole("the hash range g", g, 2, largest, "e^epsilon + 1 is best")
 
 

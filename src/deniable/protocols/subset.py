@@ -168,17 +168,15 @@ def _check_size(size: object, d: int) -> int:
     # C(d, k) >= (d / k)^k rules out most sizes without computing huge integers.
     small = min(k, d - k)
     if small * (math.log2(d) - math.log2(small)) > 64 or math.comb(d, k) > WORD:
-        raise InvalidParameter.expected(
-            "at most 2^64 sets",
-            k,
-            "AffineSelection has nearly the same variance at any number of values",
-            came=f"all sets of {k} of {d} values",
+        raise InvalidParameter(
+            f"expected at most 2^64 sets, got all sets of {k} of {d} values; AffineSelection has "
+            "nearly the same variance at any number of values",
+            value=k,
         )
     if k * d > LARGEST_TABLE:
-        raise InvalidParameter.expected(
-            f"at most {LARGEST_TABLE} binomials",
-            k,
+        raise InvalidParameter(
+            f"expected at most {LARGEST_TABLE} binomials, got {k} for each of {d} values; "
             "AffineSelection needs none",
-            came=f"{k} for each of {d} values",
+            value=k,
         )
     return k

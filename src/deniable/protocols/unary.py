@@ -171,9 +171,8 @@ class OUE(_Unary):
 def _check_order(p: int, q: int, whole: int) -> None:
     """Refuse weights that leave a report impossible under some value."""
     if not 0 < q < p < whole:
-        raise InvalidParameter.expected(
-            "0 < q < p < 1 in steps of 2^-64",
-            (p / whole, q / whole),
-            "a report must be possible under every value",
-            came=f"p = {p / whole!r} and q = {q / whole!r}",
+        raise InvalidParameter(
+            f"expected 0 < q < p < 1 in steps of 2^-64, got p = {p / whole!r} and q = "
+            f"{q / whole!r}; a report must be possible under every value",
+            value=(p / whole, q / whole),
         )
