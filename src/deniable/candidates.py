@@ -106,4 +106,5 @@ def fingerprint(label: str) -> int:
 
 
 def fingerprints(labels: Iterable[str]) -> np.typing.NDArray[np.uint64]:
+    """Return the fingerprints of many labels as an array."""
     return np.array([fingerprint(label) for label in labels], dtype=np.uint64)

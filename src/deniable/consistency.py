@@ -18,6 +18,8 @@ import numpy as np
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 
+Floats = np.typing.NDArray[np.float64]
+
 METHODS = ("significance", "norm-sub", "norm-mul", "base-cut")
 """The names that ``adjust`` takes."""
 
@@ -104,7 +106,7 @@ def _kept(estimates: Estimates, alpha: float) -> np.typing.NDArray[np.bool_]:
     return kept
 
 
-def _unbiased(estimates: Estimates) -> np.typing.NDArray[np.float64]:
+def _unbiased(estimates: Estimates) -> Floats:
     if estimates.adjusted is not None or estimates.estimator is not None:
         method = estimates.adjusted or estimates.estimator
         way = f"{'adjusted' if estimates.adjusted else 'estimated'} by {method}"
@@ -121,13 +123,11 @@ def _unbiased(estimates: Estimates) -> np.typing.NDArray[np.float64]:
     return estimates.counts
 
 
-def _scaled(counts: np.typing.NDArray[np.float64], n: int) -> np.typing.NDArray[np.float64]:
+def _scaled(counts: Floats, n: int) -> Floats:
     """Multiply counts that are not negative so that they add up to n; none gives equal ones."""
     total = float(counts.sum())
     return counts * (n / total) if total > 0 else np.full(len(counts), n / len(counts))
 
 
-def _adjusted(
-    estimates: Estimates, counts: np.typing.NDArray[np.float64], method: str
-) -> Estimates:
+def _adjusted(estimates: Estimates, counts: Floats, method: str) -> Estimates:
     return replace(estimates, counts=counts, adjusted=method, unbiased=estimates.counts)

@@ -258,11 +258,7 @@ class Footprint:
                 ends = f"of {first}" if first == last else f"from {first} to {last}"
                 raise forged(f"numbers with a sum {ends}, of {n} reports,", f"one of {came}")
 
-    def check_rows(
-        self,
-        rows: Iterator[tuple[Integers, Integers]],
-        n: int,
-    ) -> None:
+    def check_rows(self, rows: Iterator[tuple[Integers, Integers]], n: int) -> None:
         """Refuse rows, given as their numbers of reports and largest integers, that n cannot leave.
 
         No integer exceeds the number of reports of its row.

@@ -40,6 +40,7 @@ Counts = np.typing.NDArray[np.integer[Any]]
 Columns = tuple[Words, ...]
 Word = Words | np.uint64
 Halves = np.typing.NDArray[np.uint32]
+Flags = np.typing.NDArray[np.bool_]
 Eight = tuple[np.uint64, ...]
 
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.
@@ -118,9 +119,7 @@ def _count_some(columns: Columns, keys: Words) -> Counts:
     return counts
 
 
-def _support(
-    report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]
-) -> np.typing.NDArray[np.bool_]:
+def _support(report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]) -> Flags:
     """Tell whether (a1, a2, c, width) supports (low, high); either side may be an array."""
     (a1, a2, c, width), (low, high) = report, key
     hashed = np.multiply(a1, low)
@@ -234,9 +233,7 @@ def add_rows(keys: Words, weights: Integers, domain_size: int) -> Integers:
     return total
 
 
-def _make_rows(
-    keys: Words, complemented: np.typing.NDArray[np.bool_], width: int
-) -> np.typing.NDArray[np.uint8]:
+def _make_rows(keys: Words, complemented: Flags, width: int) -> np.typing.NDArray[np.uint8]:
     rows = np.empty((len(keys), width), np.uint64)
     states = mix(keys)
     masks = np.where(complemented, ~np.uint64(0), np.uint64(0))
