@@ -14,7 +14,7 @@ from deniable import DE, OUE, BasicRAPPOR, OpenLH, Question, Tally
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.protocols import discover
 from deniable.spark import frames, partitions
-from deniable.spark.columns import group_rows, read_reports
+from deniable.spark.partitions import group_rows, read_reports
 from tests.spark.conftest import column_of
 
 
@@ -184,7 +184,7 @@ def test_a_column_of_text_is_refused_as_a_whole():
 )
 def test_rows_are_grouped_by_equal_keys(monkeypatch, first, most):
     """Keys of any type and width are told apart, also with more combinations than codes."""
-    monkeypatch.setattr("deniable.spark.columns._MOST_CODES", most)
+    monkeypatch.setattr("deniable.spark.partitions._MOST_CODES", most)
     keys = [first, pa.array(["a", "b", "a", "a", "c"])]
     order, groups = group_rows(keys, 5)
     found = {key: order[part].tolist() for key, part in groups}

@@ -13,12 +13,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from deniable.advice import meaning
-from deniable.advice import plan as solve
-from deniable.advice import recommend as rank
+from deniable import advice, auditing
 from deniable.advice.ranking import Goal, find_protocols
-from deniable.auditing import Audit
-from deniable.auditing import audit as run_audit
 from deniable.auditing.probe import Privatizer
 from deniable.cli import options, outputs
 from deniable.cli.group import InputError, command
@@ -62,36 +58,32 @@ def recommend(
     column tells which protocol the guideline of the paper takes.
     """
     options.check_privacy(epsilon, domain_size)
-    advice = rank(epsilon, domain_size, users, max_report_bytes, goal=goal)
+    ranked = advice.recommend(epsilon, domain_size, users, max_report_bytes, goal=goal)
     usual = (protocol.name for protocol in find_protocols(1.0, 2))
-    possible = {*(option.name for option in advice.options), *advice.unranked}
+    possible = {*(option.name for option in ranked.options), *ranked.unranked}
     impossible = sorted({*usual} - possible)
     if as_json:
-        document = {
-            "epsilon": advice.epsilon,
-            "domain_size": advice.domain_size,
-            "users": advice.users,
-            "max_report_bytes": advice.max_report_bytes,
-            "goal": advice.goal,
-            "best": advice.best.name,
-            "guideline": advice.guideline,
-            "reason": advice.reason,
-            "options": [option.row() for option in advice.options],
-            "unranked": list(advice.unranked),
+        given = ("epsilon", "domain_size", "users", "max_report_bytes", "goal")
+        document = {name: getattr(ranked, name) for name in given} | {
+            "best": ranked.best.name,
+            "guideline": ranked.guideline,
+            "reason": ranked.reason,
+            "options": [option.row() for option in ranked.options],
+            "unranked": list(ranked.unranked),
             "impossible": impossible,
         }
         click.echo(json.dumps(document, indent=2))
         return
-    console, best = outputs.open_console(), advice.best.noise(goal)
-    rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in advice.options)]
+    console, best = outputs.open_console(), ranked.best.noise(goal)
+    rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
     outputs.print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
     if impossible:
         console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
-    for note in advice.notes:
+    for note in ranked.notes:
         console.print(note)
-    console.print(f"\n{advice.reason}", style="bold")
-    console.print(f"\n{meaning(epsilon)}")
+    console.print(f"\n{ranked.reason}", style="bold")
+    console.print(f"\n{advice.meaning(epsilon)}")
 
 
 def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
@@ -139,7 +131,7 @@ def plan(
             "solved for"
         )
     options.check_privacy(epsilon, domain_size)
-    found = solve(
+    found = advice.plan(
         domain_size,
         users=users,
         epsilon=epsilon,
@@ -151,7 +143,7 @@ def plan(
         options.check_privacy(found.epsilon)
     # What cannot be reached at the largest epsilon is not worth an explanation of that epsilon.
     reached = found.epsilon if found.reachable else epsilon
-    said = None if reached is None else meaning(reached)
+    said = None if reached is None else advice.meaning(reached)
     if as_json:
         click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
         return
@@ -211,7 +203,7 @@ def audit(
     """
     protocol = _find_target(target, epsilon, domain_size)
     with outputs.show_progress("Auditing", 100) as show, listening(lambda done, _: show(done)):
-        found = run_audit(protocol, calls=calls, samples=samples)
+        found = auditing.audit(protocol, calls=calls, samples=samples)
     if as_json:
         click.echo(json.dumps(_audit_document(protocol, found)))
     else:
@@ -219,7 +211,7 @@ def audit(
     return 0 if found.holds else 1
 
 
-def _audit_document(protocol: Privatizer, found: Audit) -> dict[str, object]:
+def _audit_document(protocol: Privatizer, found: auditing.Audit) -> dict[str, object]:
     ratio = found.worst_ratio
     specification = getattr(protocol, "specification", None)
     return {

@@ -14,7 +14,6 @@ from unicodedata import normalize
 
 import click
 import numpy as np
-import numpy.typing as npt
 
 from deniable.answers import Choice
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
@@ -80,7 +79,7 @@ class Matcher:
         """The labels: those given, or those found so far."""
         return tuple(self._values) if self.grows else self._labels
 
-    def values(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
+    def values(self, batch: Batch, source: Source) -> np.typing.NDArray[np.int64]:
         """Return the values of a batch of answers, or name the line of the first unknown one."""
         known = map(self._known.get, batch.answers, repeat(-1))
         found = np.fromiter(known, dtype=np.int64, count=len(batch.answers))
@@ -97,7 +96,7 @@ class Matcher:
             f"as {shorten(self.other or '')}, the first on line {self._first_unknown:,}"
         )
 
-    def _look_up(self, batch: Batch, source: Source) -> npt.NDArray[np.int64]:
+    def _look_up(self, batch: Batch, source: Source) -> np.typing.NDArray[np.int64]:
         """Return the values of answers, some of them in spellings that are new."""
         missing = Counter(answer for answer in batch.answers if answer not in self._known)
         elsewhere = None if self.other is None else self._known[self.other]
@@ -148,7 +147,7 @@ def match(question: Question, form: Form | None = None) -> Matcher:
 
 def encode(
     question: Question, matcher: Matcher, batch: Batch, source: Source
-) -> npt.NDArray[np.uint64]:
+) -> np.typing.NDArray[np.uint64]:
     """Return the values of a batch of answers of any kind, reading equal answers once."""
     if isinstance(question.answers, Choice):
         return matcher.values(batch, source).astype(np.uint64)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 import numpy as np
-import numpy.typing as npt
 
 from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
@@ -21,6 +20,8 @@ from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.question import Question
+
+_Values = np.typing.NDArray[np.uint64]
 
 _CHUNK_WORDS = 1 << 21
 _CHUNK_PEOPLE = 1 << 18
@@ -66,7 +67,7 @@ def privatize(
     with outputs.show_progress("Privatizing", size) as show, outputs.open_output(output) as stream:
         batches = read_answers(source, show)
         values = (encode(question, matcher, batch, source) for batch in batches)
-        count = write_reports(stream, question, _reports(question, values))
+        count = write_reports(stream, question, _draw_reports(question, values))
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
     summary = {"reports": count, "other": matcher.unknown, "question": question.digest,
@@ -77,11 +78,11 @@ def privatize(
         outputs.announce(output, f"{counted(count, 'report')} on {outputs.shorten(question.name)}")
 
 
-def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> Iterator[Reports]:
+def _draw_reports(question: Question, values: Iterator[_Values]) -> Iterator[Reports]:
     """Yield reports in order, made while the next answers are read."""
     with ThreadPoolExecutor(max_workers=1) as worker:
         waiting: deque[Future[Reports]] = deque()
-        for part in _parts(values, question):
+        for part in _split_values(values, question):
             waiting.append(worker.submit(question.protocol.privatize, part))
             if len(waiting) > _AHEAD:
                 yield waiting.popleft().result()
@@ -89,12 +90,10 @@ def _reports(question: Question, values: Iterator[npt.NDArray[np.uint64]]) -> It
             yield waiting.popleft().result()
 
 
-def _parts(
-    values: Iterator[npt.NDArray[np.uint64]], question: Question
-) -> Iterator[npt.NDArray[np.uint64]]:
+def _split_values(values: Iterator[_Values], question: Question) -> Iterator[_Values]:
     """Yield values in parts that keep all cores busy, and of a size that memory can hold."""
     size = min(max(_CHUNK_WORDS // question.protocol.words.count, 1), _CHUNK_PEOPLE)
-    waiting: list[npt.NDArray[np.uint64]] = []
+    waiting: list[_Values] = []
     people = 0
     for each in values:
         waiting.append(each)

@@ -16,13 +16,11 @@ from deniable.cli.group import InputError, command
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.settings import settings_options
-from deniable.collector import demonstration
-from deniable.collector.access import LOGIN, LOGIN_SECONDS, Role, create
+from deniable.collector import access, demonstration, stores
 from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.server import Server, configure_log
 from deniable.collector.settings import Settings, read_settings
-from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Asked, State, StoreUnavailable
 from deniable.collector.stores.store import Store
 
@@ -72,11 +70,11 @@ def serve(
 
 def _announce(address: str, settings: Settings, login: str | None, *, demo: bool) -> None:
     if settings.log_format == "json":
-        _log.info("collecting at %s into %s", address, _shown(settings.store))
+        _log.info("collecting at %s into %s", address, _without_password(settings.store))
         return
-    click.echo(f"Collecting at {address} into {_shown(settings.store)}")
+    click.echo(f"Collecting at {address} into {_without_password(settings.store)}")
     if login is None:  # a log must not hold a secret
-        place = f"--store {_shown(settings.store)} --url {address}"
+        place = f"--store {_without_password(settings.store)} --url {address}"
         click.echo(f"Log in by the link that this prints: deniable token login {place}")
     else:
         click.echo(f"Log in, once, within ten minutes: {address}/login?key={login}")
@@ -111,7 +109,7 @@ def _run(settings: Settings, announce: Callable[[str], None]) -> None:
 
 def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) -> str | None:
     """Create the store, ask the questions, and return a login secret if there is a terminal."""
-    store = _open(settings)
+    store = _open_patiently(settings)
     try:
         for asked in further:
             store.ask(asked)
@@ -124,17 +122,17 @@ def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) 
                 click.echo(f"Asking {question.name!r}: {question.digest}")
         if not sys.stdout.isatty():
             return None
-        return create(store, LOGIN, Role.ADMIN, seconds=LOGIN_SECONDS)
+        return access.create(store, access.LOGIN, access.Role.ADMIN, seconds=access.LOGIN_SECONDS)
     finally:
         store.close()
 
 
-def _open(settings: Settings) -> Store:
+def _open_patiently(settings: Settings) -> Store:
     """Open the store, waiting for a database that does not answer yet."""
     until, said = monotonic() + settings.wait_seconds, False
     while True:
         try:
-            return open_store(settings.store, window=settings.window)
+            return stores.open_store(settings.store, window=settings.window)
         except StoreUnavailable as error:
             if error.kind != "unreachable" or monotonic() >= until:
                 raise
@@ -144,6 +142,6 @@ def _open(settings: Settings) -> Store:
             sleep(_PAUSE)
 
 
-def _shown(store: str) -> str:
+def _without_password(store: str) -> str:
     head, at, tail = store.rpartition("@")
     return f"{head.split('://')[0]}://…@{tail}" if at else store

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 
 from deniable import simulation
 from deniable.advice.ranking import find_protocols
@@ -262,10 +261,10 @@ class _Survey:
     """What the demo shows: the truth, the estimates, and what they cost."""
 
     question: Question
-    truth: npt.NDArray[np.int64]
+    truth: np.typing.NDArray[np.int64]
     estimates: Estimates
     seconds: dict[str, float]
-    rows: npt.NDArray[np.int64]
+    rows: np.typing.NDArray[np.int64]
     """The surnames by their true count, without the one that stands for the rest."""
 
 

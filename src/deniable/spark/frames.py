@@ -12,7 +12,7 @@ Rows that are not reports are refused with an error that names their files, unle
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -27,14 +27,7 @@ from deniable.protocol import Open, Pure
 from deniable.question import Question
 from deniable.spark import executors
 from deniable.spark.executors import Work, send
-from deniable.spark.partitions import (
-    COUNT,
-    REASON,
-    REPORT,
-    SUM,
-    added_supports,
-    merged_tallies,
-)
+from deniable.spark.partitions import COUNT, REASON, REPORT, SUM, added_supports, merged_tallies
 from deniable.tally import Tally
 
 if TYPE_CHECKING:
@@ -247,8 +240,8 @@ def _check_answers(frame: DataFrame, question: Question, column: str) -> None:
     """Refuse a column of answers that is not there or not text, and a name that is taken."""
     if question.answers.textual:
         _check_type(frame, column, "string", "cast it")
-    elif column not in frame.columns:
-        raise InvalidParameter.expected(f"a column among {', '.join(frame.columns)}", column)
+    else:
+        _check_present(frame.columns, column)
     _check_batches(frame, question)
     if REPORT in frame.columns and column != REPORT:
         raise InvalidParameter(
@@ -258,10 +251,14 @@ def _check_answers(frame: DataFrame, question: Question, column: str) -> None:
         )
 
 
+def _check_present(columns: Collection[str], column: str) -> None:
+    if column not in columns:
+        raise InvalidParameter.expected(f"a column among {', '.join(columns)}", column)
+
+
 def _check_type(frame: DataFrame, column: str, wanted: str, remedy: str) -> dict[str, str]:
     types = {field.name: field.dataType.typeName() for field in frame.schema.fields}
-    if column not in types:
-        raise InvalidParameter.expected(f"a column among {', '.join(types)}", column)
+    _check_present(types, column)
     if types[column] != wanted:
         raise InvalidParameter.expected(
             f"the column {column!r} to be {wanted}", types[column], remedy
@@ -275,8 +272,7 @@ def _check_columns(frame: DataFrame, column: str, by: Sequence[str]) -> None:
         raise InvalidParameter.expected("a list of columns to group by", by, "pass a list of one")
     types = _check_type(frame, column, "binary", "decode text with unbase64 or unhex")
     for name in by:
-        if name not in types:
-            raise InvalidParameter.expected(f"a column among {', '.join(types)}", name)
+        _check_present(types, name)
         if types[name].partition("(")[0] not in _GROUPABLE:
             raise InvalidParameter.expected(
                 f"the column {name!r} to be of a type to group by: {', '.join(_GROUPABLE)}",
