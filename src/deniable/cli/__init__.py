@@ -15,7 +15,7 @@ except KeyboardInterrupt:  # too early for the command line to report it
     sys.exit(130)
 
 COMMANDS = {
-    "demo": ("simulate", "Five million people report their surname, deniably."),
+    "demo": ("demo", "Five million people report their surname, deniably."),
     "plan": ("advice", "Solve for people, epsilon or error, given the other two."),
     "recommend": ("advice", "Rank the protocols for an epsilon and a domain size."),
     "simulate": ("simulate", "Try protocols on your own data before collecting."),
