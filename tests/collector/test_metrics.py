@@ -89,3 +89,16 @@ def test_the_runbook_names_every_metric(fresh: Collector) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "collector.md").read_text()
     missing = [name for name in names if f"`{name}`" not in docs]
     assert missing == []
+
+
+def test_alerts_watch_metrics_that_there_are(fresh: Collector) -> None:
+    """Every metric that an alert names is one that the collector exposes."""
+    text = fresh.request("GET", "/metrics", role="viewer").body.decode()
+    there = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    named = set(
+        re.findall(
+            r"deniable_\w+", (Path(__file__).parents[2] / "deploy" / "alerts.yml").read_text()
+        )
+    )
+    assert named
+    assert named <= there
