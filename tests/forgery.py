@@ -23,10 +23,12 @@ from deniable import (
     RAPPOR,
     SHE,
     AffineSelection,
-    Closed,
     DeniableError,
+    Open,
+    PolynomialSelection,
     Protocol,
     RandomMatrixProjection,
+    SetSelection,
     SubsetSelection,
     Tally,
 )
@@ -44,6 +46,9 @@ _LARGE: list[Protocol] = [
     AffineSelection(2.0, 300, 8, 3, 3),
     OLH(2.0, 1000),
     LH(1.0, 50, 6),
+    PolynomialSelection(1.0, 30, 4),
+    PolynomialSelection(1.0, 5000, 2),
+    SetSelection(1.0, 20, 4),
     SubsetSelection(1.0, 20),
     SHE(1.0, 7),
     RandomMatrixProjection(1.0, 70, rows=500),
@@ -59,7 +64,8 @@ def honest(protocol: Protocol, n: int, rng: Rng) -> Tally:
     """Return the tally of so many reports that clients made."""
     values = [rng.randrange(min(protocol.value_count, 1 << 62)) for _ in range(n)]
     noise = np.random.default_rng(rng.getrandbits(64))
-    return protocol.tally(protocol.privatize(np.array(values, dtype=np.uint64), noise))
+    held = protocol.numbered(np.array(values, dtype=np.uint64))
+    return protocol.tally(protocol.privatize(held, noise))
 
 
 def forge(protocol: Protocol, rng: Rng) -> bytes:
@@ -97,7 +103,7 @@ def _forge_reports(true: Tally, rng: Rng) -> bytes:
     raw = bytearray(reports.tobytes())
     for _ in range(rng.randint(0, 4) if raw else 0):
         raw[rng.randrange(len(raw))] = rng.choice((0, 1, 2, 3, 255, rng.randrange(256)))
-    reports = np.frombuffer(bytes(raw), dtype=reports.dtype)
+    reports = np.frombuffer(bytes(raw), dtype=true.protocol.report_dtype)
     if rng.random() < 0.7:
         reports = Collected.from_reports(reports).reports
     n = rng.choice((true.n, true.n, true.n + 1, max(0, true.n - 1), MOST))
@@ -234,7 +240,7 @@ def judge(data: bytes) -> bool:
         if tally.n <= 1000:
             assert witness(tally).to_bytes() == data
         return True
-    keys = None if isinstance(tally.protocol, Closed) else np.arange(50, dtype=np.uint64)
+    keys = np.arange(50, dtype=np.uint64) if isinstance(tally.protocol, Open) else None
     counts = tally.protocol.estimate(tally, keys).counts
     assert np.isfinite(counts).all()
     least, most = extremes(tally.protocol, tally.n)

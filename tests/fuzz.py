@@ -17,10 +17,11 @@ from hashlib import sha256
 
 import numpy as np
 
-from deniable import Closed, DeniableError, Protocol, Pure, Question, Tally
+from deniable import Answers, Choices, Closed, DeniableError, Protocol, Pure, Question, Tally
 from deniable.documents import canonical_json
 from deniable.protocol import CountedPure
 from deniable.protocols import discover
+from deniable.protocols.sets import Sets
 from deniable.statistics import Counts
 
 DEEP = json.loads("[" * 650 + "]" * 650)
@@ -54,7 +55,8 @@ def mutate(data: bytes, rng: random.Random) -> bytes:
 def fuzz_parse(protocol: Protocol, count: int, rng: random.Random) -> int:
     """Return how many mutated reports were taken for reports, which they then have to be."""
     noise = np.random.default_rng(rng.getrandbits(64))
-    good = [protocol.privatize([i % 2], noise).tobytes() for i in range(64)]
+    some = protocol.numbered(np.array([0, 1], dtype=np.uint64))
+    good = [protocol.privatize(some[[i % 2]], noise).tobytes() for i in range(64)]
     accepted = 0
     for _ in range(count):
         data = mutate(rng.choice(good), rng)
@@ -74,7 +76,8 @@ def fuzz_parse(protocol: Protocol, count: int, rng: random.Random) -> int:
 def fuzz_tally(protocol: Protocol, count: int, rng: random.Random) -> int:
     """Return how many mutated tallies were taken for tallies."""
     noise = np.random.default_rng(rng.getrandbits(64))
-    good = [protocol.tally(protocol.privatize([0, 1, 0], noise)).to_bytes() for _ in range(16)]
+    some = protocol.numbered(np.array([0, 1, 0], dtype=np.uint64))
+    good = [protocol.tally(protocol.privatize(some, noise)).to_bytes() for _ in range(16)]
     accepted = 0
     for i in range(count):
         body = mutate(rng.choice(good)[:-32], rng)
@@ -124,7 +127,8 @@ def write(document: object, rng: random.Random) -> bytes:
 def fuzz_header(protocol: Protocol, count: int, rng: random.Random) -> int:
     """Return how many tallies with an altered header were taken for tallies."""
     noise = np.random.default_rng(rng.getrandbits(64))
-    start = protocol.tally(protocol.privatize([0, 1, 0], noise)).to_bytes()
+    some = protocol.numbered(np.array([0, 1, 0], dtype=np.uint64))
+    start = protocol.tally(protocol.privatize(some, noise)).to_bytes()
     end = 16 + int.from_bytes(start[12:16], "little")
     good, accepted = json.loads(start[16:end]), 0
     for _ in range(count):
@@ -140,11 +144,17 @@ def fuzz_header(protocol: Protocol, count: int, rng: random.Random) -> int:
     return accepted
 
 
+def answers_of(protocol: Protocol) -> Answers | tuple[str, ...] | None:
+    """Return answers that fit a protocol."""
+    if not isinstance(protocol, Closed | Sets):
+        return None
+    labels = tuple(map(str, range(protocol.domain_size)))
+    return Choices(labels, protocol.at_most) if isinstance(protocol, Sets) else labels
+
+
 def fuzz_question(protocol: Protocol, count: int, rng: random.Random) -> int:
     """Return how many altered questions, their digest mended, were taken for questions."""
-    closed = isinstance(protocol, Closed)
-    labels = tuple(map(str, range(protocol.domain_size))) if closed else None
-    good = json.loads(Question("fuzz", labels, protocol).to_json())
+    good = json.loads(Question("fuzz", answers_of(protocol), protocol).to_json())
     del good["digest"]
     accepted = 0
     for _ in range(count):

@@ -18,6 +18,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 from io import BytesIO
 
@@ -45,7 +46,7 @@ from deniable.files import read_reports, write_reports
 from deniable.protocols import discover
 from deniable.statistics import Table
 from deniable.streams import decompressed
-from tests.fuzz import HOSTILE, alter, mutate, write
+from tests.fuzz import HOSTILE, alter, answers_of, mutate, write
 
 Rng = random.Random
 Door = Callable[[bytes], object]
@@ -73,7 +74,8 @@ def single_reports(large: bool) -> Case:
     """Many votes in one request, or bytes that are no report."""
     protocols = [kind.examples()[0] for kind in discover().values()]
     noise, most = np.random.default_rng(1), 10**6 if large else 1000
-    good = [(p, p.privatize([1], noise).tobytes()) for p in protocols]
+    one = np.ones(1, dtype=np.uint64)
+    good = [(p, p.privatize(p.numbered(one), noise).tobytes()) for p in protocols]
     chosen: list[object] = []
 
     def make(rng: Rng) -> bytes:
@@ -255,16 +257,13 @@ def loud_questions(large: bool) -> Case:
     if not large:
         examples = [example for kind in kinds for example in kind.examples()]
         closed = [p for p in examples if hasattr(p, "domain_size")]
-        goods += [
-            json.loads(Question("fuzz", tuple(map(str, range(p.domain_size))), p).to_json())
-            for p in closed
-        ]
+        goods += [json.loads(Question("fuzz", answers_of(p), p).to_json()) for p in closed]
 
     def make(rng: Rng) -> bytes:
         document = {**rng.choice(goods)}
         del document["digest"]
         document["protocol"] = protocol = {**document["protocol"]}
-        if rng.random() < 0.3 and len(document["labels"]) == len(labels):
+        if rng.random() < 0.3 and len(document.get("labels", ())) == len(labels):
             epsilon = rng.choice((0.1, 4.9, 5.0, 5.000001, 9.0, 50.0))
             kind = rng.choice((DE, OUE, OLH))
             document["protocol"] = kind(epsilon, len(labels)).specification()
@@ -273,8 +272,10 @@ def loud_questions(large: bool) -> Case:
             protocol["epsilon"] = rng.choice(epsilons)
         if "weights" in protocol and rng.random() < 0.5:
             weight = str(rng.choice((0, 1, 2**63, 2**64 - 1, 2**64, 10**30)))
-            one = rng.choice(list(protocol["weights"]))
-            protocol["weights"] = {**protocol["weights"], one: weight}
+            weights = copy(protocol["weights"])
+            listed = isinstance(weights, list)
+            weights[rng.choice(range(len(weights)) if listed else list(weights))] = weight
+            protocol["weights"] = weights
         try:
             digest = sha256(canonical_json(document)).hexdigest()
         except DeniableError:

@@ -19,6 +19,7 @@ from deniable import (
     InvalidDocument,
     InvalidParameter,
     InvalidReport,
+    Open,
     OpenLH,
     Protocol,
     Question,
@@ -30,6 +31,7 @@ from deniable import (
 from deniable.documents import canonical_json
 from deniable.files import read_tally
 from deniable.protocols import discover
+from deniable.protocols.sets import Sets
 from deniable.statistics import Table
 from deniable.tally import MAGIC
 
@@ -251,7 +253,10 @@ def _sizable() -> list[Protocol]:
     found = []
     for kind in discover().values():
         try:
-            made = kind.usual(1.0, 20_000) if issubclass(kind, Closed) else None
+            if issubclass(kind, Sets):
+                made = kind.usual(1.0, 20_000, 4)
+            else:
+                made = kind.usual(1.0, 20_000) if issubclass(kind, Closed) else None
         except InvalidParameter:  # some are for few answers only
             made = None
         found.append(made or kind.examples()[0])
@@ -262,8 +267,9 @@ def _sizable() -> list[Protocol]:
 @pytest.mark.parametrize("protocol", _sizable(), ids=str)
 def test_every_estimate_keeps_to_what_it_states(protocol: Protocol) -> None:
     """With one byte less it is refused; else it takes no more, and 16 times the tally it reads."""
-    tally = protocol.tally(protocol.privatize([0, 1, 0], np.random.default_rng(1)))
-    keys = None if isinstance(protocol, Closed) else np.arange(1500, dtype=np.uint64)
+    some = protocol.numbered(np.array([0, 1, 0], dtype=np.uint64))
+    tally = protocol.tally(protocol.privatize(some, np.random.default_rng(1)))
+    keys = np.arange(1500, dtype=np.uint64) if isinstance(protocol, Open) else None
     stated = protocol._estimate_bytes(protocol._choose(keys))
     try:
         set_memory_budget(stated - 1)

@@ -74,8 +74,9 @@ def test_the_path_of_devices_is_numpy_alone(
     for module in [name for name in sys.modules if name.startswith("deniable.kernels")]:
         if hasattr(sys.modules[module], "pays"):
             monkeypatch.setattr(f"{module}.pays", refuse)
-    assert len(protocol._perturb(np.ones(count, dtype=np.uint64), words)) == count
-    assert len(protocol.privatize([1])) == 1
+    ones = protocol.numbered(np.ones(count, dtype=np.uint64))
+    assert len(protocol._perturb(ones, words)) == count
+    assert len(protocol.privatize(ones[:1].tolist())) == 1
 
 
 def _reports(pipe) -> None:

@@ -53,6 +53,7 @@ def test_the_same_bytes_make_the_same_report(name):
         for case in vector["cases"]:
             source = Replayed(bytes.fromhex(case["random"]))
             value = protocol.numbered(np.array([int(case["value"])], dtype=np.uint64))
+            assert value.ndim == 1 or value[0].tolist() == case["row"], case["why"]
             report = protocol.privatize(value, source)
             assert report.tobytes().hex() == case["report"], case["why"]
             assert source.position == len(case["random"]) // 2, case["why"]

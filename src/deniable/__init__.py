@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     # Modules that are attributes too.
     from deniable import client, consistency, files, law, presentation, spark  # noqa: F401
     from deniable.advice import meaning, plan, recommend
-    from deniable.answers import Answers, Choice, Text
+    from deniable.answers import Answers, Choice, Choices, Text
     from deniable.auditing import Audit, audit
     from deniable.candidates import fingerprint, fingerprints
     from deniable.comparison import Comparison, compare
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from deniable.protocols.direct import DE, GRR
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
     from deniable.protocols.histogram import SHE, THE
+    from deniable.protocols.polynomial_selection import PolynomialSelection
     from deniable.protocols.projection import RandomMatrixProjection
     from deniable.protocols.rappor import RAPPOR
+    from deniable.protocols.set_selection import SetSelection
     from deniable.protocols.subset import SubsetSelection
     from deniable.protocols.unary import OUE, SUE, UE
     from deniable.question import Question
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "recommend"),
-    "deniable.answers": ("Answers", "Choice", "Text"),
+    "deniable.answers": ("Answers", "Choice", "Choices", "Text"),
     "deniable.auditing": ("Audit", "audit"),
     "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
@@ -74,12 +76,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BLH", "DE", "GRR", "LH", "OLH", "OUE", "RAPPOR", "SHE", "SUE", "THE", "UE", "Accumulator",
-    "AffineSelection", "Answers", "Audit", "BasicRAPPOR", "Choice", "Closed", "Comparison",
-    "DeniableError", "Estimates", "IncompatibleTally", "InvalidDocument", "InvalidParameter",
-    "InvalidReport", "Mechanism", "Open", "OpenLH", "OutOfDomain", "Parameters", "Protocol",
-    "Provenance", "Pure", "Question", "RandomMatrixProjection", "SubsetSelection", "Tally", "Text",
-    "__version__", "audit", "compare", "fingerprint", "fingerprints", "meaning", "memory_budget",
-    "plan", "recommend", "set_memory_budget", "set_threads", "threads",
+    "AffineSelection", "Answers", "Audit", "BasicRAPPOR", "Choice", "Choices", "Closed",
+    "Comparison", "DeniableError", "Estimates", "IncompatibleTally", "InvalidDocument",
+    "InvalidParameter", "InvalidReport", "Mechanism", "Open", "OpenLH", "OutOfDomain",
+    "Parameters", "PolynomialSelection", "Protocol", "Provenance", "Pure", "Question",
+    "RandomMatrixProjection", "SetSelection", "SubsetSelection", "Tally", "Text", "__version__",
+    "audit", "compare", "fingerprint", "fingerprints", "meaning", "memory_budget", "plan",
+    "recommend", "set_memory_budget", "set_threads", "threads",
 ]  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def base_cut(estimates: Estimates, alpha: float = 0.05) -> Estimates:
     Bias: answers below the threshold come out too low, mostly as 0, and those near it too high
     when they are kept.
     """
-    counts, kept = _unbiased(estimates), _kept(estimates, alpha)
+    counts, kept = _unbiased(replace(estimates, adds_up=True)), _kept(estimates, alpha)
     return _adjusted(estimates, np.where(kept, counts, 0.0), "base-cut")
 
 
@@ -119,6 +119,12 @@ def _unbiased(estimates: Estimates) -> Floats:
             f"expected the estimates of all answers, got {len(estimates)} of {estimates.total}; "
             "adjust first and take the top afterwards",
             value=len(estimates),
+        )
+    if not estimates.adds_up:
+        raise InvalidParameter(
+            "the shares of these rows do not add up to 1, since a person may be in several of "
+            "them; adjust with base-cut, or leave them as they are",
+            value=None,
         )
     return estimates.counts
 

@@ -10,7 +10,7 @@ known law        ``law``: intervals and significance are exact by it, else by th
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,8 @@ class Estimates(Presentable):
     many answers there were) by ``take`` and ``top``; ``adjusted`` (the name of the method) and
     ``unbiased`` (the counts before it) by ``deniable.consistency``. ``provenance`` says where they
     come from, and stays with whatever is made of them. Where people may have answered again,
-    ``repeats`` says how many people are assumed; ``n`` is then their number.
+    ``repeats`` says how many people are assumed; ``n`` is then their number. ``adds_up`` is False
+    where people gave several answers each, so that the counts of all do not add up to ``n``.
 
     Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
@@ -74,6 +75,7 @@ class Estimates(Presentable):
     provenance: views.Provenance | None = None
     repeats: views.Repeats | None = None
     estimator: str | None = None
+    adds_up: bool = True
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
@@ -244,7 +246,7 @@ class Estimates(Presentable):
         places = [self.place(label) for label in labels]
         return replace(self.take(places), tested=None)
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> "Estimates":
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
         index = np.asarray(rows, dtype=np.int64)
         values = np.arange(len(self)) if self.values is None else self.values
         return replace(

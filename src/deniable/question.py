@@ -251,18 +251,20 @@ class Question:
         """Tell whether something is an answer that ``values`` takes."""
         return self.answers.takes(answer)
 
-    def values(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
+    def values(
+        self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
+    ) -> npt.NDArray[np.uint64]:
         """Return the protocol's value of each answer, or name the first position that has none.
 
         Errors never hold an answer, since they may leave the device by way of a log.
         """
-        return self.answers.encode(answers)
+        return self.answers.encode(answers, rng)
 
     def privatize(
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
     ) -> Reports:
         """Turn each answer into a deniable report."""
-        return randomise(self.protocol, self.answers.encode(answers), rng)
+        return randomise(self.protocol, self.answers.encode(answers, rng), rng)
 
     def parse(self, data: bytes, count: int | None = 1) -> Reports:
         """Turn untrusted bytes into exactly ``count`` reports, or with None into any number."""
@@ -320,7 +322,7 @@ class Respondent:
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
     ) -> Reports:
         """Turn each answer into a report; equal answers share their permanent response."""
-        return self.client.privatize(self.question.values(answers), rng)
+        return self.client.privatize(self.question.values(answers, rng), rng)
 
 
 def _answers(given: Answers | Sequence[str] | None, other: str | None) -> Answers:

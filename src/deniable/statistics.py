@@ -316,12 +316,12 @@ class Collected(Statistic):
 
     @classmethod
     def from_reports(cls, reports: Reports) -> Self:
-        names = reports.dtype.names or ()
-        first = reports[names[0]]
-        order = np.argsort(first, kind="stable")
-        ordered = first[order]
+        names = reports.dtype.names
+        columns = [reports[name] for name in names] if names else list(reports.T)
+        order = np.argsort(columns[0], kind="stable")
+        ordered = columns[0][order]
         if np.any(ordered[1:] == ordered[:-1]):
-            order = np.lexsort([reports[name] for name in reversed(names)])
+            order = np.lexsort(columns[::-1])
         return cls(reports[order])
 
     def __add__(self, other: Statistic) -> Self:

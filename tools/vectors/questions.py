@@ -172,7 +172,6 @@ def _newer() -> Iterator[Case]:
     labels = {"labels": list(_FRUIT)}
     parts = {"fruit": {"kind": "choice", **labels, "other": None}, "mood": {"kind": "text"}}
     for why, change in (
-        ("a set of choices", {"answers": {"kind": "choices", **labels, "at_most": 3}}),
         ("a number", {"answers": {"kind": "number", "low": 0, "high": 9, "step": 1}}),
         ("a record", {"answers": {"kind": "record", "parts": parts}}),
         ("a kind that nobody has thought of", {"answers": {"kind": "toString"}}),

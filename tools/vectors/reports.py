@@ -80,19 +80,25 @@ def protocol_vectors(protocol: Protocol) -> dict[str, object]:
     }
 
 
-def make_case(protocol: Protocol, why: str, value: int, words: Sequence[int]) -> dict[str, str]:
-    """Return the report that a value and random words make, as decimal and hexadecimal text."""
+def make_case(protocol: Protocol, why: str, value: int, words: Sequence[int]) -> dict[str, object]:
+    """Return the report that a value and random words make, as decimal and hexadecimal text.
+
+    Where a value is a row of integers, the row stands beside its number.
+    """
     data = b"".join(word.to_bytes(8, "little") for word in words)
     source = Replayed(data)
-    report = protocol.privatize(protocol.numbered(np.array([value], dtype=np.uint64)), source)
+    held = protocol.numbered(np.array([value], dtype=np.uint64))
+    report = protocol.privatize(held, source)
     if source.position != len(data):
         raise AssertionError(f"{protocol}: {len(data) - source.position} bytes were not read")
-    return {"why": why, "value": str(value), "random": data.hex(), "report": report.tobytes().hex()}
+    row = {"row": held[0].tolist()} if protocol.value_dtype.shape else {}
+    made = {"random": data.hex(), "report": report.tobytes().hex()}
+    return {"why": why, "value": str(value), **row, **made}
 
 
 def _cases(protocol: Protocol) -> Iterator[tuple[str, int, list[int]]]:
     """Yield why, value and words: ordinary ones, then words at the edges of every interval."""
-    count, d = protocol.words.count, protocol.value_count
+    count, d = protocol.words.count, min(protocol.value_count, WORD)
     values = sorted({0, 1, d // 2, d - 1})
     drawn = _words(protocol)
     for value in values:
@@ -123,9 +129,12 @@ def _edges(protocol: Protocol) -> Iterator[tuple[str, int]]:
             turns[f"the end of interval {position}"] = ends[position]
     else:
         weights = protocol.specification().get("weights")
+        if isinstance(weights, list):
+            for place, edge in enumerate(accumulate(map(int, weights[:-1]))):
+                turns[f"the end of case {place}"] = edge
         for name, weight in (weights if isinstance(weights, dict) else {}).items():
             turns[f"the weight of {name}"] = int(weight)
-        if len(turns) > 1:
+        if isinstance(weights, dict) and len(turns) > 1:
             turns["the sum of the weights"] = sum(turns.values())
     for name, turn in turns.items():
         if 0 < turn < WORD:

@@ -15,9 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 from deniable.advice import ranking
+from deniable.advice.ranking import Listed
 from deniable.errors import InvalidParameter, brief
 from deniable.law import KnownLaw
-from deniable.protocol import Closed
+from deniable.protocols.sets import Sets
 from deniable.validation import check_domain_size, check_epsilon, check_positive
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
@@ -50,7 +51,7 @@ class Plan:
     rare_error: float | None
     largest_error: float | None
     significant: float | None
-    protocol: Closed
+    protocol: Listed
     reachable: bool
     explanation: str
 
@@ -73,12 +74,14 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
     error: float | None = None,
     significant: float | None = None,
     protocol: str | None = None,
+    at_most: int | None = None,
 ) -> Plan:
     """Solve for the third of users, epsilon and accuracy, with the best protocol at that point.
 
     The accuracy is either ``error``, the typical standard error of an estimated share, or
     ``significant``, the smallest share that will be significant, here and among any larger number
-    of people. ``protocol`` fixes the protocol by name.
+    of people. ``protocol`` fixes the protocol by name. With ``at_most`` people give sets of up to
+    so many answers.
 
     >>> plan(12, users=20_000, error=0.01).epsilon
     1.201
@@ -96,7 +99,7 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
     users = users if users is None else check_positive("users", users)
     epsilon = epsilon if epsilon is None else check_epsilon(epsilon)
     # Rare values are what must pass the threshold, so there Var* decides between protocols.
-    pick = _picker(domain_size, significant is not None, protocol)
+    pick = _picker(domain_size, at_most, significant is not None, protocol)
     first = pick(1.0 if epsilon is None else epsilon)
     if not _plannable(first, significant is not None):
         return Plan(domain_size, users, epsilon, error, None, None, significant, first, False,
@@ -120,7 +123,7 @@ class _Goal:
         """The share whose variance counts: that of rare answers, or None for the mean."""
         return 0.0 if self.significance else None
 
-    def reached(self, protocol: Closed, users: int) -> bool:
+    def reached(self, protocol: Listed, users: int) -> bool:
         if not self.significance:
             return ranking.std_error(protocol, users) <= self.target
         law = protocol.law(users)
@@ -129,7 +132,7 @@ class _Goal:
             law is not None and law.exceeds(held, law.limit(_tail_of_an_answer(protocol))) >= POWER
         )
 
-    def users(self, protocol: Closed) -> int:
+    def users(self, protocol: Listed) -> int:
         law = protocol.law(1) if self.significance else None
         if law is None:
             return math.ceil(ranking.mean_variance(protocol) / self.target**2)
@@ -162,19 +165,22 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
     return _Goal(float(number), significant is not None)
 
 
-def _plannable(protocol: Closed, significance: bool) -> bool:
+def _plannable(protocol: Listed, significance: bool) -> bool:
     return protocol.variance(1) is not None and not (significance and protocol.law(1) is None)
 
 
-def _picker(domain_size: int, significance: bool, name: str | None) -> Callable[[float], Closed]:
+def _picker(
+    domain_size: int, at_most: int | None, significance: bool, name: str | None
+) -> Callable[[float], Listed]:
     """Return what takes the best protocol at an epsilon, or the named one, plannable or not."""
     share = 0.0 if significance else None
 
-    def pick(epsilon: float) -> Closed:
-        found = ranking.find_protocols(epsilon, domain_size, share)
+    def pick(epsilon: float) -> Listed:
+        found = ranking.find_protocols(epsilon, domain_size, share, at_most)
         able = [p for p in found if _plannable(p, significance)]
         if name is None:
-            return ranking.rank(able, 1 / domain_size if share is None else share, None)[0]
+            mean = (at_most or 1) / domain_size
+            return ranking.rank(able, mean if share is None else share, None)[0]
         named = next((p for p in found if p.name == name), None)
         if named is None:
             raise InvalidParameter(
@@ -186,7 +192,7 @@ def _picker(domain_size: int, significance: bool, name: str | None) -> Callable[
     return pick
 
 
-def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
+def _solve_users(protocol: Listed, goal: _Goal) -> Plan:
     users = goal.users(protocol)
     if users <= MOST_USERS:
         start = f"For {goal.words()}: "
@@ -200,7 +206,7 @@ def _solve_users(protocol: Closed, goal: _Goal) -> Plan:
     )
 
 
-def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> Plan:
+def _solve_epsilon(pick: Callable[[float], Listed], users: int, goal: _Goal) -> Plan:
     def reaches(thousandths: int) -> bool:
         return goal.reached(pick(thousandths / 1000), users)
 
@@ -224,12 +230,12 @@ def _solve_epsilon(pick: Callable[[float], Closed], users: int, goal: _Goal) -> 
     return goal.met(_planned(pick(high / 1000), users, start, share=goal.share))
 
 
-def _planned(protocol: Closed, users: int, start: str = "", *, share: float | None = None) -> Plan:
+def _planned(protocol: Listed, users: int, start: str = "", *, share: float | None = None) -> Plan:
     error = ranking.std_error(protocol, users)
     rare, unanimous = (math.sqrt(ranking.variance(protocol, each) / users) for each in (0.0, 1.0))
     smallest, found = _significant(protocol, users)
     explanation = (
-        f"{start}with {users:,} people and {protocol.domain_size:,} answers, {protocol.name} at "
+        f"{start}with {users:,} people and {_answers(protocol)}, {protocol.name} at "
         f"epsilon = {protocol.epsilon:g} estimates shares with a typical standard error of "
         f"{_percent(error)} ({_percent(rare)} for an answer that nobody gives, "
         f"{_percent(unanimous)} for one that all give), and {found}; a report takes "
@@ -251,7 +257,7 @@ def _planned(protocol: Closed, users: int, start: str = "", *, share: float | No
     )
 
 
-def _significant(protocol: Closed, users: int) -> tuple[float | None, str]:
+def _significant(protocol: Listed, users: int) -> tuple[float | None, str]:
     """Return the smallest share that will be significant, if one will, and say so."""
     law = protocol.law(users)
     if law is None:
@@ -280,7 +286,12 @@ def _detectable(law: KnownLaw, users: int, tail: float) -> int | None:
     return high
 
 
-def _tail_of_an_answer(protocol: Closed) -> float:
+def _answers(protocol: Listed) -> str:
+    several = f", up to {protocol.at_most} each" if isinstance(protocol, Sets) else ""
+    return f"{protocol.domain_size:,} answers{several}"
+
+
+def _tail_of_an_answer(protocol: Listed) -> float:
     return ALPHA / protocol.domain_size
 
 

@@ -18,6 +18,7 @@ from typing import Literal, NamedTuple, get_args
 from deniable.errors import InvalidParameter
 from deniable.protocol import Closed
 from deniable.protocols import discover
+from deniable.protocols.sets import Sets, check_at_most
 from deniable.tally import Counted
 from deniable.validation import check_domain_size, check_epsilon, check_positive
 
@@ -25,6 +26,8 @@ TIE = 1.005
 """Variances within this factor count as equal; then the one that decodes faster wins."""
 TYPICAL_REPORTS = 1_000_000
 """How many reports decoding is compared for."""
+Listed = Closed | Sets
+"""A protocol about listed answers, of which a person gives one or several."""
 Goal = Literal["mean", "rare"]
 """Whose variance is to be least: the mean over all answers, or that of answers nobody gives."""
 _SMALL_DOMAIN = 1 << 16
@@ -38,7 +41,7 @@ _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "s
 class Option:
     """One protocol, and what it would cost."""
 
-    protocol: Closed
+    protocol: Listed
     variance: float
     """Var*/n: the variance that one person adds to the count of a rare value. [eq:absvar]"""
     mean_variance: float
@@ -92,14 +95,18 @@ class Advice:
     goal: Goal = "mean"
     unranked: tuple[str, ...] = ()
     """The names of protocols that could be had but whose variance is not known in closed form."""
+    at_most: int | None = None
+    """How many answers a person gives at most, where they are several."""
 
     @property
     def best(self) -> Option:
         return self.options[0]
 
     @property
-    def guideline(self) -> str:
-        """The protocol that the paper's guideline takes, [sec:compare]."""
+    def guideline(self) -> str | None:
+        """The protocol that the paper's guideline takes, [sec:compare]; it has none for sets."""
+        if self.at_most is not None:
+            return None
         return guideline(self.epsilon, self.domain_size, self.max_report_bytes)
 
     @property
@@ -117,18 +124,20 @@ class Advice:
         return "\n".join([*lines, *self.notes, self.reason])
 
 
-def recommend(
+def recommend(  # noqa: PLR0913 - what is asked, and what the answer has to suit
     epsilon: float,
     domain_size: int,
     users: int | None = None,
     max_report_bytes: int | None = None,
     *,
     goal: Goal = "mean",
+    at_most: int | None = None,
 ) -> Advice:
     """Rank all protocols for a closed question, by the variance that the ``goal`` asks for.
 
     "mean" is the mean over all answers. "rare" is that of answers which nobody gives: the smaller
-    it is, the fewer people make an answer significant.
+    it is, the fewer people make an answer significant. With ``at_most`` people give sets of up to
+    so many answers, and the mean is that of full ones, which have the most.
 
     >>> advice = recommend(epsilon=1.0, domain_size=12)
     >>> advice.best.name, advice.guideline
@@ -137,6 +146,8 @@ def recommend(
     'DE has the least variance of all, in 1 byte a report.'
     >>> [recommend(1.7, 10, goal=goal).best.name for goal in ("mean", "rare")]
     ['SubsetSelection', 'DE']
+    >>> recommend(epsilon=1.0, domain_size=1000, at_most=4).best.name
+    'PolynomialSelection'
     """
     check_epsilon(epsilon), check_domain_size(domain_size)
     if goal not in get_args(Goal):
@@ -146,10 +157,10 @@ def recommend(
     if max_report_bytes is not None:
         max_report_bytes = check_positive("max_report_bytes", max_report_bytes)
     wanted = 0.0 if goal == "rare" else None
-    every = find_protocols(epsilon, domain_size, wanted)
+    every = find_protocols(epsilon, domain_size, wanted, at_most)
     found = [protocol for protocol in every if protocol.variance(1) is not None]
-    share = 1 / domain_size if wanted is None else wanted
-    chosen = guideline(epsilon, domain_size, max_report_bytes)
+    share = (at_most or 1) / domain_size if wanted is None else wanted
+    chosen = None if at_most else guideline(epsilon, domain_size, max_report_bytes)
     options = tuple(
         replace(
             _option(protocol, max_report_bytes, guideline=protocol.name == chosen),
@@ -160,7 +171,15 @@ def recommend(
     reason = _reason(options, max_report_bytes, goal)
     apart = tuple(protocol.name for protocol in every if protocol not in found)
     return Advice(
-        float(epsilon), int(domain_size), users, max_report_bytes, options, reason, goal, apart
+        epsilon=float(epsilon),
+        domain_size=int(domain_size),
+        users=users,
+        max_report_bytes=max_report_bytes,
+        options=options,
+        reason=reason,
+        goal=goal,
+        unranked=apart,
+        at_most=at_most,
     )
 
 
@@ -179,20 +198,27 @@ def guideline(epsilon: float, domain_size: int, max_report_bytes: int | None = N
     return "OUE" if math.ceil(domain_size / 8) <= limit else "OLH"
 
 
-def find_protocols(epsilon: float, domain_size: int, share: float | None = None) -> list[Closed]:
+def find_protocols(
+    epsilon: float, domain_size: int, share: float | None = None, at_most: int | None = None
+) -> list[Listed]:
     """Return the protocols that can be had with their usual settings, each as it comes.
 
-    Those that can choose are made for answers of the given ``share``, else for the mean.
+    Those that can choose are made for answers of the given ``share``, else for the mean. With
+    ``at_most`` they are those for sets of up to so many answers.
     """
-    found = []
+    found: list[Listed | None] = []
+    if at_most is not None:
+        at_most = check_at_most(at_most, domain_size)
     for kind in discover().values():
-        if issubclass(kind, Closed):
-            with suppress(InvalidParameter):  # it cannot be had at this epsilon and domain size
+        with suppress(InvalidParameter):  # it cannot be had at this epsilon and domain size
+            if at_most is None and issubclass(kind, Closed):
                 found.append(kind.usual(epsilon, domain_size, share))
+            elif at_most is not None and issubclass(kind, Sets):
+                found.append(kind.usual(epsilon, domain_size, at_most))
     return [protocol for protocol in found if protocol is not None]
 
 
-def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[Closed]:
+def rank(protocols: Sequence[Listed], share: float, limit: int | None) -> list[Listed]:
     """Order by variance; among ties the one that decodes fastest, then the smaller report.
 
     Of ties, reports of more than a network packet come after those of less.
@@ -200,7 +226,7 @@ def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[C
     """
     noise = {protocol: variance(protocol, share) for protocol in protocols}
 
-    def fits(protocol: Closed) -> bool:
+    def fits(protocol: Listed) -> bool:
         return limit is None or protocol.report_dtype.itemsize <= limit
 
     waiting = sorted(protocols, key=lambda p: (not fits(p), noise[p]))
@@ -211,7 +237,7 @@ def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[C
             f"this epsilon and domain size, got {limit}",
             value=limit,
         )
-    ranked: list[Closed] = []
+    ranked: list[Listed] = []
     while waiting:
         first = waiting[0]
         tied = [p for p in waiting if fits(p) == fits(first) and noise[p] <= TIE * noise[first]]
@@ -220,12 +246,12 @@ def rank(protocols: Sequence[Closed], share: float, limit: int | None) -> list[C
     return ranked
 
 
-def _cost(protocol: Closed) -> tuple[bool, float, int]:
+def _cost(protocol: Listed) -> tuple[bool, float, int]:
     size = protocol.report_dtype.itemsize
     return size > MANY_BYTES, protocol.decoding_time(TYPICAL_REPORTS), size
 
 
-def _option(protocol: Closed, limit: int | None, *, guideline: bool) -> Option:
+def _option(protocol: Listed, limit: int | None, *, guideline: bool) -> Option:
     size, count = protocol.report_dtype.itemsize, protocol.words.count
     growth = _growth(type(protocol))
     return Option(
@@ -242,18 +268,22 @@ def _option(protocol: Closed, limit: int | None, *, guideline: bool) -> Option:
 
 
 @lru_cache(maxsize=256)
-def _growth(kind: type[Closed]) -> str:
+def _growth(kind: type[Listed]) -> str:
     """Say how the random words of a report grow with the domain."""
     words = [1, 1]
     for place, domain_size in enumerate((1 << 8, 1 << 16)):
         with suppress(InvalidParameter):  # what cannot be had at a size does not grow with it
-            made = kind.usual(1.0, domain_size)
+            made: Listed | None
+            if issubclass(kind, Sets):
+                made = kind.usual(1.0, domain_size, 4)
+            else:
+                made = kind.usual(1.0, domain_size)
             words[place] = 1 if made is None else made.words.count
     small, large = words
     return "O(1)" if large <= small else "O(d)" if large >= 100 * small else "O(log d)"
 
 
-def _server_cost(protocol: Closed, growth: str) -> str:
+def _server_cost(protocol: Listed, growth: str) -> str:
     """Say what a report costs the server: what a tally keeps tells whether it has to decode."""
     # Only small domains have a tally made for this: one of all values takes memory.
     small = protocol.domain_size <= _SMALL_DOMAIN
@@ -296,7 +326,7 @@ class Saving(NamedTuple):
         )
 
 
-def saving(protocol: Closed, users: int, share: float | None = None) -> Saving | None:
+def saving(protocol: Listed, users: int, share: float | None = None) -> Saving | None:
     """Compare a protocol that ``users`` people use with the one that the paper's guideline takes.
 
     They are as accurate where variance over people is the same, at ``share`` or on average.
@@ -306,6 +336,8 @@ def saving(protocol: Closed, users: int, share: float | None = None) -> Saving |
     >>> print(saving(SubsetSelection(1.0, 12), 26_683))
     OUE, which the paper's guideline takes, would need 33,213 people for that: 6,530 (20 %) saved.
     """
+    if isinstance(protocol, Sets):
+        return None
     epsilon, d = protocol.epsilon, protocol.domain_size
     name = guideline(epsilon, d)
     made = next((p for p in find_protocols(epsilon, d) if p.name == name), None)
@@ -316,7 +348,7 @@ def saving(protocol: Closed, users: int, share: float | None = None) -> Saving |
     return Saving(name, needed, needed - users) if needed > users else None
 
 
-def variance(protocol: Closed, share: float) -> float:
+def variance(protocol: Listed, share: float) -> float:
     """Return the variance that one person adds to a count, of a protocol that knows it."""
     found = protocol.variance(1, share)
     if found is None:
@@ -324,11 +356,13 @@ def variance(protocol: Closed, share: float) -> float:
     return float(found)
 
 
-def mean_variance(protocol: Closed) -> float:
-    return variance(protocol, 1 / protocol.domain_size)
+def mean_variance(protocol: Listed) -> float:
+    """Return the variance at the mean share; of sets, if all have as many answers as may be."""
+    most = protocol.at_most if isinstance(protocol, Sets) else 1
+    return variance(protocol, most / protocol.domain_size)
 
 
-def std_error(protocol: Closed, users: int) -> float:
+def std_error(protocol: Listed, users: int) -> float:
     """Return the root of the mean squared error of the shares of all values."""
     return math.sqrt(mean_variance(protocol) / users)
 

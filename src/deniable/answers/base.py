@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from deniable.candidates import Candidates
 from deniable.errors import DeniableError, InvalidDocument, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.optional import load_offered
 from deniable.protocol import Protocol
+from deniable.randomness import Source
 from deniable.version import __version__
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Answers(ABC):
     registry: ClassVar[dict[str, type["Answers"]]] = {}
     kind: ClassVar[str] = ""
     """The name of the kind in documents: that of the class, in small letters."""
+    drawn: ClassVar[bool] = False
+    """Whether equal answers may have different values, because something is drawn for each."""
     textual: ClassVar[bool] = False
     """Whether an answer is a text itself. Of other kinds a text is read as JSON."""
 
@@ -107,11 +111,15 @@ class Answers(ABC):
         found = self.read(answer) if isinstance(answer, str) else answer
         return self.value(found) is not None
 
-    def encode(self, answers: Iterable[object]) -> npt.NDArray[np.uint64]:
+    def encode(
+        self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
+    ) -> npt.NDArray[np.uint64]:
         """Return the value of each answer, or name the first position that has none.
 
-        Errors never hold an answer, since they may leave the device by way of a log.
+        ``rng`` is for kinds of which a value is drawn, and for simulation. Errors never hold an
+        answer, since they may leave the device by way of a log.
         """
+        del rng
         listed = list_answers(answers)
         found = [self.value(self.read(a) if isinstance(a, str) else a) for a in listed]
         for position, value in enumerate(found):
@@ -131,7 +139,7 @@ class Answers(ABC):
                 value=protocol,
             )
 
-    def candidates(self, wanted: Sequence[str] | None) -> Sequence[str] | None:
+    def candidates(self, wanted: Sequence[str] | None) -> Candidates | None:
         """Return what the protocol is asked to estimate: everything, which None stands for."""
         return None
 

@@ -13,6 +13,7 @@ from deniable.answers.base import Answers, list_texts
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.protocol import Closed, Protocol
+from deniable.randomness import Source
 
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
@@ -74,7 +75,10 @@ class Choice(Answers):
         elsewhere = None if self.other is None else self._index[self.other]
         return self._index.get(answer, elsewhere)
 
-    def encode(self, answers: Iterable[object]) -> np.typing.NDArray[np.uint64]:
+    def encode(
+        self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
+    ) -> np.typing.NDArray[np.uint64]:
+        del rng
         # Most come as a list of strings, and a device has one: nothing is called for each.
         plain = type(answers) is list and set(map(type, answers)) == {str}
         listed = answers if plain else list_texts(answers)

@@ -13,6 +13,7 @@ from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OpenLH
+from deniable.randomness import Source
 
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
@@ -37,7 +38,10 @@ class Text(Answers):
     def takes(self, answer: object) -> bool:
         return isinstance(answer, str) and encodes(answer)
 
-    def encode(self, answers: Iterable[object]) -> np.typing.NDArray[np.uint64]:
+    def encode(
+        self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
+    ) -> np.typing.NDArray[np.uint64]:
+        del rng
         listed = list_texts(answers)
         if not encodes("".join(listed)):
             position = next(i for i, answer in enumerate(listed) if not encodes(answer))

@@ -153,6 +153,8 @@ class Probe:
         if supports is None or dtype is None:
             return None
         reports = np.frombuffer(np.ascontiguousarray(rows).tobytes(), dtype=dtype)
+        if self._numbered is not None:  # of a row, its first integer
+            value = int(self._numbered(np.array([value], dtype=np.uint64))[0, 0])
         return np.asarray(supports(reports, value), dtype=np.bool_)
 
     @property

@@ -160,7 +160,7 @@ def _choose_protocols(
         return list(dict.fromkeys([*own, *made])), []
     if own:
         return own, []
-    every = [p for e in epsilons for p in (*find_protocols(e, d), OpenLH(e))]
+    every: list[Protocol] = [p for e in epsilons for p in (*find_protocols(e, d), OpenLH(e))]
     fast = [p for p in every if _words(p, population) <= _MOST_WORDS]
     skipped = [f"{p.name} at epsilon = {p.epsilon:g}" for p in every if p not in fast]
     return fast, skipped

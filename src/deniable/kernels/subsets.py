@@ -78,6 +78,16 @@ def place_in(members: Members, places: Members, d: int) -> Members:
     return np.asarray(chosen * ~outside + (left + passed) % d * outside)
 
 
+def not_held(held: Members, places: Members) -> Members:
+    """Return the values at some places among those that are not held, both ascending by row.
+
+    All that is held takes part, whatever the places.
+    """
+    below = held - np.arange(held.shape[1])
+    passed = np.add.reduce(below[:, None, :] <= places[:, :, None], axis=2, dtype=np.int64)
+    return np.asarray(places + passed)
+
+
 def shift(members: Members, distance: Members, d: int) -> Members:
     """Return the subsets moved up by a distance modulo d, ascending again."""
     moved = members + distance[:, None]
