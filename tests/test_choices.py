@@ -71,7 +71,7 @@ def test_sets_become_estimates_that_do_not_add_up() -> None:
     "answer",
     [["vim", "git"], ("vim", "git"), {"git", "vim"}, np.array(["vim", "git"]), "git;vim",
      " vim ; git ", '["vim", "git"]', ' ["git","vim"] '],
-    ids=repr,
+    ids=["list", "tuple", "set", "array", "text", "spaced text", "JSON", "spaced JSON"],
 )  # fmt: skip
 def test_a_set_is_read_from_what_people_have(answer: object) -> None:
     """A list, a tuple, a set, an array, a JSON list and labels between semicolons are the same."""
