@@ -14,15 +14,17 @@ export interface Specification {
   g: number;
   digits: number;
   window: number;
+  at_most: number;
 }
 
-export interface Mechanism {
+/** `Value` is what a report is made of: a number, or the points of a padded set. */
+export interface Mechanism<Value = bigint> {
   /** One limit for each word of a report: a word is drawn again until it is below its limit. */
   limits: bigint[];
   /** What the specification must say besides name, epsilon and size, computed here. */
   says: object;
   /** Make a report from a value and its words; the work does not depend on the value. */
-  perturb(value: bigint, words: bigint[]): Uint8Array;
+  perturb(value: Value, words: bigint[]): Uint8Array;
 }
 
 /** Check a whole number: from 1 to below a limit, or without one from 2 up; always below 2^31. */
