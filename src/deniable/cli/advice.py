@@ -34,11 +34,13 @@ _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), 
     "deniable recommend --epsilon 4 --domain-size 41270 --users 8000000 --json",
     "deniable recommend --epsilon 1 --domain-size 1000 --max-report-bytes 16",
     "deniable recommend --epsilon 2 --domain-size 12 --goal rare",
+    "deniable recommend --epsilon 1 --domain-size 1000 --at-most 8",
 )
 @click.option("--epsilon", type=float, required=True, help="The privacy loss of one report.")
 @click.option("--domain-size", type=int, required=True, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--max-report-bytes", type=int, help="The largest report that is acceptable.")
+@options.at_most_option
 @options.goal_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def recommend(
@@ -47,6 +49,7 @@ def recommend(
     domain_size: int,
     users: int | None,
     max_report_bytes: int | None,
+    at_most: int | None,
     goal: Goal,
     as_json: bool,
 ) -> None:
@@ -58,12 +61,15 @@ def recommend(
     column tells which protocol the guideline of the paper takes.
     """
     options.check_privacy(epsilon, domain_size)
-    ranked = advice.recommend(epsilon, domain_size, users, max_report_bytes, goal=goal)
-    usual = (protocol.name for protocol in find_protocols(1.0, 2))
+    ranked = advice.recommend(
+        epsilon, domain_size, users, max_report_bytes, goal=goal, at_most=at_most
+    )
+    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
+    usual = (protocol.name for protocol in few)
     possible = {*(option.name for option in ranked.options), *ranked.unranked}
     impossible = sorted({*usual} - possible)
     if as_json:
-        given = ("epsilon", "domain_size", "users", "max_report_bytes", "goal")
+        given = ("epsilon", "domain_size", "users", "max_report_bytes", "goal", "at_most")
         document = {name: getattr(ranked, name) for name in given} | {
             "best": ranked.best.name,
             "guideline": ranked.guideline,
@@ -107,6 +113,7 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--significant", type=float, help="In place of --error: the smallest share that will "
               "be significant with a probability of at least 95 %, among this many people or "
               "more.")  # fmt: skip
+@options.at_most_option
 @click.option("--protocol", "name", shell_complete=options.complete_protocols,
               help="Plan with this protocol. [default: the best one]")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
@@ -117,6 +124,7 @@ def plan(
     epsilon: float | None,
     error: float | None,
     significant: float | None,
+    at_most: int | None,
     name: str | None,
     as_json: bool,
 ) -> None:
@@ -137,7 +145,8 @@ def plan(
         epsilon=epsilon,
         error=error,
         significant=significant,
-        protocol=None if name is None else _plannable(name),
+        protocol=None if name is None else _plannable(name, at_most),
+        at_most=at_most,
     )
     if epsilon is None and found.reachable:
         options.check_privacy(found.epsilon)
@@ -153,9 +162,10 @@ def plan(
         console.print(f"\n{said}")
 
 
-def _plannable(name: str) -> str:
+def _plannable(name: str, at_most: int | None) -> str:
     """Return the protocol of that name, if it is made of an epsilon and a number of answers."""
-    able = [protocol.name for protocol in find_protocols(1.0, 2)]
+    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
+    able = [protocol.name for protocol in few]
     known = {each.lower(): each for each in able} | {"grr": "DE"}
     if name.lower() not in known:
         raise InputError(

@@ -148,19 +148,25 @@ def match(question: Question, form: Form | None = None) -> Matcher:
 def encode(
     question: Question, matcher: Matcher, batch: Batch, source: Source
 ) -> np.typing.NDArray[np.uint64]:
-    """Return the values of a batch of answers of any kind, reading equal answers once."""
+    """Return the values of a batch of answers of any kind, reading equal answers once.
+
+    Where something is drawn for each answer, it is drawn for equal ones, too.
+    """
     if isinstance(question.answers, Choice):
         return matcher.values(batch, source).astype(np.uint64)
     form = matcher.form if question.answers.textual else Form()
-    places = {answer: i for i, answer in enumerate(dict.fromkeys(batch.answers))}
+    once = batch.answers if question.answers.drawn else list(dict.fromkeys(batch.answers))
     try:
-        values = question.values([form(answer) for answer in places])
+        values = question.values([form(answer) for answer in once])
     except OutOfDomain as error:
         place = error.value if isinstance(error.value, int) else 0
     else:
+        if once is batch.answers:
+            return values
+        places = {answer: i for i, answer in enumerate(once)}
         return values[list(map(places.__getitem__, batch.answers))]
     # Outside of the handler, so that no answer stands in the chain of errors.
-    line = _line_of(list(places)[place], batch)
+    line = _line_of(once[place], batch)
     raise source.wrong(line, f"the answer is not {question.answers.wanted}; correct it")
 
 

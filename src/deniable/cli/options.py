@@ -56,6 +56,10 @@ goal_option = click.option(
     help="Whose variance is to be least: the mean over all answers, or that of rare answers, which "
     "makes more of them significant.",
 )  # fmt: skip
+at_most_option = click.option(
+    "--at-most", type=click.IntRange(1), metavar="N",
+    help="People give sets of up to so many answers.",
+)  # fmt: skip
 plot_option = click.option(
     "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
 )

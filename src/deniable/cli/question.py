@@ -10,7 +10,7 @@ from rich.text import Text
 
 from deniable.advice import reveals
 from deniable.advice.ranking import Goal
-from deniable.answers import Choice
+from deniable.answers import Choice, Choices
 from deniable.cli import options, outputs
 from deniable.cli.group import Group
 from deniable.cli.inputs import read_question
@@ -44,6 +44,7 @@ def question() -> None:
         "deniable question create surname --labels names.csv --labels-column name --epsilon 2 "
         "--protocol OLH -o surname.json",
         "deniable question create site --open --epsilon 3 -o site.json",
+        "deniable question create tools --choices tools.txt --at-most 8 --epsilon 1 -o tools.json",
     ]
 )
 @click.argument("name")
@@ -52,6 +53,12 @@ def question() -> None:
               "CSV, TSV, NDJSON or Parquet file.")  # fmt: skip
 @click.option("--labels-column", metavar="NAME", help="The column of --labels to take.")
 @click.option("--label", "labels", multiple=True, metavar="LABEL", help="One label; repeat it.")
+@click.option("--choices", "choices_file", type=options.FILE, metavar="FILE",
+              help="As --labels, of which people choose several: needs --at-most.")  # fmt: skip
+@options.at_most_option
+@click.option("--no-cut", is_flag=True,
+              help="Refuse answers with more than --at-most labels. [default: keep so many, at "
+              "random]")  # fmt: skip
 @click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
 @click.option("--other", metavar="LABEL",
               help="The label that stands for all other answers; added if missing.")  # fmt: skip
@@ -68,6 +75,9 @@ def create(
     labels_file: Path | None,
     labels_column: str | None,
     labels: tuple[str, ...],
+    choices_file: Path | None,
+    at_most: int | None,
+    no_cut: bool,
     is_open: bool,
     other: str | None,
     epsilon: float | None,
@@ -78,8 +88,13 @@ def create(
     """Create the question NAME.
 
     The labels of the answers come from --labels, from --label, or from both; an --open question
-    has none. The order of the labels is part of the question.
+    has none. The order of the labels is part of the question. With --at-most an answer is a set of
+    labels: a;b;c, or a JSON list.
     """
+    several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
+    if labels_file and choices_file:
+        raise click.UsageError("--choices is --labels for sets; pass one of them")
+    labels_file = labels_file or choices_file
     if is_open and (labels or labels_file or other is not None):
         raise click.UsageError("an --open question takes any answer; leave out the labels")
     if labels_column is not None and not labels_file:
@@ -91,13 +106,16 @@ def create(
         listed = (*listed, other)
     size = None if is_open else len(listed)
     options.check_privacy(epsilon, size)
+    if several and is_open:
+        raise click.UsageError("--at-most is about labels; an --open question has none")
     if goal != "mean" and (is_open or protocol_name.lower() != options.AUTO):
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
-    answers = None if is_open else listed
+    answers = None if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
     if protocol_name.lower() == options.AUTO:
         made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal)
     else:
-        protocol = options.choose_protocol(protocol_name, epsilon, size)
+        named = f"{protocol_name}:at_most={at_most}" if at_most else protocol_name
+        protocol = options.choose_protocol(named, epsilon, size)
         made = Question(name, answers, protocol, other=other)
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
@@ -128,6 +146,17 @@ def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
         _print(shown)
 
 
+def _check_several(
+    at_most: int | None, *, choices_file: Path | None, no_cut: bool, other: str | None
+) -> bool:
+    """Tell whether people give several answers, and refuse options that do not go together."""
+    if at_most is None and (choices_file or no_cut):
+        raise click.UsageError("how many labels may a person choose? Pass --at-most as well")
+    if at_most is not None and other is not None:
+        raise click.UsageError("--other is about one label; a set of labels has none for the rest")
+    return at_most is not None
+
+
 def _warn_of_twins(labels: tuple[str, ...]) -> None:
     """Warn of labels that people cannot tell apart, such as "a" and "a "."""
     found = list(twins(labels, Form(strip=True, fold_case=True, normalise=True)))
@@ -142,11 +171,14 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
 
 def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
-    chosen = isinstance(shown.answers, Choice)
+    chosen, several = (isinstance(shown.answers, kind) for kind in (Choice, Choices))
     taken = "open" if labels is None else shown.answers.wanted
-    if labels is not None and chosen:
+    if labels is not None and (chosen or several):
         more = ", …" if len(labels) > _SHOWN else ""
         taken = f"{len(labels):,}: {', '.join(one_line(x) for x in labels[:_SHOWN])}{more}"
+    if isinstance(shown.answers, Choices):
+        larger = "are cut at random" if shown.answers.cut else "are refused"
+        taken = f"at most {shown.answers.at_most} of {taken}; larger sets {larger}"
     facts = (
         ("name", one_line(shown.name, 200)),
         ("answers", taken),

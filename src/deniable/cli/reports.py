@@ -20,6 +20,7 @@ from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.question import Question
+from deniable.sizes import SetEstimates
 
 _Values = np.typing.NDArray[np.uint64]
 
@@ -167,6 +168,8 @@ def tally(
 @click.option("--rounds", type=click.IntRange(1), metavar="N",
               help="In how many rounds the reports came: for a collector's tally the days with "
               "reports; 1 if everybody answered once.")  # fmt: skip
+@click.option("--sizes", is_flag=True,
+              help="How many labels people chose, in place of the labels; for sets.")  # fmt: skip
 @options.candidates_options
 def estimate(
     question_file: Path,
@@ -176,6 +179,7 @@ def estimate(
     consistency: str,
     people: int | None,
     rounds: int | None,
+    sizes: bool,
     candidates: Path | None,
     candidates_column: str | None,
 ) -> None:
@@ -202,7 +206,9 @@ def estimate(
     adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
     if labels is not None and question.labels is not None:
         adjusted = adjusted.select(labels)
-    export.write(adjusted)
+    if sizes and not isinstance(found, SetEstimates):
+        raise click.UsageError("--sizes is about questions of which people choose several labels")
+    export.write(found.sizes if sizes and isinstance(found, SetEstimates) else adjusted)
 
 
 @command(

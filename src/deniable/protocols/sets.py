@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,8 @@ class Sets(Pure, abstract=True):
     dummies as are missing, from the first on. Sets are numbered by their size and then by the rank
     of their items.
     """
+
+    usual_settings: ClassVar[dict[str, object]] = {"at_most": 2}
 
     if TYPE_CHECKING:
 

@@ -1,0 +1,119 @@
+"""Commands on sets: created, privatized from files of all kinds, estimated and planned."""
+
+import json
+
+import pytest
+
+TOOLS = ("git", "vim", "tmux", "fzf", "make", "gdb")
+PEOPLE = [["git", "vim"], ["git"], [], ["git", "make", "fzf", "gdb"]] * 100
+
+
+@pytest.fixture
+def tools(shell):
+    """Return a command line with a question about sets of at most three tools."""
+    shell.write("tools.txt", "".join(f"{tool}\n" for tool in TOOLS))
+    shell("question", "create", "tools", "--choices", "tools.txt", "--at-most", 3, "--epsilon", 3,
+          "-o", "tools.json")  # fmt: skip
+    return shell
+
+
+@pytest.mark.parametrize("form", ["txt", "csv", "ndjson", "json lines"])
+def test_sets_in_files_are_counted(tools, form) -> None:
+    """Labels between semicolons, JSON lists in lines, and lists in NDJSON are the same."""
+    column = ["--column", "tools"] if form in {"csv", "ndjson"} else []
+    lines = {
+        "txt": [";".join(row) or "[]" for row in PEOPLE],
+        "csv": ["id,tools", *(f"{i},{';'.join(row)}" for i, row in enumerate(PEOPLE))],
+        "ndjson": [json.dumps({"id": i, "tools": row}) for i, row in enumerate(PEOPLE)],
+        "json lines": [json.dumps(row) for row in PEOPLE],
+    }[form]
+    name = f"people.{form.split()[0] if column else 'txt'}"
+    tools.write(name, "".join(f"{line}\n" for line in lines))
+    tools("privatize", "tools.json", name, *column, "-o", "reports.bin")
+    tools("tally", "tools.json", "reports.bin", "-o", "tally.bin")
+    found = json.loads(tools("estimate", "tools.json", "tally.bin", "--json").text)
+    rows = {row["label"]: row["count"] for row in found["estimates"]}
+    assert list(rows) == list(TOOLS)
+    assert abs(rows["git"] - 275) < 150  # some five standard errors
+    assert found["adds_up"] is False
+    assert 0 <= found["cut"]["lower"] <= found["cut"]["share"] <= found["cut"]["upper"]
+
+
+def test_the_table_tells_who_was_cut_and_the_sizes(tools) -> None:
+    """The sentence stands below the rows; --sizes has a row for each size."""
+    tools.write("people.txt", "".join(f"{json.dumps(row)}\n" for row in PEOPLE))
+    tools("privatize", "tools.json", "people.txt", "-o", "reports.bin")
+    said = " ".join(tools("estimate", "tools.json", "reports.bin").text.split())
+    assert "may have had more than 3 answers" in said
+    assert "shares do not add up to 100 %" in said
+    assert "3 or more" in tools("estimate", "tools.json", "reports.bin", "--sizes").text
+    said = tools.fails("estimate", "tools.json", "reports.bin", "--consistency", "norm-sub")
+    assert "do not add up" in said
+
+
+def test_equal_answers_are_cut_each_by_itself(tools) -> None:
+    """A hundred like sets do not all keep the same three labels."""
+    tools.write("people.txt", "".join(f"{json.dumps(TOOLS)}\n" for _ in range(400)))
+    tools("question", "create", "sure", "--choices", "tools.txt", "--at-most", 3, "--epsilon", 20,
+          "-o", "sure.json")  # fmt: skip
+    tools("privatize", "sure.json", "people.txt", "-o", "reports.bin")
+    found = json.loads(tools("estimate", "sure.json", "reports.bin", "--json").text)
+    counts = [row["count"] for row in found["estimates"]]
+    # 400 people keep each label with a chance of 1/2, so that 120 is 8 deviations from the mean.
+    assert 120 < min(counts) <= max(counts) < 280
+
+
+def test_a_set_that_is_none_is_named_by_its_line(tools) -> None:
+    """What is wrong is said with the line, and never with the answer."""
+    tools.write("people.txt", "git;vim\ngit;emacs\n")
+    said = tools.fails("privatize", "tools.json", "people.txt", "-o", "reports.bin")
+    assert "people.txt:2: the answer is not a list of different ones of the 6 labels" in said
+    assert "emacs" not in said
+
+
+def test_the_question_is_shown_with_its_limit(tools) -> None:
+    """How many labels a person may choose, and what becomes of more, is part of it."""
+    said = tools("question", "show", "tools.json").text
+    assert "at most 3 of 6: git, vim, tmux" in said
+    assert "larger sets are cut at random" in said
+    assert "other" not in said
+    tools("question", "create", "few", "--label", "a", "--label", "b", "--label", "c", "--at-most",
+          2, "--no-cut", "--epsilon", 1, "-o", "few.json")  # fmt: skip
+    assert "larger sets are refused" in tools("question", "show", "few.json").text
+    tools("question", "create", "named", "--choices", "tools.txt", "--at-most", 2, "--epsilon", 1,
+          "--protocol", "PolynomialSelection:g=101", "-o", "named.json")  # fmt: skip
+    assert "g = 101" in tools("question", "show", "named.json").text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--choices", "tools.txt"], "--at-most as well"),
+        (["--labels", "tools.txt", "--no-cut"], "--at-most as well"),
+        (["--choices", "tools.txt", "--at-most", "3", "--other", "git"], "--other is about one"),
+        (["--choices", "tools.txt", "--labels", "tools.txt", "--at-most", "2"], "one of them"),
+        (["--open", "--at-most", "3"], "--at-most is about labels"),
+        (["--choices", "tools.txt", "--at-most", "6"], "at_most as a whole number from 1 to 5"),
+        (["--choices", "tools.txt", "--at-most", "0"], "--at-most"),
+        (["--choices", "tools.txt", "--at-most", "2", "--protocol", "DE"], "DE with no settings"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tools, options, said) -> None:
+    """The error says which option is missing or too many."""
+    assert said in tools.fails(
+        "question", "create", "x", *options, "--epsilon", "1", "-o", "x.json"
+    )
+
+
+def test_sets_are_planned_ranked_and_audited(tools) -> None:
+    """Advice takes --at-most, and an audit a protocol for sets by its settings."""
+    said = tools("plan", "--domain-size", 1000, "--at-most", 8, "--users", 100000, "--epsilon", 1)
+    assert "1,000 answers, up to 8 each, PolynomialSelection" in " ".join(said.text.split())
+    ranked = tools("recommend", "--domain-size", 32, "--at-most", 4, "--epsilon", 1, "--json").text
+    document = json.loads(ranked)
+    assert (document["best"], document["at_most"]) == ("SetSelection", 4)
+    assert document["guideline"] is None
+    assert document["impossible"] == []
+    proved = tools("audit", "SetSelection:at_most=1", "--epsilon", 1, "--domain-size", 3,
+                   "--calls", 64, "--json")  # fmt: skip
+    assert json.loads(proved.text)["complete"] is True
