@@ -470,7 +470,8 @@ def test_what_does_not_fit_into_memory_is_one_line(fruit, monkeypatch):
 def test_the_protocol_that_an_error_suggests_is_taken(shell, name):
     """Whatever an error writes for example makes a question."""
     kind = find_protocol(name)
-    answers = ["--label", "a", "--label", "b"] if takes(kind, "domain_size") else ["--open"]
+    labels = [part for label in "abc" for part in ("--label", label)]
+    answers = labels if takes(kind, "domain_size") else ["--open"]
     epsilon = ["--epsilon", 1] if takes(kind, "epsilon") else []
     message = shell.fails("question", "create", "q", *answers, *epsilon, "--protocol", f"{name}:x")
     example = message.partition("for example ")[2].split(",")[0].strip()

@@ -18,6 +18,7 @@ from deniable.cli.labels import Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
+from deniable.protocols.sets import Sets
 from deniable.question import Question
 
 _SHOWN = 8
@@ -116,6 +117,8 @@ def create(
     else:
         named = f"{protocol_name}:at_most={at_most}" if at_most else protocol_name
         protocol = options.choose_protocol(named, epsilon, size)
+        if isinstance(protocol, Sets):
+            answers = Choices(listed, protocol.at_most, not no_cut)
         made = Question(name, answers, protocol, other=other)
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
