@@ -75,7 +75,7 @@ def evaluate(coefficients: Coefficients, x: int, g: int) -> Elements:
 
 
 def count_below(coefficients: Coefficients, m: int, g: int, points: int) -> Counts:
-    """Count for each of the points 0..points-1 the polynomials whose value there is below m."""
+    """Count for each of the points 0..points-1 the polynomials whose value is below m < g."""
     n, degree = len(coefficients), coefficients.shape[1] - 1
     compiled = pays("count polynomials", _ADDITION * degree * n * points)
 
