@@ -16,11 +16,11 @@ from deniable.documents import canonical_json
 from deniable.errors import InvalidDocument
 from deniable.policy import BROWSERS
 from deniable.protocols import discover
-from deniable.protocols.sets import Sets
 from deniable.protocols.affine import AffineSelection
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import LH, OpenLH
 from deniable.protocols.histogram import THE
+from deniable.protocols.sets import Sets
 from deniable.protocols.subset import SubsetSelection
 from deniable.protocols.unary import OUE, UE
 from deniable.question import Question
