@@ -14,7 +14,7 @@ from deniable.randomness import WORD, Replayed
 from tools.vectors.reports import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
-OTHERS = {"delivery", "fingerprint", "policy", "questions"}
+OTHERS = {"delivery", "fingerprint", "policy", "questions", "turns"}
 NAMES = sorted({path.stem for path in DIRECTORY.glob("*.json")} - OTHERS)
 
 

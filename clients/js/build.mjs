@@ -37,7 +37,7 @@ const build = async (entry, options) => {
 export const bundle = async (plugins = []) => {
   const text = await build("src/index.ts", {
     // Our own names, used only between modules.
-    mangleProps: /^(element|limits|perturb|says|shape|spent|times|wire)$/,
+    mangleProps: /^(element|limits|multiply|perturb|says|shape|spent|wire)$/,
     plugins,
   });
   // Every module begins a statement of its own; one statement for all is shorter.

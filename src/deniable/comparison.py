@@ -170,15 +170,34 @@ class Comparison(Presentable):
                 return different
         return different & self._stand_out(tail)
 
+    def p_values(self) -> Floats:
+        """Return for each answer how probable so large a change is if it has not changed.
+
+        Where supports are not counted it is that of a normal variable with the reach of both laws.
+        """
+        supports = self._supports
+        if supports is not None and supports[0].extra is None and supports[1].extra is None:
+            (x, n), (y, m) = (
+                (some.numbers, each.n)
+                for some, each in zip(supports, (self.first, self.second), strict=True)
+            )
+            least = np.minimum(fisher_tail(y, m, x, n), fisher_tail(x, n, y, m))
+            return np.asarray(np.minimum(1.0, 2 * least))
+        scale = self._noise_reach(0.025) / upper_normal(0.025)
+        return np.array([math.erfc(abs(z) / math.sqrt(2)) for z in self.differences / scale])
+
     def _stand_out(self, tail: float) -> np.typing.NDArray[np.bool_]:
         """Tell which differences exceed what both laws and sampling can explain."""
+        return np.asarray(np.abs(self.differences) > self._noise_reach(tail))
+
+    def _noise_reach(self, tail: float) -> Floats:
         add, tail = self._joint(tail)
         reach = add(*(np.maximum(*_noise_reach(each, tail)) for each in (self.first, self.second)))
         pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
         inside = pooled.clip(0, 1)
         each = math.sqrt(1 / self.first.n + 1 / self.second.n)
         drawn = upper_normal(tail) * np.sqrt(inside * (1 - inside)) * each
-        return np.asarray(np.abs(self.differences) > add(reach, drawn))
+        return add(reach, drawn)
 
     def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
         return np.arange(len(self))[:k]

@@ -51,8 +51,13 @@ _KINDS = (
 )
 
 
-def write_reports(stream: Writable, question: Question, batches: Iterable[Reports]) -> int:
+def write_reports(
+    stream: Writable, question: Question, batches: Iterable[Reports], *, cell: int | None = None
+) -> int:
     """Write a report file and return the number of reports; how they are batched does not matter.
+
+    Of a question with segments all reports are of one ``cell``, or else their segment is not
+    stated.
 
     >>> from io import BytesIO
     >>> from deniable import DE, Question
@@ -64,6 +69,7 @@ def write_reports(stream: Writable, question: Question, batches: Iterable[Report
     3
     """
     digest, count, kind = sha256(), 0, question.protocol
+    cell = question.segments.cells if cell is None else cell
 
     def write(data: bytes) -> None:
         digest.update(data)
@@ -77,7 +83,8 @@ def write_reports(stream: Writable, question: Question, batches: Iterable[Report
     write(start + crc32(start).to_bytes(4, "little"))
     full, pending = block_bytes(question), bytearray()
     for batch in batches:
-        pending += check_reports(batch, kind.report_dtype, kind.name).tobytes()
+        reports = check_reports(batch, kind.report_dtype, kind.name).tobytes()
+        pending += question.segments.join(cell, reports, kind.report_dtype.itemsize)
         count += len(batch)
         whole = len(pending) - len(pending) % full
         for offset in range(0, whole, full):
@@ -95,8 +102,20 @@ def read_reports(
 ) -> Iterator[Reports]:
     """Yield the reports of a file block by block, or say what is wrong with it.
 
-    What was yielded is only to be trusted once the iterator has ended: the last check is at the
-    end of the file. ``name`` is what errors call the file.
+    Of a question with segments these are the reports of all of them; ``read_segments`` tells them
+    apart. What was yielded is only to be trusted once the iterator has ended: the last check is at
+    the end of the file. ``name`` is what errors call the file.
+    """
+    for _, reports in read_segments(stream, question, name=name):
+        yield reports
+
+
+def read_segments(
+    stream: Readable, question: Question, *, name: str = "the report file"
+) -> Iterator[tuple[bytes, Reports]]:
+    """Yield what ``read_reports`` does, each batch after the cells of its reports, one byte each.
+
+    Of a question without segments there are no cells.
     """
     reader = _Reader(stream, name)
     if reader.read(len(MAGIC)) != MAGIC:
@@ -104,12 +123,14 @@ def read_reports(
     yield from read_after_magic(stream, question, name)
 
 
-def read_after_magic(stream: Readable, question: Question, name: str) -> Iterator[Reports]:
-    """Yield the reports of a file whose first eight bytes have been read already."""
+def read_after_magic(
+    stream: Readable, question: Question, name: str
+) -> Iterator[tuple[bytes, Reports]]:
+    """Yield cells and reports of a file whose first eight bytes have been read already."""
     reader = _Reader(stream, name)
     reader.digest.update(MAGIC)
     _read_start(reader, question)
-    count, block, size = 0, 0, question.protocol.report_dtype.itemsize
+    count, block, size = 0, 0, record_bytes(question)
     full = length = block_bytes(question)
     while following := int.from_bytes(framed := reader.read(4), "little"):
         block += 1
@@ -144,7 +165,7 @@ def read_raw_reports(
     Such bytes name no question and have no checksum: that they are whole, and answer this
     question, is for the caller to know.
     """
-    count, size, full = 0, question.protocol.report_dtype.itemsize, block_bytes(question)
+    count, size, full = 0, record_bytes(question), block_bytes(question)
     while data := read_fully(stream, full):
         if count == 0 and data.startswith(MAGIC):
             said = "this is a report file, which has a header; read it as one"
@@ -155,14 +176,19 @@ def read_raw_reports(
                 f"after {count + len(data) // size} of them; check that they answer this question",
                 value=len(data),
             )
-        yield _parse(data, question, name, f"after {count} reports that are sound")
+        yield _parse(data, question, name, f"after {count} reports that are sound")[1]
         count += len(data) // size
 
 
 def block_bytes(question: Question) -> int:
     """Return the size of a full block: as many reports as fit into a mebibyte, or one."""
-    size = question.protocol.report_dtype.itemsize
+    size = record_bytes(question)
     return max(_BLOCK_BYTES // size, 1) * size
+
+
+def record_bytes(question: Question) -> int:
+    """Return the size of a report, with the byte of its segment where there are segments."""
+    return question.segments.width + question.protocol.report_dtype.itemsize
 
 
 class _Reader:
@@ -185,16 +211,18 @@ class _Reader:
         )
 
 
-def _parse(data: bytes, question: Question, name: str, place: str) -> Reports:
+def _parse(data: bytes, question: Question, name: str, place: str) -> tuple[bytes, Reports]:
     try:
-        return question.parse(data, None)
+        cells, reports = question.segments.split(data, question.protocol.report_dtype.itemsize)
+        return cells, question.parse(reports, None)
     except InvalidReport as error:
         raise InvalidReport(f"{name}: {error} ({place})", value=error.value) from error
 
 
 def _start(question: Question) -> bytes:
     size = question.protocol.report_dtype.itemsize
-    header = canonical_json({"question": question.digest, "report_bytes": size})
+    cells = {"cells": question.segments.cells} if question.segments else {}
+    header = canonical_json({**cells, "question": question.digest, "report_bytes": size})
     return MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little") + header
 
 
@@ -262,8 +290,8 @@ def _read_rest(stream: Readable, question: Question, name: str) -> Tally:
 
 def read_any(
     stream: Readable, question: Question, *, name: str = "the file"
-) -> Iterator[Reports] | Tally:
-    """Return the tally in a tally file, or the batches of a report file as ``read_reports`` does.
+) -> Iterator[tuple[bytes, Reports]] | Tally:
+    """Return the tally in a tally file, or the batches of a report file as ``read_segments`` does.
 
     Any other file is refused with what it seems to be.
     """

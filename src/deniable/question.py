@@ -7,7 +7,7 @@ so that a client and a server with different parameters can never be mixed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -32,9 +32,10 @@ from deniable.policy import CEILING, DOCUMENT_BYTES
 from deniable.presentation.view import Provenance
 from deniable.protocol import Client, Memoising, Protocol
 from deniable.randomness import Source, randomise
+from deniable.rota import Repeat
+from deniable.segments import MOST_CELLS, Dimension, Segments
 from deniable.tally import Accumulator, Tally
 from deniable.validation import check_epsilon
-from deniable.version import __version__
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +60,9 @@ class Question:
     ``answers`` is a kind of answers, a list of labels, which is a ``Choice``, or None for ``Text``.
     Without a protocol the best one at ``epsilon`` is chosen: for the mean over all answers or, with
     the goal "rare", for answers that few people give. ``other`` is the label of a list that stands
-    for all answers that are not among the labels; without it they are refused.
+    for all answers that are not among the labels; without it they are refused. With ``repeat``
+    people are asked again, each in a round of their own; ``segments`` are public groups, such as
+    ``{"platform": ("linux", "mac")}``, by which reports are counted.
 
     >>> fruit = Question("fruit", ("kiwi", "fig", "other"), epsilon=1.0, other="other")
     >>> fruit.protocol.name
@@ -74,6 +77,8 @@ class Question:
     name: str
     answers: Answers
     protocol: Protocol
+    repeat: Repeat | None
+    segments: Segments
 
     def __init__(  # noqa: PLR0913 - one for each part of a question
         self,
@@ -84,6 +89,8 @@ class Question:
         epsilon: float | None = None,
         other: str | None = None,
         goal: Goal = "mean",
+        repeat: Repeat | None = None,
+        segments: Segments | Mapping[str, Sequence[str]] | Sequence[Dimension] = (),
     ) -> None:
         if not isinstance(name, str) or not name or not encodes(name):
             raise InvalidParameter(
@@ -108,13 +115,18 @@ class Question:
             )
         self.answers.check(protocol)
         object.__setattr__(self, "protocol", protocol)
+        again = Repeat.of(repeat, protocol.name, memoises=protocol.memoises)
+        object.__setattr__(self, "repeat", again)
+        object.__setattr__(self, "segments", Segments.of(segments))
 
     def __repr__(self) -> str:
         """Return a short line, however many labels there are."""
         mine = self.answers
         shown = few_labels(mine.labels) if isinstance(mine, Choice) else repr(mine)
-        other = "" if self.other is None else f", other={brief(self.other)}"
-        return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{other})"
+        rest = "" if self.other is None else f", other={brief(self.other)}"
+        rest += "" if self.repeat is None else f", repeat={self.repeat!r}"
+        rest += f", segments={self.segments.dimensions!r}" if self.segments else ""
+        return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{rest})"
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -129,7 +141,16 @@ class Question:
     @property
     def version(self) -> int:
         """The version of the document: the newer one only says what the older one cannot."""
-        return 1 if self.answers.first_form() else 2
+        return 2 if self._first_form() is None else 1
+
+    def _first_form(self) -> dict[str, object] | None:
+        """Return the answers as version 1 of the document says them, if it can say everything."""
+        return None if self.repeat or self.segments else self.answers.first_form()
+
+    @property
+    def total_epsilon(self) -> float:
+        """What all that one person ever sends reveals: what ceilings and budgets are held to."""
+        return self.protocol.total_epsilon * (self.repeat.times if self.repeat else 1)
 
     @cached_property
     def digest(self) -> str:
@@ -146,9 +167,11 @@ class Question:
         )
 
     def _document(self) -> dict[str, object]:
-        said, rest = self.answers.first_form(), dict[str, object]()
+        said, rest = self._first_form(), dict[str, object]()
         if said is None:
-            said, rest = {"answers": self.answers.document()}, {"repeat": None, "segments": []}
+            said = {"answers": self.answers.document()}
+            again = None if self.repeat is None else self.repeat.document()
+            rest = {"repeat": again, "segments": self.segments.document()}
         head = {"format": _FORMAT, "version": self.version, "name": self.name}
         return {**head, **said, "protocol": self.protocol.specification(), **rest}
 
@@ -177,15 +200,18 @@ class Question:
         *,
         digest: str | None = None,
         most_bytes: int = DOCUMENT_BYTES,
+        most_cells: int = MOST_CELLS,
     ) -> Question:
         """Read a question on a device, which decides itself how much it is willing to reveal.
 
-        Refuses a question whose answer would reveal more than ``ceiling``: the epsilon of one
-        report or, where the protocol memoises, of any number of them. ``digest`` is that of the
-        question which the device was told to answer; a document with another is refused.
+        Refuses a question that would reveal more than ``ceiling`` by all that one person ever sends
+        (``total_epsilon``), or that divides people into more than ``most_cells`` segments.
+        ``digest`` is that of the question which the device was told to answer; a document with
+        another is refused.
         """
         question = cls.from_json(document, most_bytes=most_bytes)
-        limit, total = check_epsilon(ceiling), question.protocol.total_epsilon
+        limit, total = check_epsilon(ceiling), question.total_epsilon
+        question.segments.check(most_cells)
         if total > limit:
             raise InvalidDocument(
                 f"this question reveals up to epsilon = {total:g}, more than the ceiling of "
@@ -221,7 +247,9 @@ class Question:
             # A package that brings a kind of answers may bring its protocol along.
             answers = _read_answers(document)
             protocol = Protocol.from_specification(document["protocol"])
-            question = Question(document["name"], answers, protocol)
+            again = Repeat.from_document(document.get("repeat"))
+            groups = Segments.from_document(document.get("segments", []))
+            question = Question(document["name"], answers, protocol, repeat=again, segments=groups)
         except InvalidParameter as error:
             raise InvalidDocument(f"{error} (in the question)", value=None) from error
         if question.digest != found:
@@ -368,11 +396,4 @@ def _read_answers(document: dict[str, Any]) -> Answers:
     """Return what an answer is by a document of either version."""
     if document["version"] == 1:
         return _answers(document["labels"], document["other"])
-    for name, nothing in (("repeat", None), ("segments", [])):
-        if document[name] != nothing:
-            raise InvalidDocument(
-                f"this version of deniable, {__version__}, does not know questions with {name}; "
-                "upgrade deniable",
-                value=name,
-            )
     return Answers.from_document(document["answers"])

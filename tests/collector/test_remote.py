@@ -12,7 +12,7 @@ import pytest
 
 from deniable import DE, InvalidDocument, InvalidParameter, set_memory_budget
 from deniable.client import Refused, Transport, publish, pull
-from deniable.client.client import find
+from deniable.client.remote import find
 from deniable.question import Question
 from deniable.tally import Tally
 from tests.collector.conftest import QUESTION, Workshop

@@ -30,7 +30,10 @@ _IDS = {
     "postgres": "INSERT INTO arrivals SELECT 1, %s, uuid_send(gen_random_uuid()) AS id, x"
     " FROM generate_series(1, 1000000) AS x ORDER BY id",
 }
-_TALLY = "INSERT INTO tallies VALUES (1, ?, 'anonymous', ?, 1, NULL, ?)"
+_TALLY = (
+    "INSERT INTO tallies (question, day, source, n, version, tally)"
+    " VALUES (1, ?, 'anonymous', ?, 1, ?)"
+)
 _REST = "INSERT INTO waiting (question, day, source, n, reports) VALUES (1, ?, 'anonymous', ?, ?)"
 Figures = dict[str, object]
 

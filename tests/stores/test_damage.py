@@ -40,16 +40,17 @@ def change(store: Store, statement: str) -> None:
 
 def test_the_checksum_is_of_the_whole_row() -> None:
     """Two halves, the first of which needs no reports; every field counts."""
-    found = checksum((3, DAY, "anonymous"), 2, b"ab")
+    found = checksum((3, DAY, "anonymous", 0), 2, b"ab")
     others = [
-        checksum((4, DAY, "anonymous"), 2, b"ab"),
-        checksum((3, DAY + 1, "anonymous"), 2, b"ab"),
-        checksum((3, DAY, "anonymouse"), 2, b"ab"),
-        checksum((3, DAY, "anonymous"), 3, b"ab"),
-        checksum((3, DAY, "anonymous"), 2, b"ac"),
+        checksum((4, DAY, "anonymous", 0), 2, b"ab"),
+        checksum((3, DAY + 1, "anonymous", 0), 2, b"ab"),
+        checksum((3, DAY, "anonymouse", 0), 2, b"ab"),
+        checksum((3, DAY, "anonymous", 1), 2, b"ab"),
+        checksum((3, DAY, "anonymous", 0), 3, b"ab"),
+        checksum((3, DAY, "anonymous", 0), 2, b"ac"),
     ]
-    assert [found >> 32 == other >> 32 for other in others] == [False] * 4 + [True]
-    assert len({found, *others}) == 6
+    assert [found >> 32 == other >> 32 for other in others] == [False] * 5 + [True]
+    assert len({found, *others}) == 7
     assert all(-(1 << 63) <= one < 1 << 63 for one in (found, *others))
 
 

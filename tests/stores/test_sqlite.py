@@ -374,8 +374,8 @@ def test_rows_that_cannot_be_found_again_are_corruption(tmp_path: Path) -> None:
         store.add([Submission(QUESTION.digest, DAY, bytes([number] * 16), b"CANARY%d" % number)])
     store.close()
     content = bytearray(path.read_bytes())
-    place = content.index(b"CANARY0") - 8 - 9 - 2 - 8
-    assert content[place - 1 : place + 1] == bytes([content[place - 1], 8])
+    place = content.index(b"CANARY0") - 8 - 9 - 2 - 9
+    assert content[place - 1 : place + 1] == bytes([content[place - 1], 9])
     content[place - 1] ^= 8  # the number of the row, after the length
     path.write_bytes(content)
     store = SqliteStore(path, today=lambda: DAY)

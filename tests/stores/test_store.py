@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from threading import Barrier, Thread
-
-import pytest
 
 from deniable.collector.stores.records import (
     MOST_PUBLISHED,
@@ -21,7 +18,6 @@ from deniable.collector.stores.records import (
     Total,
 )
 from deniable.collector.stores.store import Store
-from deniable.errors import InvalidParameter
 from tests.stores.conftest import DAY, QUESTION, TODAY, Place
 
 Q = QUESTION.digest
@@ -266,13 +262,24 @@ def test_published_sums_are_listed_without_their_tallies(store: Store) -> None:
     assert store.snapshot(shown=[*parts, TODAY]).published == parts
 
 
-def test_a_segment_is_refused_and_not_ignored(store: Store) -> None:
-    """A store that keeps no segments does not count all reports where one group is asked for."""
-    part = replace(TODAY, segment=1)
-    for verb in (store.standing, store.snapshot, partial(published, store)):
-        with pytest.raises(InvalidParameter, match="no segments"):
-            verb(part)
-    assert published(store, TODAY) is None
+def test_segments_are_kept_apart(store: Store) -> None:
+    """Reports of one id may be of several segments; counts, piles and sums know which."""
+    some = Submission(Q, DAY, b"i" * 16, b"aabbcc", 3, "relay:x", bytes([2, 0, 2]))
+    one = Submission(Q, DAY, b"j" * 16, b"dd", cells=bytes([2]))
+    assert store.add([some, one]) == [Outcome.STORED] * 2
+    assert store.add([some]) == [Outcome.REPEATED]
+    assert store.add([replace(one, cells=b"\1")]) == [Outcome.CONFLICT]
+    assert store.standing(TODAY).segments == {0: 1, 2: 3}
+    found = {(row.segment, row.source): row.data for row in store.snapshot(TODAY).waiting}
+    assert found == {(0, "relay:x"): b"bb", (2, "relay:x"): b"aacc", (2, "anonymous"): b"dd"}
+    while (pile := store.pile(1, 1000)) is not None:
+        assert store.fold(pile, b"%d|" % pile.total)
+    tallies = {(row.segment, row.source): row.n for row in store.snapshot(TODAY).tallies}
+    assert tallies == {(0, "relay:x"): 1, (2, "relay:x"): 2, (2, "anonymous"): 1}
+    assert store.standing(TODAY).segments == {0: 1, 2: 3}
+    total = Total(DAY, "upload:1", 4, b"4|", 1)
+    assert store.upload(Q, total, b"f") is Outcome.STORED
+    assert store.upload(Q, replace(total, segment=2), b"f") is Outcome.CONFLICT
 
 
 def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: Store) -> None:

@@ -24,6 +24,7 @@ from deniable.protocols.subset import SubsetSelection
 from deniable.protocols.unary import OUE, UE
 from deniable.question import Question
 from deniable.randomness import WORD
+from tools.vectors.turns import WEEKLY, groups, repeated, rounds
 
 Document = dict[str, object]
 Case = dict[str, object]
@@ -38,7 +39,7 @@ _UNUSUAL = (
 def make_refusals() -> dict[str, object]:
     """Return the contents of the file: texts, the digests that are named, and the verdicts."""
     cases = [*_accepted(), *_foreign(), *_malformed(), *_overspent(), *_numbers(), *_hostile()]
-    cases += [*_newer(), *_second()]
+    cases += [*_newer(), *_second(), *_again()]
     return {"format": "deniable-vectors", "version": 1, "vectors": cases}
 
 
@@ -175,8 +176,6 @@ def _newer() -> Iterator[Case]:
         ("a number", {"answers": {"kind": "number", "low": 0, "high": 9, "step": 1}}),
         ("a record", {"answers": {"kind": "record", "parts": parts}}),
         ("a kind that nobody has thought of", {"answers": {"kind": "toString"}}),
-        ("a question that is asked again", {"repeat": {"rounds": 12}}),
-        ("a question with segments", {"segments": ["north", "south"]}),
     ):
         yield {**_case(why, _second_form(**change)), "newer": True}
 
@@ -197,6 +196,8 @@ def _second() -> Iterator[Case]:
         ("labels beside answers", {"labels": first["labels"]}),
         ("other beside answers", {"other": None}),
         ("a field too many in version 2", {"extra": None}),
+        ("rounds without the rest", {"repeat": {"rounds": 12}}),
+        ("segments that are strings", {"segments": ["north", "south"]}),
         ("repeat false", {"repeat": False}),
         ("repeat 0", {"repeat": 0}),
         ("segments null", {"segments": None}),
@@ -207,6 +208,23 @@ def _second() -> Iterator[Case]:
     for name in ("name", "answers", "protocol", "repeat", "segments"):
         whole = _second_form()
         yield _case(f"no {name} in version 2", {k: v for k, v in whole.items() if k != name})
+
+
+def _again() -> Iterator[Case]:
+    """Yield questions that are asked again or by groups, and others that no client accepts."""
+    for question in repeated():
+        said = _said(question)
+        yield _case(f"rounds or groups: {question.name}", _second_form(**said), accepted=True)
+    for why, change, accepted in (*rounds(), *groups()):
+        yield _case(why, _second_form(**change), accepted=accepted)
+    for why, times, epsilon in (("a hundred times", 100, 0.05), ("a hundred and one", 101, 0.01)):
+        protocol, again = ask(DE(epsilon, 5))["protocol"], {**WEEKLY, "times": times}
+        yield _case(why, _second_form(repeat=again, protocol=protocol), accepted=times == 100)
+
+
+def _said(question: Question) -> Document:
+    document = json.loads(question.to_json())
+    return {key: document[key] for key in ("name", "repeat", "segments")}
 
 
 def _overspent() -> Iterator[Case]:

@@ -25,6 +25,7 @@ from deniable.randomness import WORD, Replayed
 from tools.vectors.deliveries import make_deliveries
 from tools.vectors.policy import make_policy
 from tools.vectors.questions import make_refusals
+from tools.vectors.turns import make_turns
 
 FORMAT = "deniable-vectors"
 VERSION = 1
@@ -65,6 +66,7 @@ def make_vectors() -> dict[str, dict[str, object]]:
     documents["questions"] = make_refusals()
     documents["policy"] = make_policy()
     documents["delivery"] = make_deliveries()
+    documents["turns"] = make_turns()
     documents["fingerprint"] = {"format": FORMAT, "version": VERSION, "vectors": known}
     return documents
 

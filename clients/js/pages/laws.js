@@ -167,7 +167,7 @@ const multiplyShift = (specification) => {
  * @param {Specification} specification @param {bigint} u @param {bigint} start
  */
 const linearFunction = ({ g, digits }, u, start = 0n) => {
-  const { element, p, times } = /** @type {NonNullable<ReturnType<typeof field>>} */ (field(g));
+  const { element, p, multiply } = /** @type {NonNullable<ReturnType<typeof field>>} */ (field(g));
   const [prime, first] = [Number(p), element(start).map(Number)];
   const factors = Array.from({ length: digits }, (_, i) => element((u / BigInt(g) ** BigInt(i)) % BigInt(g)));
   /** @type {number[][][]} */
@@ -177,7 +177,7 @@ const linearFunction = ({ g, digits }, u, start = 0n) => {
     let rest = Number(value);
     for (let i = 0; i < digits; i++) {
       const digit = rest % g;
-      const product = (products[i][digit] ??= times(factors[i], element(BigInt(digit))).map(Number));
+      const product = (products[i][digit] ??= multiply(factors[i], element(BigInt(digit))).map(Number));
       for (let j = 0; j < sum.length; j++) sum[j] += product[j];
       rest = (rest - digit) / g;
     }

@@ -38,6 +38,8 @@ const OUTCOMES = {
   "opted-out": "Nothing was sent: this browser is set not to take part (opt-out or Global Privacy Control).",
   "no-storage": "Nothing was sent: this browser keeps no data for this site.",
   "over-budget": "Nothing was sent: earlier answers to this site have used up the privacy budget.",
+  "not-now": "Nothing was sent: it is not the round of this browser.",
+  finished: "Nothing was sent: this browser has no turn left.",
 };
 
 /** One button for each answer. @param {string[]} labels */

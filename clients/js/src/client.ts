@@ -1,13 +1,16 @@
 /**
- * The client of a collector: it answers a question once, and makes sure that the answer arrives once.
+ * The client of a collector: it answers a question once, or once in each of its turns, and makes sure
+ * that the answer arrives once.
  *
  * The report is drawn once and stored with its id before it is sent. No reply of a server, no reload
  * and no second tab makes the client draw again; a changed answer changes nothing. The table in
  * docs/formats.md says how an attempt ends; every client replays it from vectors/delivery.json.
  */
 import { expect } from "./errors.ts";
-import { type Entry, isOut, type Outcome, page, remember } from "./memory.ts";
+import { type Entry, isOut, type Outcome, page, remember, type State } from "./memory.ts";
 import { type Limits, parse, type Question } from "./question.ts";
+import { dayOf, drawn, isDay, stands } from "./rota.ts";
+import type { Stated } from "./segments.ts";
 import { system } from "./words.ts";
 
 /** What the client needs of a browser; a window has it all. */
@@ -16,7 +19,7 @@ export type Platform = Pick<
   "addEventListener" | "crypto" | "Date" | "fetch" | "localStorage" | "navigator" | "setTimeout"
 >;
 
-/** What is about to leave the browser: the address with the day, the random id, the report. */
+/** What is about to leave the browser: the address with the day, the random id, the report after its segment. */
 export interface Leaving {
   url: string;
   id: Uint8Array;
@@ -38,11 +41,22 @@ export interface Settings extends Limits {
   platform?: Platform;
 }
 
+export interface Options {
+  /** A person asked for this very answer to be sent. */
+  explicit?: boolean;
+  /** The person's segment: a value for each dimension, public as it is. */
+  segment?: Stated | undefined;
+}
+
 export interface Client {
   /** Load the question with this digest from the collector, or from another address. */
   load(digest: string, url?: string): Promise<Question>;
-  /** Answer a question, once. `explicit`: a person asked for this very answer to be sent. */
-  answer(question: Question, answer: string, explicit?: boolean): Promise<Outcome>;
+  /** Answer a question, once or in this browser's turn. A boolean is `explicit`. */
+  answer(question: Question, answer: string, options?: Options | boolean): Promise<Outcome>;
+  /** Why this browser has no turn of a question that is asked again; undefined if an answer would be taken. */
+  turn(question: Question): Promise<Outcome | undefined>;
+  /** The arm of an experiment to which this browser belongs, for ever; undefined if it would forget it. */
+  arm(digest: string, arms: string[]): Promise<string | undefined>;
   /** Send what an earlier page could not; undefined if this question was never answered. */
   resume(digest: string): Promise<Outcome | undefined>;
   /**
@@ -53,10 +67,6 @@ export interface Client {
 }
 
 const QUIET = { credentials: "omit", referrerPolicy: "no-referrer" } as const;
-
-/** The day of a date, as YYYY-MM-DD; undefined if the date is invalid. */
-const dayOf = (date: Date): string | undefined => date.toJSON()?.slice(0, 10);
-const isDay = (text?: string): boolean => dayOf(new Date(text!)) === text;
 
 export const connect = (collector: string, settings: Settings = {}): Client => {
   const { budget = 10, inspect, platform = globalThis } = settings;
@@ -154,28 +164,75 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
     return "waiting";
   };
 
+  /** Enter what is spent under a key, unless it is there; return the state, or why it cannot be. */
+  const enter = (key: string, entry: Entry, explicit?: boolean): State | Outcome => {
+    let out: Outcome = "no-storage";
+    const state = remember(platform, key, explicit, (state) => {
+      const spent = Object.values(state).reduce((sum, [loss]) => sum + loss, entry[0]);
+      if (isOut(state, navigator as never)) out = "opted-out";
+      else if (!(spent <= budget + 1e-9)) out = "over-budget";
+      else state[key] ??= entry;
+    });
+    return state?.[key] ? state : out;
+  };
+
+  /** The secret of this browser, which is made when it is first needed; undefined if it would not last. */
+  const secret = (): number[] | undefined =>
+    remember(platform, "secret", false, (state) => (state.secret ??= [0, [...system(crypto)(32)]]))?.secret![1];
+
+  /** How this browser stands with a question that is asked again. What all turns spend is reserved here. */
+  const standing = async ({ digest, loss, repeat }: Question): Promise<number | Outcome> => {
+    const state = enter(`@${digest}`, [loss, -1] as never);
+    if (typeof state === "string") return state;
+    const bytes = secret();
+    if (!bytes) return "no-storage";
+    const phase = await drawn(bytes, digest, 2, repeat!.rounds, crypto);
+    return stands(repeat!, phase, state[`@${digest}`]![1], dayOf(new platform.Date())!);
+  };
+
   return {
     async load(digest, url = base + digest) {
       const reply = await fetch(url, QUIET);
       expect(reply.status !== 404, "no such question");
       return parse(await reply.text(), digest, settings);
     },
-    async answer({ digest, loss, privatize }, answer, explicit) {
-      const body = [...system(crypto)(16), ...(await privatize(answer))];
+    async answer(question, answer, options = {}) {
+      const { explicit = options as boolean, segment } = options as Options;
+      const { cell, digest, loss, privatize, repeat } = question;
+      const body = [...system(crypto)(16), ...cell(segment), ...(await privatize(answer))];
       return alone(async (locked) => {
-        let out: Outcome = "no-storage";
-        const state = remember(platform, digest, explicit, (state) => {
-          const spent = Object.values(state).reduce((sum, [loss]) => sum + loss, loss);
-          if (isOut(state, navigator as never)) out = "opted-out";
-          else if (!(spent <= budget + 1e-9)) out = "over-budget";
-          else state[digest] ??= [loss, "waiting", "", body];
-        });
-        if (!state?.[digest]) return out;
+        if (repeat) {
+          let turn = await standing(question);
+          const state = remember(platform, digest, false, (state) => {
+            const taken = state[`@${digest}`];
+            if (isOut(state, navigator as never)) turn = "opted-out";
+            else if (taken && (turn as number) > taken[1]) {
+              taken[1] = turn as number;
+              // What still waits of the turn before is given up.
+              state[digest] = [0, "waiting", "", body];
+            }
+          });
+          if (!state) return typeof turn === "string" ? turn : "no-storage";
+          if (typeof turn === "string" && turn !== "already" && !state[digest]?.[3]) return turn;
+        } else {
+          const state = enter(digest, [loss, "waiting", "", body], explicit === true);
+          if (typeof state === "string") return state;
+        }
         // Without locks another tab may do the same: the last to write wins, and both send that.
         if (!locked) await pause(0.3);
         return (await send(digest))!;
       });
     },
+    turn: (question) =>
+      alone(async () => {
+        const turn = question.repeat ? await standing(question) : 0;
+        return typeof turn === "string" ? turn : undefined;
+      }),
+    arm: (digest, arms) =>
+      alone(async () => {
+        const bytes = secret();
+        return bytes && arms[await drawn(bytes, digest, 3, arms.length, crypto)];
+      }),
     resume: (digest) => alone(() => send(digest)),
     optOut(out = true) {
       delete page["out"];

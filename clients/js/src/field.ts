@@ -38,7 +38,7 @@ export const field = (order: number) => {
   const c = digits(modulus);
   return {
     p: BigInt(p),
-    times: product(c.map(BigInt), BigInt(p)),
+    multiply: product(c.map(BigInt), BigInt(p)),
     /** The element with a number. */
     element: (n: bigint): bigint[] => digits(Number(n)).map(BigInt),
     shape: { characteristic: p, degree: k, modulus: modulus ? [...c, 1] : [] },

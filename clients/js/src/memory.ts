@@ -22,7 +22,11 @@ export type Outcome =
   /** Nothing is sent: this browser would forget it. */
   | "no-storage"
   /** Nothing is sent: the questions so far have used up the budget. */
-  | "over-budget";
+  | "over-budget"
+  /** Nothing is sent: it is not this browser's round. */
+  | "not-now"
+  /** Nothing is sent: this browser has no turn left. */
+  | "finished";
 
 /** The loss, the outcome and, while it waits, everything that is sent and known. */
 export type Entry = [
@@ -38,12 +42,19 @@ export type Entry = [
   since?: string | undefined,
 ];
 
-/** Entries by the digests of their questions; `out` is there when the person opted out. */
-export type State = Record<string, Entry>;
+/**
+ * Entries by the digests of their questions; `out` is there when the person opted out.
+ *
+ * For a question that is asked again, `@` and its digest has what all turns spend and the last turn that
+ * was taken, for ever; `secret` has the bytes that turns and arms are drawn from.
+ */
+export type State = Record<string, Entry> & Record<`@${string}`, [loss: number, last: number]> & {
+  secret?: [loss: 0, bytes: number[]];
+};
 
 const KEY = "deniable";
 /** What only the page remembers. */
-export const page: State = {};
+export const page = {} as State;
 
 /** Whether the person opted out, even if that could not be stored, or the browser says so. */
 export const isOut = ({ out = page["out"] }: State, navigator: { globalPrivacyControl?: boolean }): unknown =>

@@ -8,6 +8,8 @@ import { sha256 } from "./digest.ts";
 import { DeniableError, expect } from "./errors.ts";
 import type { Mechanism, Specification } from "./mechanism.ts";
 import { PROTOCOLS } from "./protocols/index.ts";
+import { readRepeat, type Repeat } from "./rota.ts";
+import { cellOf, type Dimension, readSegments, type Stated } from "./segments.ts";
 import { draw, type Source, system, words } from "./words.ts";
 
 export interface Question {
@@ -15,8 +17,13 @@ export interface Question {
   name: string;
   /** The answers, or null where any text is one. */
   labels: string[] | null;
-  /** The epsilon that one report spends. */
+  /** The epsilon that all reports of one person spend together. */
   loss: number;
+  /** When the question is asked again, or null where it is asked once. */
+  repeat: Repeat | null;
+  segments: Dimension[];
+  /** The byte for a person's segment, which stands before the report; none where there are no segments. */
+  cell(stated?: Stated): number[];
   /** Turn an answer into a deniable report. Each call draws anew; `Client.answer` keeps one. */
   privatize(answer: string, source?: Source): Promise<Uint8Array>;
 }
@@ -24,37 +31,55 @@ export interface Question {
 export interface Limits {
   /** The most epsilon that one question may spend. */
   ceiling?: number | undefined;
+  /** The most segments into which it may divide people. */
+  cells?: number | undefined;
   /** The most characters of its document, so that nobody notices that it is read. */
   longest?: number;
   platform?: { crypto: Crypto };
 }
 
-interface Document {
+interface Answers {
+  kind?: string;
+  labels: string[] | null;
+  other: string | null;
+}
+
+interface Document extends Answers {
+  answers: Answers;
   digest: string;
   format: string;
   version: number;
   name: string;
-  labels: string[] | null;
-  other: string | null;
   protocol: Specification;
+  repeat: Repeat | null;
+  segments: Dimension[];
 }
 
 /** Tell whether text has an encoding: half a surrogate pair has none. */
 const encodes = (text: unknown): boolean => !/\p{Cs}/u.test(text as string);
 
+const sorted = (object: object): object => Object.fromEntries(Object.entries(object).sort());
+
 /** Read a question, refusing one that is not the one named, not sound, or that gives away too much. */
 export const parse = async (
   text: string,
   digest: string,
-  { ceiling = 5, longest = 1 << 20, platform: { crypto } = globalThis }: Limits = {},
+  { ceiling = 5, cells = 64, longest = 1 << 20, platform: { crypto } = globalThis }: Limits = {},
 ): Promise<Question> => {
   try {
     expect(crypto.subtle, "no secure context");
     expect(text.length <= longest);
-    const { digest: claimed, format, labels, name, other, protocol, version } = JSON.parse(text) as Document;
+    const document = JSON.parse(text) as Document;
+    const { answers, digest: claimed, format, name, protocol, version } = document;
     expect(format === "deniable-question");
-    // Version 2 is for what version 1 cannot say, and this client knows nothing of that.
-    expect(version === 1, "needs a newer client");
+    // Version 2 is for what version 1 cannot say.
+    const second = version === 2;
+    const sort = second ? answers.kind! : "";
+    expect(second ? /^(choice|text)$/.test(sort) : version === 1, "needs a newer client");
+    const { labels, other } = sort === "text" ? { labels: null, other: null } : second ? answers : document;
+    const repeat = second && document.repeat ? readRepeat(document.repeat) : null;
+    const segments = second ? readSegments(document.segments, cells) : [];
+    expect(!second || repeat || segments[0]);
     const { name: kind, epsilon, p, q } = protocol;
     const domain_size = labels?.length;
     expect(!(domain_size! > longest / 16) && name && encodes([name, labels]));
@@ -64,20 +89,20 @@ export const parse = async (
     expect(index?.size === domain_size && (other === null || index?.has(other)));
     const { limits, perturb, says } = PROTOCOLS[kind]!(protocol, BigInt(domain_size ?? 0)) as Mechanism;
     const stated = kind === "UE" ? undefined : +epsilon;
-    const loss = stated ?? Math.log((p / q) * ((1 - q) / (1 - p)));
+    const loss = (stated ?? Math.log((p / q) * ((1 - q) / (1 - p)))) * (repeat?.times ?? 1);
     expect(loss <= ceiling, `epsilon ${loss} is above the ceiling of ${ceiling}`);
     // The canonical form (RFC 8785) of what this client makes of it, which must be what was named.
+    const said = { labels: labels && labels.map(String), other };
     const found = await sha256(
-      JSON.stringify({
-        format,
-        labels: labels && labels.map(String),
-        name: `${name}`,
-        other,
-        protocol: Object.fromEntries(
-          Object.entries({ name: `${kind}`, epsilon: stated, domain_size, ...says }).sort(),
-        ),
-        version,
-      }),
+      JSON.stringify(
+        sorted({
+          format,
+          name: `${name}`,
+          protocol: sorted({ name: `${kind}`, epsilon: stated, domain_size, ...says }),
+          version,
+          ...(second ? { answers: { kind: sort, ...(labels && said) }, repeat, segments } : said),
+        }),
+      ),
       crypto,
     );
     const hex = found.reduce((hex, byte) => hex + (byte + 256).toString(16).slice(1), "");
@@ -87,6 +112,9 @@ export const parse = async (
       name,
       labels,
       loss,
+      repeat,
+      segments,
+      cell: (stated) => cellOf(segments, stated),
       async privatize(answer, source = system(crypto)) {
         const value = index ? (index.get(answer) ?? index.get(other!)) : words(await sha256(answer, crypto))[0];
         expect(value != null && encodes(answer), "no such answer");

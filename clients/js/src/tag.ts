@@ -5,8 +5,9 @@
  *       data-question="DIGEST" data-form="#survey"></script>
  *
  * `data-form` answers with the field of a form when a person submits it; `data-answer` is an answer
- * that the page already knows. `data-document` is another address of the question, and `data-debug` logs
- * what leaves. The tag fires an event `deniable` with the outcome.
+ * that the page already knows. `data-segment`, such as `platform=linux&arm=A`, says to which public groups
+ * the visitor belongs. `data-document` is another address of the question, and `data-debug` logs what leaves.
+ * The tag fires an event `deniable` with the outcome.
  *
  * The button of the form is enabled when the question has been loaded. The form's element with the
  * role `status` shows the state, in the words of the form's attribute `data-` and the state.
@@ -17,7 +18,8 @@ type Tag = HTMLScriptElement & { wire?: () => void };
 
 /** Start a tag; returns what to do when the page has changed. */
 const run = (tag: Tag): (() => void) => {
-  const { answer, budget, ceiling, collector = "", debug, document: url, form: selector, question: digest } = tag.dataset;
+  const { answer, budget, ceiling, cells, collector = "", debug, document: url, form: selector, question: digest, segment } =
+    tag.dataset;
   let state = "";
   let give: ((label: string, explicit: boolean) => unknown) | undefined;
 
@@ -48,15 +50,22 @@ const run = (tag: Tag): (() => void) => {
     const client = connect(collector, {
       budget: (budget && +budget) as number,
       ceiling: (ceiling && +ceiling) as number,
+      cells: (cells && +cells) as number,
       inspect: debug != null && console.log,
     });
     const earlier = client.resume(digest!);
     const question = await client.load(digest!, url);
-    give = (label, explicit) => client.answer(question, label, explicit).then(say, say);
-    state = "ready";
+    const turn = await client.turn(question);
+    const stated = segment && Object.fromEntries(new URLSearchParams(segment));
+    const send = (label: string, explicit: boolean) =>
+      client.answer(question, label, { explicit, segment: stated || undefined }).then(say, say);
+    if (!turn) give = send;
+    state = turn || "ready";
     wire();
-    if (answer != null) give(answer, false);
-    state = (await earlier) || state;
+    if (answer != null) send(answer, false);
+    const before = await earlier;
+    // Of a question that is asked again, what became of an earlier turn says nothing about this one.
+    if (before && (!question.repeat || before === "waiting")) state = before;
     wire();
   };
   start().catch(say);

@@ -13,9 +13,9 @@ test("the built files are what the source builds", async () => {
   assert.equal(readFileSync(TRY, "utf8"), await bundleTry(), "run: npm run build");
 });
 
-test("the built file has at most 4,608 bytes gzipped, and no more than the record and 32 bytes", () => {
+test("the built file has at most 6,144 bytes gzipped, and no more than the record and 32 bytes", () => {
   const size = gzipped(built);
-  assert.ok(size <= 4608 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
+  assert.ok(size <= 6144 && size <= record + 32, `${size} bytes, the record in size.json is ${record}`);
   assert.ok(size >= record - 32, `${size} bytes: write the new record ${size} into size.json`);
 });
 
@@ -43,7 +43,7 @@ test("no source file is longer than 350 lines", () => {
 test("the README names every attribute, every outcome and every protocol", () => {
   const read = (name) => readFileSync(new URL(name, root), "utf8");
   const readme = read("README.md");
-  const [, attributes] = read("src/tag.ts").match(/const \{([^}]+)\} = tag\.dataset/);
+  const [, attributes] = read("src/tag.ts").match(/const \{([^}]+)\} =\s+tag\.dataset/);
   const [, outcomes] = read("src/memory.ts").match(/export type Outcome =([^]+?";)/);
   const [, protocols] = read("src/protocols/index.ts").match(/__proto__: null,([^}]+)\}/);
   const names = [
@@ -51,6 +51,6 @@ test("the README names every attribute, every outcome and every protocol", () =>
     ...[...outcomes.matchAll(/"([\w-]+)"/g)].map(([, name]) => `\`${name}\``),
     ...[...protocols.matchAll(/^  (\w+):/gm)].map(([, name]) => name),
   ];
-  assert.equal(names.length, 8 + 8 + 11);
+  assert.equal(names.length, 10 + 10 + 11);
   assert.deepEqual(names.filter((name) => !readme.includes(name)), []);
 });

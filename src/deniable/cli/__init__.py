@@ -24,6 +24,7 @@ COMMANDS = {
     "tally": ("reports", "Sum up report files and tally files."),
     "estimate": ("reports", "Estimate how many people gave each answer."),
     "compare": ("reports", "Tell which answers changed between two tallies."),
+    "experiment": ("reports", "Compare the arms of an experiment with a control."),
     "serve": ("serve", "Collect reports over HTTP."),
     "send": ("send", "Send answers to a collector, deniably."),
     "pull": ("send", "Fetch a tally from a collector."),

@@ -104,6 +104,8 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
     "deniable plan --domain-size 12 --users 20000 --error 0.01",
     "deniable plan --domain-size 41270 --users 1000000 --epsilon 1",
     "deniable plan --domain-size 100 --epsilon 1 --significant 0.005 --json",
+    "deniable plan --domain-size 12 --users 100000 --rounds 26 --every 7 --lifetime 2 --cells 8",
+    "deniable plan --domain-size 2 --epsilon 2 --arms 2 --from 0.1 --lift 0.02",
 )
 @click.option("--domain-size", type=int, required=True, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
@@ -116,6 +118,21 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
 @options.at_most_option
 @click.option("--protocol", "name", shell_complete=options.complete_protocols,
               help="Plan with this protocol. [default: the best one]")  # fmt: skip
+@click.option("--rounds", type=int, help="Ask again: in one of how many rounds each person is "
+              "asked. With --users and --lifetime.")  # fmt: skip
+@click.option("--lifetime", type=float, help="What all reports of a person reveal together.")
+@click.option("--times", type=int, default=1, show_default=True,
+              help="How often each person is asked in all.")  # fmt: skip
+@click.option("--every", type=int, default=1, show_default=True, help="How many days a round has.")
+@click.option("--cells", type=int, default=1, show_default=True,
+              help="How many segments people are divided into.")  # fmt: skip
+@click.option("--arms", type=int, help="An experiment of so many arms. With --epsilon, --from and "
+              "--lift.")  # fmt: skip
+@click.option("--from", "start", type=float, help="The share of an answer in the control.")
+@click.option("--lift", type=float, help="By how much it changes: 0.02 is two points.")
+@click.option("--primary", is_flag=True, help="Only one answer, named beforehand, is tested.")
+@click.option("--looks", type=int, default=1, show_default=True,
+              help="How often results are looked at in all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 def plan(
     *,
@@ -126,12 +143,41 @@ def plan(
     significant: float | None,
     at_most: int | None,
     name: str | None,
+    rounds: int | None,
+    lifetime: float | None,
+    times: int,
+    every: int,
+    cells: int,
+    arms: int | None,
+    start: float | None,
+    lift: float | None,
+    primary: bool,
+    looks: int,
     as_json: bool,
 ) -> None:
-    """Solve for people, epsilon or error, given the other two.
+    """Solve for people, epsilon or error, given the other two; or plan rounds or an experiment.
 
-    Give two of --users, --epsilon and one of --error and --significant.
+    Give two of --users, --epsilon and one of --error and --significant. A question that is asked
+    again needs --users, --rounds and --lifetime; an experiment --arms, --epsilon, --from and
+    --lift.
     """
+    if rounds is not None:
+        if users is None or lifetime is None or (epsilon, error, significant, arms) != (None,) * 4:
+            raise click.UsageError("a plan of rounds takes --users, --rounds and --lifetime")
+        options.check_privacy(lifetime / max(times, 1), domain_size)
+        rota = advice.plan_rounds(domain_size, users=users, rounds=rounds, lifetime=lifetime,
+                                   times=times, pooled=min(4, rounds))  # fmt: skip
+        told = advice.tells(users, cells=cells, days=rounds * every)
+        _say_plan(rota.row(), rota.explanation, as_json, advice.meaning(lifetime), told)
+        return
+    if arms is not None:
+        if epsilon is None or start is None or lift is None or (error, significant) != (None, None):
+            raise click.UsageError("a plan of arms takes --arms, --epsilon, --from and --lift")
+        options.check_privacy(epsilon, domain_size)
+        needed = advice.plan_arms(domain_size, epsilon=epsilon, start=start, lift=lift, arms=arms,
+                                  primary=primary, looks=looks)  # fmt: skip
+        _say_plan(needed.row(), needed.explanation, as_json, advice.meaning(epsilon))
+        return
     given = sum(x is not None for x in (users, epsilon, error, significant))
     if given != 2 or None not in (error, significant):
         raise click.UsageError(
@@ -160,6 +206,16 @@ def plan(
     console.print(found.explanation, style="bold" if found.reachable else "bold red")
     if said is not None:
         console.print(f"\n{said}")
+
+
+def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: str) -> None:
+    if as_json:
+        click.echo(json.dumps({**row, "notes": more}, indent=2))
+        return
+    console = outputs.open_console()
+    console.print(explanation, style="bold", markup=False)
+    for said in more:
+        console.print(f"\n{said}", markup=False)
 
 
 def _plannable(name: str, at_most: int | None) -> str:

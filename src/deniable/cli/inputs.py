@@ -142,6 +142,19 @@ def read_question(path: Path) -> Question:
         raise InputError(f"{name_of(path)}: {error}") from error
 
 
+def read_segment(given: Sequence[str]) -> dict[str, str]:
+    """Return the values that options such as ``--segment platform=linux`` name by dimension."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, mark, value = text.partition("=")
+        if not mark or name in found:
+            raise click.UsageError(
+                f"expected each --segment once, as DIMENSION=VALUE, got {text[:80]!r}"
+            )
+        found[name] = value
+    return found
+
+
 def check_repeats(question: Question, people: object, rounds: object) -> None:
     """Ask for people or rounds where people may have answered again, and nowhere else."""
     name, given = question.protocol.name, [each for each in (people, rounds) if each is not None]
@@ -170,11 +183,17 @@ def read_tally(question: Question, files: Sequence[Path]) -> Tally:
     return total
 
 
-def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> Tally:
+def collect(
+    question: Question,
+    files: Sequence[Path],
+    *,
+    raw: bool = False,
+    cells: Sequence[int] | None = None,
+) -> Tally:
     """Return the tally of all reports in report files and tally files.
 
-    With ``raw`` the files hold reports and nothing else. Files of the same content are all counted,
-    with a warning.
+    With ``raw`` the files hold reports and nothing else; with ``cells`` only the reports of these
+    segments count. Files of the same content are all counted, with a warning.
     """
     size = sum(path.stat().st_size for path in files if path.is_file())
     total, seen, done = question.accumulator(), dict[bytes, str](), 0
@@ -185,7 +204,10 @@ def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> 
             bare = raw and path.suffix.lower() != ".gz"
             with (open_raw if bare else open_input)(path) as opened:
                 stream = Watched(opened, digest, advance, done)
-                (_add_raw if raw else _add)(total, stream, question, name)
+                if raw:
+                    _add_raw(total, stream, question, name)
+                else:
+                    _add(total, stream, question, (name, cells))
             done = stream.done
             first = seen.setdefault(digest.digest(), name)
             if first != name:
@@ -193,13 +215,33 @@ def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> 
     return total.tally()
 
 
-def _add(total: Accumulator, stream: Readable, question: Question, name: str) -> None:
+def _add(
+    total: Accumulator,
+    stream: Readable,
+    question: Question,
+    named: tuple[str, Sequence[int] | None],
+) -> None:
+    name, cells = named
     contents = read_any(stream, question, name=name)
     if isinstance(contents, Tally):
+        if cells is not None:
+            raise InputError(
+                f"{name}: a tally does not say of which segments it is; sum up report files, or "
+                "fetch the tally of a segment with `deniable pull --segment`"
+            )
         total.merge(contents)
-    else:
-        for batch in _gathered(contents):
-            total.add(batch)
+        return
+    for batch in _gathered(_only_cells(contents, cells)):
+        total.add(batch)
+
+
+def _only_cells(
+    contents: Iterator[tuple[bytes, Reports]], cells: Sequence[int] | None
+) -> Iterator[Reports]:
+    """Yield the reports of some segments, or all."""
+    for found, reports in contents:
+        mine = np.isin(np.frombuffer(found, np.uint8), cells) if cells is not None else ...
+        yield reports[mine]
 
 
 def _add_raw(total: Accumulator, stream: Readable, question: Question, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import wrap
 
@@ -20,6 +21,8 @@ from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
 from deniable.protocols.sets import Sets
 from deniable.question import Question
+from deniable.rota import Repeat
+from deniable.segments import Dimension, Segments
 
 _SHOWN = 8
 _SAID = {"name", "epsilon", "domain_size"}
@@ -46,6 +49,8 @@ def question() -> None:
         "--protocol OLH -o surname.json",
         "deniable question create site --open --epsilon 3 -o site.json",
         "deniable question create tools --choices tools.txt --at-most 8 --epsilon 1 -o tools.json",
+        "deniable question create crashes --label yes --label no --epsilon 2 --every 7 --rounds 26 "
+        "--segment platform=linux,mac,windows -o crashes.json",
     ]
 )
 @click.argument("name")
@@ -69,6 +74,17 @@ def question() -> None:
               help="The protocol, with settings after colons: LH:g=16, THE:theta=1, "
               "UE:p=0.5:q=0.2. auto takes the recommended one.")  # fmt: skip
 @options.goal_option
+@click.option("--every", type=int, metavar="DAYS",
+              help="Ask again: how many days a round has.")  # fmt: skip
+@click.option("--rounds", type=int, metavar="N",
+              help="In one of how many rounds each person is asked.")  # fmt: skip
+@click.option("--times", type=int, default=1, show_default=True, metavar="N",
+              help="How often each person is asked in all.")  # fmt: skip
+@click.option("--start", metavar="DAY", help="The first day of the first round. [default: today]")
+@click.option("--segment", "segments", multiple=True, metavar="NAME=VALUE,VALUE…",
+              help="Public groups by which reports are counted; repeat it for another dimension. "
+              "A last value of … in brackets, as in os=linux,mac,[rest], stands for all "
+              "others.")  # fmt: skip
 @options.output_option
 def create(
     name: str,
@@ -84,6 +100,11 @@ def create(
     epsilon: float | None,
     protocol_name: str,
     goal: Goal,
+    every: int | None,
+    rounds: int | None,
+    times: int,
+    start: str | None,
+    segments: tuple[str, ...],
     output: Path,
 ) -> None:
     """Create the question NAME.
@@ -91,7 +112,16 @@ def create(
     The labels of the answers come from --labels, from --label, or from both; an --open question
     has none. The order of the labels is part of the question. With --at-most an answer is a set of
     labels: a;b;c, or a JSON list.
+
+    With --every and --rounds people are asked again, each in a round of their own: their devices
+    draw it, and all that a person ever sends reveals --times times epsilon.
     """
+    if (every is None) != (rounds is None) or (rounds is None and (start or times != 1)):
+        raise click.UsageError("to ask again, give --every and --rounds together")
+    again = None
+    if every is not None and rounds is not None:
+        again = Repeat(start or datetime.now(UTC).date().isoformat(), every, rounds, times)
+    groups = Segments(tuple(map(_dimension, segments)))
     several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
     if labels_file and choices_file:
         raise click.UsageError("--choices is --labels for sets; pass one of them")
@@ -113,18 +143,31 @@ def create(
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
     answers = None if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
     if protocol_name.lower() == options.AUTO:
-        made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal)
+        made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal,
+                        repeat=again, segments=groups)  # fmt: skip
     else:
         named = f"{protocol_name}:at_most={at_most}" if at_most else protocol_name
         protocol = options.choose_protocol(named, epsilon, size)
         if isinstance(protocol, Sets):
             answers = Choices(listed, protocol.at_most, not no_cut)
-        made = Question(name, answers, protocol, other=other)
+        made = Question(name, answers, protocol, other=other, repeat=again, segments=groups)
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
     _warn_of_twins(listed)
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, _headline(made))
+
+
+def _dimension(text: str) -> Dimension:
+    """Read a dimension; a value in brackets stands for all that are not listed."""
+    name, mark, listed = text.partition("=")
+    if not mark:
+        raise click.UsageError(f"expected --segment NAME=VALUE,VALUE, got {text[:80]!r}")
+    values = listed.split(",")
+    other = next((value[1:-1] for value in values if value[:1] + value[-1:] == "[]"), None)
+    return Dimension(name, tuple(value.removeprefix("[").removesuffix("]") if other is not None
+                                 and value == f"[{other}]" else value for value in values),
+                     other)  # fmt: skip
 
 
 @question.command(
@@ -189,6 +232,8 @@ def _print(shown: Question) -> None:
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
         ("reveals", reveals(protocol)),
+        ("asked", "" if shown.repeat is None else f"{shown.repeat}; {lifetime(shown)}"),
+        ("segments", "; ".join(f"{e.name}: {', '.join(e.values)}" for e in shown.segments)),
         ("settings", _settings(protocol)),
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
         ("p*, q*", f"{rates.p:.6g}, {rates.q:.6g}" if (rates := protocol.parameters) else ""),
@@ -198,6 +243,11 @@ def _print(shown: Question) -> None:
     )  # fmt: skip
     rows = [(name, text) for name, text in facts if text and (chosen or name != "other")]
     _print_facts(rows)
+
+
+def lifetime(shown: Question) -> str:
+    """Say what all that one person ever sends reveals."""
+    return f"epsilon = {shown.total_epsilon:.6g} in all, for ever"
 
 
 def _print_facts(facts: Sequence[tuple[str, str]]) -> None:

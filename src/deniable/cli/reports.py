@@ -1,4 +1,4 @@
-"""``deniable privatize``, ``tally``, ``estimate`` and ``compare``: from answers to results."""
+"""``deniable privatize``, ``tally``, ``estimate``, ``compare`` and ``experiment``: to results."""
 
 import json
 from collections import deque
@@ -16,6 +16,7 @@ from deniable.cli.group import InputError, command
 from deniable.cli.labels import Form, encode, match, read_candidates
 from deniable.comparison import compare as compare_estimates
 from deniable.consistency import METHODS, adjust
+from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
@@ -36,6 +37,8 @@ _AHEAD = 1
 )
 @options.question_argument
 @options.answers_options()
+@click.option("--segment", "segments", multiple=True, metavar="DIMENSION=VALUE",
+              help="The public group of all people in INPUT; repeat it.")  # fmt: skip
 @options.output_option
 @options.summary_option
 def privatize(
@@ -43,6 +46,7 @@ def privatize(
     *,
     source: Source,
     form: Form,
+    segments: tuple[str, ...],
     output: Path,
     as_json: bool,
 ) -> None:
@@ -56,11 +60,15 @@ def privatize(
     An answer is a label when all characters are the same. --strip, --fold-case and --normalise
     treat more of them as equal; an answer to an open question is changed to the one form that
     stands for all its equals.
+
+    Where the question has segments, everybody in INPUT belongs to the one that --segment names, or
+    to none that is stated: write one file for each.
     """
     inputs.check_stdin(question_file, source.path)
     outputs.check_summary(output, as_json)
     outputs.refuse_terminal(output)
     question = inputs.read_question(question_file)
+    cell = question.segments.cell(inputs.read_segment(segments))
     source = replace(source, textual=question.answers.textual)
     matcher = match(question, form)
     path = source.path
@@ -68,7 +76,8 @@ def privatize(
     with outputs.show_progress("Privatizing", size) as show, outputs.open_output(output) as stream:
         batches = read_answers(source, show)
         values = (encode(question, matcher, batch, source) for batch in batches)
-        count = write_reports(stream, question, _draw_reports(question, values))
+        drawn = _draw_reports(question, values)
+        count = write_reports(stream, question, drawn, cell=cell)
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
     summary = {"reports": count, "other": matcher.unknown, "question": question.digest,
@@ -117,10 +126,18 @@ def _split_values(values: Iterator[_Values], question: Question) -> Iterator[_Va
 @click.argument("files", nargs=-1, required=True, type=options.FILE)
 @click.option("--raw", is_flag=True, help="FILES are reports one after the other, as privatize "
               "returns them in Python: no header, no checksum, no question.")  # fmt: skip
+@click.option("--segment", "segments", multiple=True, metavar="DIMENSION=VALUE",
+              help="Only reports of this public group; repeat it.")  # fmt: skip
 @options.output_option
 @options.summary_option
 def tally(
-    question_file: Path, files: tuple[Path, ...], *, raw: bool, output: Path, as_json: bool
+    question_file: Path,
+    files: tuple[Path, ...],
+    *,
+    raw: bool,
+    segments: tuple[str, ...],
+    output: Path,
+    as_json: bool,
 ) -> None:
     """Sum up FILES, report files and tally files on QUESTION in any order, into one tally.
 
@@ -132,7 +149,11 @@ def tally(
     outputs.refuse_terminal(output)
     inputs.check_stdin(question_file, *files)
     question = inputs.read_question(question_file)
-    total = inputs.collect(question, files, raw=raw)
+    if segments and raw:
+        raise click.UsageError("--segment is about report files with a header; leave out --raw")
+    wanted = inputs.read_segment(segments)
+    cells = question.segments.select(wanted) if wanted else None
+    total = inputs.collect(question, files, raw=raw, cells=cells)
     with outputs.open_output(output) as stream:
         write_tally(stream, total)
     summary = {"reports": total.n, "files": len(files), "question": question.digest,
@@ -278,3 +299,61 @@ def compare(
         each.estimate(tally, labels, people=people and people[i], rounds=rounds and rounds[i])
         for i, ((each, _), tally) in enumerate(zip(asked, tallies, strict=True))
     )))  # fmt: skip
+
+
+@command(
+    "deniable experiment fruit.json A=a.bin B=b.bin",
+    "deniable experiment fruit.json old=a.bin new=b.bin newer=c.bin --control old --primary kiwi",
+)
+@options.question_argument
+@click.argument("arms", metavar="ARM=TALLY...", nargs=-1, required=True)
+@click.option("--control", metavar="ARM", help="The arm to compare with. [default: the first]")
+@click.option("--primary", metavar="ANSWER", help="Test this answer alone. [default: all]")
+@click.option("--looks", type=click.IntRange(1), default=1, show_default=True,
+              help="How often results are looked at in all.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+def experiment(
+    question_file: Path,
+    arms: tuple[str, ...],
+    *,
+    control: str | None,
+    primary: str | None,
+    looks: int,
+    as_json: bool,
+) -> None:
+    """Compare the arms of an experiment with a control, and say what differs.
+
+    Each ARM has a name and a tally or report file of its own, such as `deniable pull --segment`
+    fetches. With all answers and arms together, anything is called different by chance with a
+    probability of at most 5 %, by Holm's procedure. If the arms do not have about the same number
+    of people, the split is broken, and nothing is compared.
+    """
+    question = inputs.read_question(question_file)
+    found = {}
+    for text in arms:
+        name, mark, path = text.partition("=")
+        if not mark or not name or name in found:
+            raise click.UsageError(f"expected each arm once, as ARM=FILE, got {text[:80]!r}")
+        found[name] = question.estimate(inputs.read_tally(question, [Path(path)]))
+    result = compare_arms(found, control=control, primary=primary, looks=looks)
+    if as_json:
+        said = {"verdict": result.verdict, "control": result.control, "people": result.people,
+                "sample_ratio_p_value": result.sample_ratio, "split_is_broken": result.broken,
+                "tests": result.tests, "differences": result.rows()}  # fmt: skip
+        click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        return
+    console = outputs.open_console()
+    console.print(f"{result.verdict[:1].upper()}{result.verdict[1:]}.", markup=False,
+                  style="bold red" if result.broken else "bold")  # fmt: skip
+    if result.broken:
+        return
+    heads = ("arm", "answer", result.control, "share", "lift", "95 % interval", "p")
+    rows = [
+        (row.arm, row.answer, f"{row.control_share:.2%}", f"{row.share:.2%}",
+         f"{100 * row.lift:+.2f}", f"{100 * row.lower:.2f} to {100 * row.upper:.2f}",
+         f"{row.p_value:.2g}{'  *' if row.significant else ''}")
+        for row in result.differences
+    ]  # fmt: skip
+    outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
+    console.print(f"* differs, with at most {result.alpha:.0%} for any false alarm in "
+                  f"{result.tests:,} tests; lift and interval in percentage points")  # fmt: skip

@@ -17,8 +17,9 @@ from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import Digest, name_of, read_question
 from deniable.cli.labels import encode, match
-from deniable.client.client import fetch_question, find, listed
+from deniable.client.client import fetch_question
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, begin, utc_today
+from deniable.client.remote import find, listed
 from deniable.client.state import Outbox
 from deniable.client.transport import Transport
 from deniable.policy import CEILING
@@ -192,7 +193,7 @@ def _only(transport: Transport) -> str:
 
 def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[int, Parcel]]:
     """Draw the reports, ``size`` of them under one id."""
-    width = question.protocol.report_dtype.itemsize
+    width, none = question.protocol.report_dtype.itemsize, question.segments.cells
     matcher = match(question)
     for batch in read_answers(source):
         values = encode(question, matcher, batch, source)
@@ -202,7 +203,8 @@ def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[in
             drawn = question.protocol.privatize(values).tobytes()
         for start in range(0, len(drawn), size * width):
             reports = drawn[start : start + size * width]
-            yield len(reports) // width, Parcel(secrets.token_bytes(16), reports)
+            body = question.segments.join(none, reports, width)
+            yield len(reports) // width, Parcel(secrets.token_bytes(16), body)
 
 
 def _deliver(box: Outbox, courier: Callable[[], Courier], parallel: int) -> set[str]:
@@ -252,11 +254,16 @@ def _standing(box: Outbox) -> str:
     "deniable pull http://127.0.0.1:8000 fruit -o tally.bin",
     "deniable pull http://127.0.0.1:8000 50d049cc… -o tally.bin",
     "deniable pull https://counts.example.org 50d049cc… --from 2025-01-01 -o tally.bin",
+    "deniable pull https://counts.example.org fruit --round 3 --segment arm=A -o a.bin",
 )
 @click.argument("address", metavar="ADDRESS")
 @click.argument("question", metavar="QUESTION")
 @click.option("--from", "first", metavar="DAY", help="The first day. [default: all days]")
 @click.option("--to", "last", metavar="DAY", help="The last day.")
+@click.option("--round", "number", type=click.IntRange(0),
+              help="One round of a question that is asked again, from 0 on.")  # fmt: skip
+@click.option("--segment", "segments", multiple=True, metavar="DIMENSION=VALUE",
+              help="Only reports of this public group; repeat it.")  # fmt: skip
 @options.token_option("A token of the role viewer.")
 @options.output_option
 def pull(
@@ -265,6 +272,8 @@ def pull(
     *,
     first: str | None,
     last: str | None,
+    number: int | None,
+    segments: tuple[str, ...],
     token: str | None,
     output: Path,
 ) -> None:
@@ -274,7 +283,8 @@ def pull(
     tally file, for `deniable estimate` and `deniable tally`. In Python it is deniable.client.pull.
     """
     outputs.refuse_terminal(output)
-    tally, days = client.pull_days(address, question, first=first, last=last, token=token)
+    part = client.Part(first, last, number, tuple(each.split("=", 1) for each in segments))
+    tally, days = client.pull_part(address, question, part, token=token)
     outputs.write_atomically(output, tally.to_bytes())
     on = f" on {counted(days, 'day')}" if days else ""
     hint = f"; people may answer again, so estimate with --rounds {days or 'N'}"

@@ -1,4 +1,4 @@
-"""The client of a collector: answers a question once, on behalf of one person.
+"""The client of a collector: answers a question once, or once in each of its turns, for one person.
 
 ::
 
@@ -13,8 +13,9 @@ bytes. Once it is delivered only the mark that the question was answered remains
 has the whole story.
 """
 
-from deniable.client.client import Client, NoQuestion, Refused, publish, pull, pull_days
+from deniable.client.client import Client, NoQuestion
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, State
+from deniable.client.remote import Part, Refused, publish, pull, pull_days, pull_part
 from deniable.client.state import Ledger, NoLedger, Outbox
 from deniable.client.transport import Transport
 
@@ -28,10 +29,12 @@ __all__ = [
     "Outbox",
     "Outcome",
     "Parcel",
+    "Part",
     "Refused",
     "State",
     "Transport",
     "publish",
     "pull",
     "pull_days",
+    "pull_part",
 ]

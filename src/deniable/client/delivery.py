@@ -58,6 +58,10 @@ class Outcome(Enum):
     """Nothing is sent: this device would forget that it was."""
     OVER_BUDGET = "over-budget"
     """Nothing is sent: the questions so far have used up the budget."""
+    NOT_NOW = "not-now"
+    """Nothing is sent: it is not this device's round."""
+    FINISHED = "finished"
+    """Nothing is sent: this device has no turn left."""
 
     @staticmethod
     def read(mark: str) -> Outcome:
@@ -158,13 +162,14 @@ def utc_today() -> date:
 class Parcel:
     """Reports under one id, how far their delivery has come, and how often that was noted.
 
-    ``address`` is the collector that they are for, None where no other is known.
+    Where the question has segments, the byte of its cell stands before each report. ``address`` is
+    the collector that they are for, None where no other is known.
     """
 
     id: bytes
     reports: bytes
     state: State = field(default_factory=State)
-    turn: int = 0
+    noted: int = 0
     address: str | None = None
 
 

@@ -2,13 +2,15 @@
 
 Both are small SQLite files. A report is in one of them, with its id, before it is first sent, and
 every change is on the disk when its method returns. Once a delivery has ended only its outcome
-remains, since bytes kept any longer would be a pseudonym. Files of version 0.2.0 can still be read:
-the columns that they lack are added.
+remains, since bytes kept any longer would be a pseudonym, and of a question that is asked again the
+last turn that was taken. Files of version 0.2.0 can still be read: the columns that they lack are
+added.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -19,6 +21,7 @@ from typing import Any
 from deniable.client.delivery import Outcome, Parcel, State
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.policy import DUST
+from deniable.rota import SECRET_BYTES
 
 _LEDGER = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -31,6 +34,9 @@ CREATE TABLE IF NOT EXISTS answers (
     doubt INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS opted_out (only_row INTEGER PRIMARY KEY CHECK (only_row = 1));
+CREATE TABLE IF NOT EXISTS secret (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1), bytes BLOB NOT NULL
+);
 """
 _FORMAT = "deniable-outbox-1"
 _OUTBOX = """
@@ -50,7 +56,7 @@ CREATE TABLE parcels (
 """
 _SPENT = "SELECT total(epsilon) FROM answers"
 _SYNCHRONISED = "PRAGMA synchronous = FULL"
-_FORGET = "id = NULL, day = NULL, doubt = 0, since = NULL"
+_FORGET = "day = NULL, doubt = 0, since = NULL"
 
 
 class NoLedger(DeniableError):
@@ -66,8 +72,9 @@ class Ledger:
             self.path.touch(mode=0o600)
         with self._open() as connection:
             connection.executescript(_LEDGER)
-            turn = "INTEGER NOT NULL DEFAULT 0"
-            _complete(connection, "answers", since="TEXT", turn=turn, address="TEXT")
+            noted = "INTEGER NOT NULL DEFAULT 0"
+            added = {"since": "TEXT", "noted": noted, "address": "TEXT", "turn": "INTEGER"}
+            _complete(connection, "answers", **added)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -92,16 +99,29 @@ class Ledger:
     def find(self, question: str) -> Outcome | Parcel | None:
         """Return the outcome of an answer, or what is still to be delivered; None without one."""
         row = self._find(
-            "SELECT outcome, id, report, day, doubt, since, turn, address FROM answers"
+            "SELECT outcome, id, report, day, doubt, since, noted, address FROM answers"
             " WHERE question = ?",
             question,
         )
         if row is None:
             return None
-        outcome, id, report, day, doubt, since, turn, address = row
+        outcome, id, report, day, doubt, since, noted, address = row
         if id is None:
             return Outcome.read(outcome)
-        return Parcel(id, report, State(day, bool(doubt), since), turn, address)
+        return Parcel(id, report, State(day, bool(doubt), since), noted, address)
+
+    def turn(self, question: str) -> int | None:
+        """Return the last turn that was taken, -1 before the first one; None if there are none."""
+        row = self._find("SELECT turn FROM answers WHERE question = ?", question)
+        return row[0] if row else None
+
+    def secret(self) -> bytes:
+        """Return the secret that turns and arms are drawn from; it is made when first needed."""
+        with self._open() as connection:
+            connection.execute(
+                "INSERT OR IGNORE INTO secret VALUES (1, ?)", (secrets.token_bytes(SECRET_BYTES),)
+            )
+            return bytes(connection.execute("SELECT bytes FROM secret").fetchone()[0])
 
     def spent(self) -> float:
         row = self._find(_SPENT)
@@ -110,10 +130,14 @@ class Ledger:
     def opted_out(self) -> bool:
         return self._find("SELECT 1 FROM opted_out") is not None
 
-    def begin(self, question: str, parcel: Parcel, *, epsilon: float, budget: float) -> Outcome:
+    def begin(
+        self, question: str, parcel: Parcel | None, *, epsilon: float, budget: float
+    ) -> Outcome:
         """Enter a new answer, which then waits, or return why it was not entered.
 
-        This is one transaction, so that two processes with one ledger cannot both answer.
+        Without a parcel this reserves what all turns of a question that is asked again will spend,
+        before anything is known about them. It is one transaction, so that two processes with one
+        ledger cannot both answer.
         """
         with self._open() as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -125,36 +149,54 @@ class Ledger:
                 return Outcome.ALREADY
             if not spent + epsilon <= budget + DUST:
                 return Outcome.OVER_BUDGET
+            values: tuple[object, ...] = (Outcome.NOT_NOW.value, -1, None, None, None)
+            if parcel is not None:
+                values = (None, None, parcel.id, parcel.reports, parcel.address)
             connection.execute(
-                "INSERT INTO answers (question, epsilon, id, report, address)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (question, epsilon, parcel.id, parcel.reports, parcel.address),
+                "INSERT INTO answers (question, epsilon, outcome, turn, id, report, address)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (question, epsilon, *values),
             )
             connection.execute("COMMIT")
-        return Outcome.WAITING
+        return Outcome.NOT_NOW if parcel is None else Outcome.WAITING
 
-    def save(self, question: str, parcel: Parcel, turn: int) -> bool:
-        """Note how far a delivery has come, if it was noted ``turn`` times before.
+    def take(self, question: str, parcel: Parcel, turn: int) -> bool:
+        """Enter the answer of a later turn than the last one; false if there was one as late.
+
+        The turn counts as taken from now on, whatever becomes of the answer. What still waits of
+        the turn before is given up.
+        """
+        with self._open() as connection:
+            taken = connection.execute(
+                f"UPDATE answers SET outcome = NULL, {_FORGET}, noted = noted + 1, turn = ?1,"
+                " id = ?2, report = ?3, address = ?4 WHERE question = ?5 AND turn < ?1"
+                " AND NOT EXISTS (SELECT 1 FROM opted_out)",
+                (turn, parcel.id, parcel.reports, parcel.address, question),
+            )
+            return taken.rowcount == 1
+
+    def save(self, question: str, parcel: Parcel, noted: int) -> bool:
+        """Note how far a delivery has come, if it was noted so many times before.
 
         False where the parcel is gone or another program has taken it over: then what this one
         learnt may be outdated, and must not undo a doubt.
         """
         state = parcel.state
-        return self._note("day = ?, doubt = ?, since = ?, turn = turn + 1", question, turn,
+        return self._note("day = ?, doubt = ?, since = ?, noted = noted + 1", question, noted,
                           state.day, state.doubt, state.since)  # fmt: skip
 
-    def settle(self, question: str, outcome: Outcome, turn: int) -> bool:
-        """Forget id, day and report, if they were noted ``turn`` times; only the outcome stays."""
-        change = f"outcome = ?, report = NULL, {_FORGET}"
-        return self._note(change, question, turn, outcome.value)
+    def settle(self, question: str, outcome: Outcome, noted: int) -> bool:
+        """Forget id, day and report, if they were noted so many times; only the outcome stays."""
+        change = f"outcome = ?, report = NULL, id = NULL, {_FORGET}"
+        return self._note(change, question, noted, outcome.value)
 
-    def _note(self, change: str, question: str, turn: int, *values: object) -> bool:
+    def _note(self, change: str, question: str, noted: int, *values: object) -> bool:
         with self._open() as connection:
-            noted = connection.execute(
-                f"UPDATE answers SET {change} WHERE question = ? AND id IS NOT NULL AND turn = ?",
-                (*values, question, turn),
+            changed = connection.execute(
+                f"UPDATE answers SET {change} WHERE question = ? AND id IS NOT NULL AND noted = ?",
+                (*values, question, noted),
             )
-            return noted.rowcount == 1
+            return changed.rowcount == 1
 
     def waiting(self, address: str) -> list[str]:
         """Return the questions whose answers are not delivered, and not for another collector."""
@@ -173,7 +215,7 @@ class Ledger:
             if out:
                 connection.execute("INSERT INTO opted_out VALUES (1)")
                 connection.execute(
-                    f"UPDATE answers SET outcome = ?, report = NULL, {_FORGET}"
+                    f"UPDATE answers SET outcome = ?, report = NULL, id = NULL, {_FORGET}"
                     " WHERE id IS NOT NULL",
                     (Outcome.OPTED_OUT.value,),
                 )
@@ -299,7 +341,7 @@ class Outbox:
         """Forget everything about some parcels but their outcome."""
         with self._lock:
             rows = [(outcome.value, no) for no, outcome in ends]
-            self._change(f"outcome = ?, reports = NULL, {_FORGET}", rows)
+            self._change(f"outcome = ?, reports = NULL, id = NULL, {_FORGET}", rows)
 
     def _change(self, change: str, rows: Sequence[tuple[object, ...]]) -> None:
         self._connection.execute("BEGIN")

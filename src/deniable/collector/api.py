@@ -88,7 +88,7 @@ class Resource:
         call = Call(self._services, request, holder)
         if operation.parameters is not None:
             names = [str(found["name"]) for found in operation.parameters]
-            call.query(*names, repeated="candidate")
+            call.query(*names, repeated=handlers.REPEATED)
         if holder is None or operation.role is not Role.ADMIN or method in SAFE:
             response = await operation.handler(call)
         else:
@@ -142,9 +142,17 @@ DAY = _parameter("day", "The day of the submission.", _DAY, required=True)
 ONE_DAY = _parameter("day", "Only this day; all days by default.", _DAY)
 CONFIRMED = _parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
 CANDIDATE = _parameter("candidate", "An answer; repeat it.", {"type": "array", "items": _TEXT})
-RANGE = _fields(handlers.Query, *NAMES)
-READING = (*_fields(handlers.Query, *handlers.PARAMETERS), CANDIDATE)
-TREND = (*RANGE, _parameter("format", "The form.", {"enum": ["json", "csv"]}), CANDIDATE)
+SEGMENT = _parameter(
+    "segment", "Only people with dimension:value; repeat it.", {"type": "array", "items": _TEXT}
+)
+RANGE = (*_fields(handlers.Query, *NAMES, "round"), SEGMENT)
+READING = (*_fields(handlers.Query, *handlers.PARAMETERS), SEGMENT, CANDIDATE)
+TREND = (
+    *RANGE,
+    *_fields(handlers.Query, "by", "pooled"),
+    _parameter("format", "The form.", {"enum": ["json", "csv"]}),
+    CANDIDATE,
+)
 QUESTION = "/v1/questions/{digest}"
 
 
@@ -181,7 +189,7 @@ INTERFACE = [
     Operation("GET", QUESTION + "/export", Role.ADMIN, handlers.export_question,
               "Download everything that a question has.", answers={200: "application/zip"}),
     Operation("PUT", QUESTION + "/tallies/{id}", Role.ADMIN, handlers.upload_tally,
-              "Add a tally that was collected elsewhere, once for each id.", (DAY,),
+              "Add a tally that was collected elsewhere, once for each id.", (DAY, SEGMENT),
               {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
     Operation("GET", QUESTION + "/sources", Role.VIEWER, handlers.list_sources,
               "List who contributed."),

@@ -3,6 +3,7 @@
 There is no SQL and no mathematics here.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from hashlib import sha256
 from re import compile as pattern
@@ -13,13 +14,14 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import housekeeping, jobs, requests
+from deniable.collector import groups, housekeeping, jobs, requests
 from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
 from deniable.collector.stores.records import Outcome, Slice, State, Total, write_day
 from deniable.presentation.html import SHEET
 from deniable.presentation.text import one_line
+from deniable.question import Question
 
 NAME_WIDTH = 120
 """How much of the name of a question a page shows."""
@@ -29,6 +31,7 @@ _FOREVER = "public, max-age=31536000, immutable"
 _ID = pattern("[0-9a-f]{32}")
 Day = Annotated[str, Meta(extra_json_schema={"format": "date"})]
 Count = Annotated[int, Meta(ge=1)]
+Round = Annotated[int, Meta(ge=0)]
 
 
 async def ask_question(call: Call) -> Response:
@@ -70,7 +73,8 @@ def _has(condition: str, tag: str) -> bool:
 
 
 async def read_status(call: Call) -> Response:
-    digest = (await call.known()).asked.digest
+    known = await call.known()
+    digest = known.asked.digest
     asked, found = await call.services.readers.run(
         lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
@@ -81,8 +85,16 @@ async def read_status(call: Call) -> Response:
         "name": read_name(asked.document),
         "state": asked.state.value,
         "reports": found.n,
+        **_by_segment(known.question, found.segments),
         **msgspec.structs.asdict(read_terms(asked.terms)),
     })  # fmt: skip
+
+
+def _by_segment(question: Question, counts: Mapping[int, int]) -> dict[str, object]:
+    """Say how many reports each segment has; nothing where there are none."""
+    if not question.segments:
+        return {}
+    return {"segments": {question.segments.named(cell): n for cell, n in sorted(counts.items())}}
 
 
 async def change_question(call: Call) -> Response:
@@ -154,6 +166,23 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     compare_people: Annotated[
         Count | None, Meta(description="How many people answered on the days to compare with.")
     ] = None
+    round: Annotated[
+        Round | None, Meta(description="One round of a question that is asked again.")
+    ] = None
+    compare_round: Annotated[Round | None, Meta(description="A round to compare with.")] = None
+    by: Annotated[
+        str | None,
+        Meta(description="A dimension whose values are estimated; of a trend day or round."),
+    ] = None
+    pooled: Annotated[Count | None, Meta(description="How many rounds a point sums up.")] = None
+    control: Annotated[
+        str | None, Meta(description="The value with which all others are compared.")
+    ] = None
+    primary: Annotated[str | None, Meta(description="The one answer that is compared.")] = None
+    looks: Annotated[Count | None, Meta(description="How often results are looked at.")] = None
+    segment: Annotated[
+        tuple[str, ...] | None, Meta(description="Only people with dimension:value.")
+    ] = None
     candidates: Annotated[tuple[str, ...] | None, Meta(description="Answers to estimate.")] = None
     format: Annotated[
         Literal["json", "csv", "html"], Meta(description="The form of the answer.")
@@ -162,11 +191,25 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     def wanted(self, known: Known) -> jobs.Wanted:
         if known.is_open and not self.candidates:
             raise InvalidRequest("this question takes any text: name candidates")
-        parts = requests.read_slices(known.asked.digest, msgspec.to_builtins(self))
-        return jobs.Wanted(parts, (self.people, self.compare_people), self.candidates)
+        given = requests.name_days(msgspec.to_builtins(self), known.question.repeat)
+        parts = requests.read_slices(known.asked.digest, given)
+        cells = requests.read_cells(known.question, self.segment)
+        people = (self.people, self.compare_people)
+        return jobs.Wanted(parts, people, self.candidates, cells=cells)
+
+    @property
+    def division(self) -> groups.Division | None:
+        """How results are divided by segments, if they are."""
+        if self.by is None:
+            if self.control or self.primary or self.looks:
+                raise InvalidRequest("name the dimension of the experiment with by=")
+            return None
+        return groups.Division(self.by, self.control, self.primary, self.looks or 1)
 
 
-PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name != "candidates")
+REPEATED = {"candidate": "candidates", "segment": "segment"}
+"""The parameters that may come several times, and the fields that hold all of them."""
+PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name not in REPEATED.values())
 
 
 async def estimate(call: Call) -> Response:
@@ -174,12 +217,12 @@ async def estimate(call: Call) -> Response:
 
 
 def _query(call: Call) -> Query:
-    """Read the parameters: each once but for candidates."""
+    """Read the parameters: each once but for candidates and segments."""
     given = call.request.query_params
-    found = {name: value for name, value in given.items() if name != "candidate"}
-    candidates = given.getlist("candidate") or None
+    found = {name: value for name, value in given.items() if name not in REPEATED}
+    lists = {field: given.getlist(name) or None for name, field in REPEATED.items()}
     try:
-        return msgspec.convert({**found, "candidates": candidates}, Query, strict=False)
+        return msgspec.convert({**found, **lists}, Query, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"a parameter is wrong: {error}") from error
 
@@ -191,8 +234,28 @@ async def estimate_candidates(call: Call) -> Response:
 async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Response:
     known = await call.known()
     wanted = replace(query.wanted(known), daily=daily)
+    if daily:
+        wanted = _rounds(wanted, query, known)
+    elif (division := query.division) is not None:
+        if query.format != "json":
+            raise InvalidRequest("results by segment have the format json")
+        known.question.segments.dimension(division.dimension)
+        return streamed(
+            await call.services.results.divide(known, wanted, division), "application/json"
+        )
     result = await call.services.results.export(known, wanted, query.format)
     return streamed(result, jobs.FORMATS[query.format])
+
+
+def _rounds(wanted: jobs.Wanted, query: Query, known: Known) -> jobs.Wanted:
+    """Return what a trend follows: days, or rounds of a question that has them."""
+    repeat = known.question.repeat
+    if query.by == "round" and repeat is not None:
+        pooled = min(query.pooled or 1, repeat.total_rounds)
+        return replace(wanted, rounds=repeat, pooled=pooled)
+    if query.by not in (None, "day") or query.pooled:
+        raise InvalidRequest("a trend goes by=day or, of a question with rounds, by=round")
+    return wanted
 
 
 class Export(Pieces):
@@ -220,8 +283,11 @@ async def style_sheet(call: Call) -> Response:
 
 async def download_tally(call: Call) -> Response:
     known = await call.known()
-    part = requests.read_slice(known.asked.digest, call.request.query_params)
-    found = await call.services.results.total(known, part)
+    query = call.request.query_params
+    given = requests.name_days(query, known.question.repeat)
+    part = requests.read_slice(known.asked.digest, given)
+    cells = requests.read_cells(known.question, query.getlist("segment"))
+    found = await call.services.results.total(known, part, cells)
     return streamed(found.tally, "application/octet-stream", **{DAYS: str(found.days)})
 
 
@@ -236,10 +302,14 @@ async def upload_tally(call: Call) -> Response:
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
         raise InvalidRequest("an id has 32 hexadecimal digits in lower case")
-    day = requests.read_day(call.request.query_params.get("day", ""))
+    query = call.request.query_params
+    day = requests.read_day(query.get("day", ""))
+    cells = requests.read_cells(known.question, query.getlist("segment")) or ()
+    segments = known.question.segments
+    segment = cells[0] if len(cells) == 1 else segments.cells if segments else 0
     body = await call.body(call.services.settings.tally_limit)
     data, n = await call.services.worker.run(jobs.check_upload, known.asked.document, body)
-    total = Total(day, f"upload:{id}", n, data)
+    total = Total(day, f"upload:{id}", n, data, segment)
     digest, mark = known.asked.digest, sha256(data).digest()
     outcome = await call.services.writer.run(lambda store: store.upload(digest, total, mark))
     if outcome is Outcome.CONFLICT:

@@ -4,14 +4,17 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 """
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
-from deniable.collector.stores.records import Pile, Publication, Slice, Snapshot, Total, write_day
+from deniable.collector.cells import Cells, pack_cells, ripe, unpack_cells
+from deniable.collector.stores import records
+from deniable.collector.stores.records import Days, Pile, Publication, Slice, Snapshot, Total
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.estimates import Estimates
 from deniable.presentation.exports import MOST_ROWS, Presentable
@@ -19,6 +22,7 @@ from deniable.presentation.html import html_page
 from deniable.presentation.tables import csv_text, json_text
 from deniable.presentation.trend import Point, Series, Trend
 from deniable.question import Question
+from deniable.rota import Repeat
 from deniable.tally import Tally
 
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
@@ -166,13 +170,35 @@ class Wanted:
     """What a reader asks for: one slice, or two to compare, and the answers to estimate.
 
     ``people`` are those who answered in each slice, where that is known. ``daily`` asks for the
-    latest days of the first slice one by one, too.
+    latest days of the first slice one by one, too, and with ``rounds`` for its rounds, ``pooled``
+    of them together each time. ``cells`` are the segments that count, all of them without.
     """
 
     parts: tuple[Slice, ...]
     people: tuple[int | None, ...] = (None, None)
     candidates: Candidates = None
     daily: bool = False
+    rounds: Repeat | None = None
+    pooled: int = 1
+    cells: tuple[int, ...] | None = None
+
+    def periods(self, daily: Sequence[tuple[int, int]]) -> dict[Slice, int]:
+        """Return the days or rounds in which reports came, in order, and how many."""
+        question, days = self.parts[0].question, self.parts[0].days
+        if self.rounds is None:
+            return {Slice(question, Days(day, day)): n for day, n in daily}
+        start, every = self.rounds.first_day.toordinal() - records.EPOCH, self.rounds.every
+        counts: Counter[int] = Counter()
+        for day, n in daily:
+            counts[(day - start) // every] += n
+        return {
+            Slice(question, Days(
+                max(days.first, start + (number - self.pooled + 1) * every),
+                min(days.last, start + (number + 1) * every - 1),
+            )): sum(counts[number - back] for back in range(self.pooled))
+            for number in sorted(counts)
+            if 0 <= number < self.rounds.total_rounds
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -187,14 +213,17 @@ class Order:
     new: tuple[Slice, ...]
     edition: int
     rows: Snapshot
+    minimum: int = 1
+    """The fewest new reports with which a sum appears or moves."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums of an order: tallies, and on how many days the reports of each came."""
+    """The sums of an order: tallies, on how many days the reports of each came, and segments."""
 
     order: Order
     tallies: Mapping[Slice, tuple[Tally, int]]
+    cells: Mapping[Slice, Cells] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:
@@ -202,10 +231,19 @@ class Sums:
 
     def estimates(self, place: int = 0) -> Estimates:
         wanted = self.order.wanted
-        tally, days = self.tallies[wanted.parts[place]]
-        return self._estimate(tally, wanted.candidates, days, wanted.people[place])
+        part = wanted.parts[place]
+        tally, days = self.tally(part), self.tallies[part][1]
+        return self.estimate(tally, wanted.candidates, days, wanted.people[place])
 
-    def _estimate(
+    def tally(self, part: Slice, cells: Sequence[int] | None = None) -> Tally:
+        """Return the sum of a slice, of some of its segments if any are named or wanted."""
+        some = self.order.wanted.cells if cells is None else cells
+        if some is None:
+            return self.tallies[part][0]
+        mine = self.cells.get(part, {})
+        return _merged(self.question, [mine[cell] for cell in some if cell in mine])
+
+    def estimate(
         self, tally: Tally, candidates: Sequence[str] | None, days: int, people: int | None = None
     ) -> Estimates:
         """Estimate from a tally; of people who may answer again each day is a round."""
@@ -226,10 +264,9 @@ class Sums:
         """
         named = labels if self.order.wanted.candidates else None
         days = [
-            _points(
-                write_day(day.days.first), self._estimate(self.tallies[day][0], named, 1), labels
-            )
+            _points(records.write_day(day.days.first), self.estimate(tally, named, 1), labels)
             for day in self.order.days
+            if (tally := self.tally(day)).n
         ]
         return Trend(
             tuple(
@@ -252,7 +289,7 @@ class Job(NamedTuple, Generic[Result]):
     """What to make of sums: a function of this module or of ``views``, and its second argument."""
 
     function: Callable[[Sums, Any], Result]
-    argument: str | int | None = None
+    argument: object = None
 
 
 class Done(NamedTuple, Generic[Result]):
@@ -265,30 +302,35 @@ class Done(NamedTuple, Generic[Result]):
 
 def carry_out(order: Order, job: Job[Result]) -> Done[Result]:
     """Add up what is new, do a job with all sums, and return what came of it and the new sums."""
-    made = _add_up_slices(order)
-    tallies = {
-        part: (Tally.from_bytes(sum.tally), sum.days) for part, sum in order.rows.published.items()
-    }
-    tallies |= {part: (tally, days) for part, (tally, _, days) in made.items()}
-    result = job.function(Sums(order, tallies), job.argument)
-    new = {
-        part: Publication(n, order.edition, tally.to_bytes(), days)
-        for part, (tally, n, days) in made.items()
-    }
+    made, question = _add_up_slices(order), question_of(order.document)
+    shown = order.rows.published
+    tallies = {part: (Tally.from_bytes(sum.tally), sum.days) for part, sum in shown.items()}
+    cells = {part: unpack_cells(sum.cells) for part, sum in shown.items()}
+    new = {}
+    for part, (found, counts, days) in made.items():
+        fresh = part not in shown or shown[part].edition != order.edition
+        mine = found if fresh else ripe(cells[part], found, counts, order.minimum)
+        tally = mine[0] if [*mine] == [0] else _merged(question, [*mine.values()])
+        # What could not be read was counted all the same, and would else seem new again and again.
+        n = sum(counts[cell] if mine[cell] is found.get(cell) else mine[cell].n for cell in mine)
+        packed = pack_cells(mine) if question.segments else b""
+        tallies[part], cells[part] = (tally, days), mine
+        new[part] = Publication(n, order.edition, tally.to_bytes(), days, packed)
+    result = job.function(Sums(order, tallies, cells), job.argument)
     return Done(result, len(pickle.dumps(result)), new)
 
 
-def _add_up_slices(order: Order) -> dict[Slice, tuple[Tally, int, int]]:
-    """Return tally, reports and days of each new slice, without adding up any day twice.
+def _add_up_slices(order: Order) -> dict[Slice, tuple[dict[int, Tally], Counter[int], int]]:
+    """Return tallies and reports by segment and the days of each new slice, no day added up twice.
 
     Days that belong to the same new slices are added up together, and a slice is the sum of such
     groups.
     """
-    groups: dict[tuple[Slice, ...], tuple[list[Total], list[Total]]] = {}
+    groups: dict[tuple[tuple[Slice, ...], int], tuple[list[Total], list[Total]]] = {}
     for kind, found in enumerate((order.rows.tallies, order.rows.waiting)):
         for row in found:
             place = tuple(part for part in order.new if row.day in part.days)
-            groups.setdefault(place, ([], []))[kind].append(row)
+            groups.setdefault((place, row.segment), ([], []))[kind].append(row)
     question = question_of(order.document)
     sums = {
         place: _readable_sum(question, *([row.data for row in rows] for rows in both))
@@ -296,10 +338,19 @@ def _add_up_slices(order: Order) -> dict[Slice, tuple[Tally, int, int]]:
     }
     made = {}
     for part in order.new:
-        mine = [place for place in groups if part in place]
-        tally = sums[mine[0]] if len(mine) == 1 else _merged(question, [sums[p] for p in mine])
-        rows = [row for place in mine for half in groups[place] for row in half]
-        made[part] = tally, sum(row.n for row in rows), len({row.day for row in rows if row.n})
+        cells: dict[int, list[Tally]] = {}
+        counts: Counter[int] = Counter()
+        days: set[int] = set()
+        for (place, cell), both in groups.items():
+            if part in place:
+                cells.setdefault(cell, []).append(sums[place, cell])
+                counts[cell] += sum(row.n for half in both for row in half)
+                days |= {row.day for half in both for row in half if row.n}
+        tallies = {
+            cell: found[0] if len(found) == 1 else _merged(question, found)
+            for cell, found in cells.items()
+        }
+        made[part] = tallies or {0: _merged(question, [])}, counts, len(days)
     return made
 
 
@@ -311,8 +362,9 @@ def _merged(question: Question, tallies: Sequence[Tally]) -> Tally:
 
 
 def total(sums: Sums, _: None) -> Publication:
-    """Return the sum of the wanted slice."""
-    tally, days = sums.tallies[sums.order.wanted.parts[0]]
+    """Return the sum of the wanted slice, or of the segments of it that are wanted."""
+    part = sums.order.wanted.parts[0]
+    tally, days = sums.tally(part), sums.tallies[part][1]
     return Publication(tally.n, sums.order.edition, tally.to_bytes(), days)
 
 

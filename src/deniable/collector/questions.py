@@ -93,7 +93,9 @@ class Known:
 
     @cached_property
     def report_size(self) -> int:
-        return self.question.protocol.report_dtype.itemsize
+        """How many bytes a report has, that of its segment included."""
+        question = self.question
+        return question.segments.width + question.protocol.report_dtype.itemsize
 
 
 class Encoded(NamedTuple):

@@ -1,7 +1,7 @@
 """The services of a running collector, and the requests that handlers answer with them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
@@ -24,6 +24,8 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores.records import EPOCH, EVER, Days, Slice
 from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
+from deniable.question import Question
+from deniable.rota import Repeat
 
 Decoded = TypeVar("Decoded", bound=msgspec.Struct)
 _MOST_FIELDS = 100
@@ -83,11 +85,11 @@ class Call:
     async def known(self) -> Known:
         return await self.services.questions.find(self.request.path_params["digest"])
 
-    def query(self, *names: str, repeated: str = "") -> dict[str, str]:
+    def query(self, *names: str, repeated: Collection[str] = ()) -> dict[str, str]:
         """Return the parameters after the address, refusing unknown and repeated ones."""
         found: dict[str, str] = {}
         for name, value in self.request.query_params.multi_items():
-            if name not in names or (name in found and name != repeated):
+            if name not in names or (name in found and name not in repeated):
                 raise InvalidRequest(
                     f"{name[:40]!r} is unknown or repeated; the parameters are "
                     f"{', '.join(names) or 'none'}",
@@ -192,6 +194,35 @@ def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[Slice, 
             page="The two ranges of days overlap: choose others.",
         )
     return first, second
+
+
+def name_days(query: Mapping[str, str | None], repeat: Repeat | None) -> dict[str, str | None]:
+    """Return the parameters with the days of a round in the place of its number."""
+    found = dict(query)
+    for start in ("", SECOND):
+        number = found.pop(f"{start}round", None)
+        if number is None:
+            continue
+        if repeat is None or not str(number).isdecimal():
+            raise InvalidRequest(
+                f"expected {start}round as the number of a round, from 0 on, of a question that is "
+                "asked again"
+            )
+        if any(found.get(f"{start}{name}") for name in NAMES):
+            raise InvalidRequest(f"{start}round names its days itself; leave out days")
+        first, last = repeat.days_of(int(number))
+        found |= {f"{start}from": first.isoformat(), f"{start}to": last.isoformat()}
+    return found
+
+
+def read_cells(question: Question, given: Sequence[str] | None) -> tuple[int, ...] | None:
+    """Return the cells of the segments that parameters name, None for all of them."""
+    if not given:
+        return None
+    pairs = [text.partition(":") for text in given]
+    if len({name for name, _, _ in pairs}) < len(pairs):
+        raise InvalidRequest("name each dimension once, as in segment=platform:linux")
+    return question.segments.select({name: value for name, _, value in pairs})
 
 
 class Pieces(Response):

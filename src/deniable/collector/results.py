@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from deniable.collector import jobs, views
+from deniable.collector import groups, jobs, views
 from deniable.collector.jobs import Job, Order, Wanted
 from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known, Recent
@@ -25,6 +25,8 @@ from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
 
 TREND_DAYS = 31
 """Number of days that a trend follows at most."""
+TREND_ROUNDS = 53
+"""Number of rounds that it follows at most."""
 Result = TypeVar("Result")
 
 
@@ -70,8 +72,10 @@ class Results:
         self._remembered: Recent[tuple[object, ...], Any] = Recent(32 * MIB)
         self._running: dict[tuple[object, ...], asyncio.Task[Any]] = {}
 
-    async def total(self, known: Known, part: Slice) -> Publication:
-        return await self._demand(known, Wanted((part,)), Job(jobs.total))
+    async def total(
+        self, known: Known, part: Slice, cells: tuple[int, ...] | None = None
+    ) -> Publication:
+        return await self._demand(known, Wanted((part,), cells=cells), Job(jobs.total))
 
     async def published(self, known: Known, part: Slice) -> int:
         """Return of how many reports the published sum of a slice is; 0 if there is none."""
@@ -83,6 +87,10 @@ class Results:
         """Return estimates, a comparison or a trend in one of the formats."""
         job = Job(jobs.export_trend if wanted.daily else jobs.export, form)
         return await self._demand(known, wanted, job)
+
+    async def divide(self, known: Known, wanted: Wanted, division: groups.Division) -> bytes:
+        """Return estimates by segment as JSON."""
+        return await self._demand(known, wanted, Job(groups.export, division))
 
     async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:
         """Do a job with the wanted sums, which must all be there."""
@@ -123,7 +131,7 @@ class Results:
             min([part.days.first for part in wanted.parts]),
             max([part.days.last for part in wanted.parts]),
         )
-        whole = Slice(known.asked.digest, hull, wanted.parts[0].segment)
+        whole = Slice(known.asked.digest, hull)
         standing = await self._readers.run(lambda store: store.standing(whole))
         minimum = self.minimum(known)
         daily = {
@@ -132,11 +140,9 @@ class Results:
         }
         counts = {part: sum([n for _, n in found]) for part, found in daily.items()}
         own = daily[wanted.parts[0]] if wanted.daily else []
-        days = {
-            Slice(whole.question, Days(day, day), whole.segment): n
-            for day, n in own[-TREND_DAYS:]
-            if n >= minimum
-        }
+        periods = wanted.periods(own)
+        latest = list(periods.items())[-(TREND_DAYS if wanted.rounds is None else TREND_ROUNDS) :]
+        days = {part: n for part, n in latest if n >= minimum}
         # What version 0.2.0 published does not say of how many days it is, which only those
         # questions have to know whose people may answer again.
         uncounted = known.question.protocol.memoises
@@ -161,7 +167,7 @@ class Results:
             n=counts[wanted.parts[0]],
             reports=sum(counts.values()),
             days=tuple(days),
-            left_out=len(own) - len(days),
+            left_out=len(periods) - len(days),
             kept=kept,
             new=tuple(new),
             before=before,
@@ -196,14 +202,21 @@ class Results:
         new, days = survey.new, survey.days
         counted = [part for part in wanted.parts if part in new]
         if wanted.parts[0] not in new:
-            counted += [day for day in days if day in new]
-        rows = await self._readers.run(lambda store: store.snapshot(*counted, shown=survey.kept))
-        kept = rows.published
+            moved = [day for day in days if day in new]
+            # Pooled rounds have days in common, and each row is read once.
+            counted += [wanted.parts[0]] if moved and wanted.pooled > 1 else moved
+        # The segments of what is replaced say which of them have moved.
+        shown_before = survey.before if known.question.segments else ()
+        rows = await self._readers.run(
+            lambda store: store.snapshot(*counted, shown=(*survey.kept, *shown_before))
+        )
+        kept = {part: found for part, found in rows.published.items() if part in survey.kept}
         if kept.keys() != survey.kept.keys():
             return None
         order = Order(
-            known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows
-        )
+            known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows,
+            self.minimum(known),
+        )  # fmt: skip
         done = await self._worker.run(jobs.carry_out, order, job)
         if done.new and not await self._writer.run(
             lambda store: store.publish(done.new, survey.before)

@@ -1,6 +1,7 @@
 """Submissions: the one hot path, as raw ASGI in the ordinary route table.
 
-The body is the id, 16 random bytes that the client drew, followed by the report. The answer is 204
+The body is the id, 16 random bytes that the client drew, followed by the report, which the byte of
+its segment precedes where the question has segments. The answer is 204
 when it is on the disk, whether it is new or was there already. No cookie is read here and nothing
 about the sender is kept.
 """
@@ -115,10 +116,12 @@ def _submission(known: Known, day: int, body: bytes, holder: Holder | None) -> S
             f"expected an id of {ID_SIZE} bytes and a report, got {len(body)} bytes",
             value=len(body),
         )
-    reports = body[ID_SIZE:]
-    count = len(known.question.parse(reports, 1 if holder is None else None))
+    question, id = known.question, body[:ID_SIZE]
+    size = question.protocol.report_dtype.itemsize
+    cells, reports = question.segments.split(body[ID_SIZE:], size)
+    count = len(question.parse(reports, 1 if holder is None else None))
     source = ANONYMOUS if holder is None else f"relay:{holder.name}"
-    return Submission(known.asked.digest, day, body[:ID_SIZE], reports, count, source)
+    return Submission(known.asked.digest, day, id, reports, count, source, cells)
 
 
 def _too_large(known: Known, most: int, length: int) -> DeniableError:

@@ -22,7 +22,7 @@ export const linear =
     const functions = g ** t - first;
     const found = field(order);
     if (!found || functions + first < d || functions * g > WORD) return;
-    const { element, p, shape, times } = found;
+    const { element, multiply, p, shape } = found;
     const says = { g: order, digits: Number(t), field: shape, ...(first ? { window } : { family: "linear" }) };
     const kept = first && whole(window, order);
     const limits = [WORD - (WORD % functions)];
@@ -31,7 +31,7 @@ export const linear =
       // The sum of the products of both numbers' digits in base g, or the place minus that sum.
       let sum = element(first * place);
       for (let i = 0n, a = u + first; i < t; i++, a /= g, value /= g) {
-        const more = times(element(a % g), element(value % g));
+        const more = multiply(element(a % g), element(value % g));
         sum = sum.map((digit, i) => (digit + (first ? p - 1n : 1n) * more[i]!) % p);
       }
       return [u * g + ((sum.reduceRight((n, digit) => n * p + digit) + (first ? 0n : place)) % g)];

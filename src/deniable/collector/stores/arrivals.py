@@ -1,9 +1,9 @@
 """What arrives: groups of submissions, the rows in which they wait, and which rows are damaged.
 
 The checksum of a row has two halves, so that its place can be trusted without reading its reports:
-the CRC-32 of question, day, number and source, and the same continued over the reports. It finds
-every single bit and every burst of up to 32 that a disk or memory changes; it does not stop an
-attacker.
+the CRC-32 of question, day, segment, number and source, and the same continued over the reports. It
+finds every single bit and every burst of up to 32 that a disk or memory changes; it does not stop
+an attacker.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,11 +24,11 @@ Questioned = Mapping[str, tuple[int, str]]
 _REMEMBERED = (None, Outcome.CLOSED, Outcome.NOT_YET)
 """Refused or not, these may have been stored before, while the question or the day was open."""
 Stored = tuple[object, ...]
-"""A row as a database returns it: no, question, day, source, n, checksum, maybe reports."""
-HEAD = "no, question, day, source, n, checksum"
+"""A row as a database returns it: the columns of ``HEAD``, maybe with reports."""
+HEAD = "no, question, day, source, segment, n, checksum"
 """The columns that say where a row belongs."""
 _HALF = 0xFFFF_FFFF
-_MISPLACED = "its checksum does not fit its question, day, source and number of reports"
+_MISPLACED = "its checksum does not fit its question, day, source, segment and number of reports"
 _LAST_DAY = 2_932_897
 """The first day of the year 10000, which has no date."""
 
@@ -40,13 +40,14 @@ class Row(NamedTuple):
     question: int
     day: int
     source: str
+    segment: int
     n: int
     reports: bytes
 
 
-def checksum(place: tuple[int, int, str], n: int, reports: bytes) -> int:
-    """Return the checksum of a row at (question, day, source), a signed number of 64 bits."""
-    head = crc32(pack("<qqq", place[0], place[1], n) + place[2].encode())
+def checksum(place: tuple[int, int, str, int], n: int, reports: bytes) -> int:
+    """Return the checksum of a row at (question, day, source, segment), of 64 bits and signed."""
+    head = crc32(pack("<qqqq", place[0], place[1], place[3], n) + place[2].encode())
     found = head << 32 | crc32(reports, head)
     return found - (1 << 64) if found >> 63 else found
 
@@ -65,13 +66,14 @@ def sort_rows(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
     sound: list[Row] = []
     damaged: dict[int, str] = {}
     for row in rows:
-        no, question, day, source, n, mark = row[:6]
-        reports = row[6] if len(row) > 6 else b""
+        no, question, day, source, segment, n, mark = row[:7]
+        reports = row[7] if len(row) > 7 else b""
         if not (
             isinstance(no, int)
             and isinstance(question, int)
             and isinstance(day, int)
             and isinstance(source, str)
+            and isinstance(segment, int)
             and isinstance(n, int)
             and isinstance(mark, int | None)
             and isinstance(reports, bytes)
@@ -79,7 +81,7 @@ def sort_rows(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
             damaged[int(str(no))] = "a field has the wrong type"
             continue
         try:
-            head = crc32(pack("<qqq", question, day, n) + source.encode())
+            head = crc32(pack("<qqqq", question, day, segment, n) + source.encode())
         except UnicodeEncodeError:
             damaged[no] = "its source is not text"
             continue
@@ -87,10 +89,10 @@ def sort_rows(rows: Iterable[Stored]) -> tuple[list[Row], dict[int, str]]:
             damaged[no] = f"it claims to have {n} reports"
         elif mark is not None and head != mark >> 32 & _HALF:  # rows of 0.2.0 have no mark
             damaged[no] = _MISPLACED
-        elif mark is not None and len(row) > 6 and crc32(reports, head) != mark & _HALF:
+        elif mark is not None and len(row) > 7 and crc32(reports, head) != mark & _HALF:
             damaged[no] = "its checksum does not fit its reports"
         else:
-            sound.append(Row(no, question, day, source, n, reports))
+            sound.append(Row(no, question, day, source, segment, n, reports))
     return sound, damaged
 
 
@@ -100,7 +102,7 @@ def sound_rows(rows: Iterable[Stored]) -> list[Row]:
 
 def is_placed(row: Stored) -> bool:
     """Tell whether a row's question, day, source and number can be trusted."""
-    return isinstance(read_row(row[:6]), Row)
+    return isinstance(read_row(row[:7]), Row)
 
 
 def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None, bytes]:
@@ -108,13 +110,13 @@ def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None
 
     If its place cannot be trusted, the question is None: the row may be any question's.
     """
-    _, question, day, source, n, _ = row[:6]
+    _, question, day, source, _, n, _ = row[:7]
     return (
         question if isinstance(question, int) and is_placed(row) else None,
         day if isinstance(day, int) and 0 <= day < _LAST_DAY else None,
         source if isinstance(source, str) and source.isprintable() else None,
         n if isinstance(n, int) else None,
-        row[6] if isinstance(row[6], bytes) else str(row[6]).encode(errors="replace"),
+        row[7] if isinstance(row[7], bytes) else str(row[7]).encode(errors="replace"),
     )
 
 
@@ -124,7 +126,8 @@ def holding(row: Stored) -> Holding:
     fault = found if isinstance(found, str) else None
     _, day, source, n, reports = remains(row)
     no = row[0] if isinstance(row[0], int) else None
-    return Holding("waiting", Total(day or 0, source or "", n or 0, reports), no, fault)
+    segment = row[4] if isinstance(row[4], int) else 0
+    return Holding("waiting", Total(day or 0, source or "", n or 0, reports, segment), no, fault)
 
 
 def ascending(rows: Sequence[Stored]) -> bool:
@@ -167,15 +170,19 @@ class Group:
         before = [key for key in self._first if key not in inserted]
         return sorted({*before, *self._asked})
 
-    def bundles(self, inserted: set[ArrivalKey]) -> list[tuple[int, int, str, int, int, bytes]]:
-        """Join what was inserted: question, day, source, number of reports, checksum, bytes."""
-        parts: dict[tuple[int, int, str], list[Submission]] = {}
+    def bundles(
+        self, inserted: set[ArrivalKey]
+    ) -> list[tuple[int, int, str, int, int, int, bytes]]:
+        """Join what was inserted: question, day, source, segment, number, checksum, bytes."""
+        places: dict[tuple[int, int, str, int], list[tuple[int, bytes]]] = {}
         for key in sorted(inserted):
             submission = self._first[key]
-            parts.setdefault((key[0], key[1], submission.source), []).append(submission)
+            for segment, count, reports in submission.parts():
+                place = (key[0], key[1], submission.source, segment)
+                places.setdefault(place, []).append((count, reports))
         bundles = []
-        for place, found in parts.items():
-            n, reports = sum(s.count for s in found), b"".join([s.reports for s in found])
+        for place, found in places.items():
+            n, reports = sum([count for count, _ in found]), b"".join([each for _, each in found])
             bundles.append((*place, n, checksum(place, n, reports), reports))
         return bundles
 

@@ -8,7 +8,6 @@ from deniable.collector.stores import records
 from deniable.collector.stores.arrivals import HEAD, holding, sound_rows
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
 from deniable.collector.stores.records import Asked, Days, Key, Outcome, Publication, Slice, Total
-from deniable.errors import InvalidParameter
 
 Publications = Mapping[Slice, Publication]
 NEW_EDITION = "UPDATE questions SET edition = edition + 1 WHERE no = ?"
@@ -32,8 +31,6 @@ def number_of(transaction: Transaction, digest: str) -> int | None:
 
 
 def place_of(transaction: Transaction, part: Slice) -> Place:
-    if part.segment is not None:
-        raise InvalidParameter("this store keeps no segments", value=part.segment)
     return number_of(transaction, part.question), part.days.first, part.days.last
 
 
@@ -88,18 +85,21 @@ class Questions(Database):
         found = transaction.execute("SELECT edition FROM questions WHERE no = ?", place[:1])
         edition = (found.fetchone() or (0,))[0]
         counts: Counter[int] = Counter()
-        text = f"SELECT day, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day"
-        for day, n in transaction.execute(text, place):
-            counts[day] = int(n)
+        segments: Counter[int] = Counter()
+        text = f"SELECT day, segment, sum(n) FROM tallies WHERE {_COUNTED} GROUP BY day, segment"
+        for day, segment, n in transaction.execute(text, place):
+            counts[day] += int(n)
+            segments[segment] += int(n)
         text = f"SELECT {HEAD} FROM waiting WHERE {_COUNTED}"
         for row in sound_rows(transaction.execute(text, place)):
             counts[row.day] += row.n
+            segments[row.segment] += row.n
         text = "SELECT first, last, n, edition, days FROM published WHERE question = ?"
         published = {
             Days(first, last): Publication(n, shown, b"", days)
             for first, last, n, shown, days in transaction.execute(text, place[:1])
         }
-        return records.Standing(edition, sorted(counts.items()), published)
+        return records.Standing(edition, sorted(counts.items()), published, segments)
 
     @reading
     def snapshot(
@@ -113,12 +113,12 @@ class Questions(Database):
         waiting: list[Total] = []
         for part in parts:
             place = place_of(transaction, part)
-            text = f"SELECT day, source, n, tally FROM tallies WHERE {_COUNTED}"
+            text = f"SELECT day, source, n, tally, segment FROM tallies WHERE {_COUNTED}"
             tallies += [Total(*row) for row in transaction.execute(text, place)]
             text = f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}"
             rows = sound_rows(transaction.execute(text, place))
-            waiting += [Total(row.day, row.source, row.n, row.reports) for row in rows]
-        text, published = f"SELECT n, edition, tally, days {_PUBLISHED}", {}
+            waiting += [Total(row.day, row.source, row.n, row.reports, row.segment) for row in rows]
+        text, published = f"SELECT n, edition, tally, days, cells {_PUBLISHED}", {}
         for part in shown:
             found = transaction.execute(text, place_of(transaction, part)).fetchone()
             if found:
@@ -129,8 +129,11 @@ class Questions(Database):
         """Yield every row that counts for a question, excluded or not, as it is at one moment."""
         with self.reading() as transaction:
             no = number_of(transaction, digest)
-            for table, source in (("tallies", "day, source"), ("published", "first, ''")):
-                text = f"SELECT {source}, n, tally FROM {table} WHERE question = ?"
+            for table, source, segment in (
+                ("tallies", "day, source", "segment"),
+                ("published", "first, ''", "0"),
+            ):
+                text = f"SELECT {source}, n, tally, {segment} FROM {table} WHERE question = ?"
                 for row in transaction.execute(text, (no,)):
                     yield records.Holding(table, Total(*row))
             text = f"SELECT {HEAD}, reports FROM waiting WHERE question = ? ORDER BY no"
@@ -192,14 +195,16 @@ class Questions(Database):
             return Outcome.UNKNOWN
         (no,) = found
         before = transaction.execute(
-            "SELECT day, fingerprint FROM tallies WHERE question = ? AND source = ?",
+            "SELECT day, segment, fingerprint FROM tallies WHERE question = ? AND source = ?",
             (no, total.source),
         ).fetchone()
         if before:
-            return Outcome.REPEATED if before == (total.day, fingerprint) else Outcome.CONFLICT
+            same = before == (total.day, total.segment, fingerprint)
+            return Outcome.REPEATED if same else Outcome.CONFLICT
         transaction.execute(
-            "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, ?, ?)",
-            (no, total.day, total.source, total.n, fingerprint, total.data),
+            "INSERT INTO tallies (question, day, source, segment, n, version, fingerprint, tally)"
+            " VALUES (?, ?, ?, ?, ?, 1, ?, ?)",
+            (no, total.day, total.source, total.segment, total.n, fingerprint, total.data),
         )
         transaction.execute(NEW_EDITION, (no,))
         return Outcome.STORED
@@ -221,9 +226,9 @@ class Questions(Database):
                 text = f"DELETE {_PUBLISHED} AND n = ? AND edition = ?"
                 transaction.execute(text, (*place, before[part].n, before[part].edition))
             inserted = transaction.execute(
-                "INSERT INTO published (question, first, last, n, edition, tally, days)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (*place, found.n, found.edition, found.tally, found.days),
+                "INSERT INTO published (question, first, last, n, edition, tally, days, cells)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (*place, found.n, found.edition, found.tally, found.days, found.cells),
             )
             mine = mine and inserted.rowcount == 1
             transaction.execute(

@@ -3,7 +3,7 @@
 Days are whole numbers, counted from 1970-01-01 in UTC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -52,13 +52,11 @@ class Days:
 class Slice:
     """The part of a question's reports that a count, a sum or an estimate is about.
 
-    ``question`` is the digest. ``segment`` is the group that devices named with their reports; None
-    stands for all of them, and no store keeps segments yet.
+    ``question`` is the digest. All segments are in it, since they are published at one moment.
     """
 
     question: str
     days: Days = Days()
-    segment: int | None = None
 
 
 class Outcome(Enum):
@@ -83,7 +81,10 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Reports under an id that the client drew: counted once, however often they come."""
+    """Reports under an id that the client drew: counted once, however often they come.
+
+    ``cells`` has the segment of each report, one byte each, where the question has segments.
+    """
 
     question: str
     day: int
@@ -91,11 +92,23 @@ class Submission:
     reports: bytes
     count: int = 1
     source: str = ANONYMOUS
+    cells: bytes = b""
+
+    def parts(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield each segment with the number and the bytes of its reports."""
+        if len(set(self.cells)) < 2:
+            yield self.cells[0] if self.cells else 0, self.count, self.reports
+            return
+        size = len(self.reports) // self.count
+        for cell in sorted(set(self.cells)):
+            mine = [i for i, found in enumerate(self.cells) if found == cell]
+            reports = b"".join([self.reports[i * size : (i + 1) * size] for i in mine])
+            yield cell, len(mine), reports
 
     @property
     def fingerprint(self) -> int:
         """64 bits that tell the same bytes from others once the reports are folded."""
-        head = sha256(self.id + self.reports).digest()[:8]
+        head = sha256(self.id + self.cells + self.reports).digest()[:8]
         return int.from_bytes(head, "big", signed=True)
 
 
@@ -112,12 +125,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Total:
-    """A tally of one source on one day, or its reports that are not folded yet."""
+    """A tally of one source and segment on one day, or its reports that are not folded yet."""
 
     day: int
     source: str
     n: int
     data: bytes
+    segment: int = 0
 
 
 @dataclass(frozen=True)
@@ -125,12 +139,14 @@ class Publication:
     """The sum of a slice as readers were shown it, at an edition of the question.
 
     ``days`` are those on which its reports came; 0: not known, of what version 0.2.0 published.
+    ``cells`` has the sums of all segments, as ``jobs.pack_cells`` joins them.
     """
 
     n: int
     edition: int
     tally: bytes
     days: int = 0
+    cells: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -142,6 +158,8 @@ class Standing:
     """The days on which reports were counted, in order, and how many."""
     published: Mapping[Days, Publication]
     """The published sums of all ranges of days, without their tallies."""
+    segments: Mapping[int, int] = field(default_factory=dict)
+    """How many reports each segment has."""
 
     @property
     def n(self) -> int:
@@ -164,7 +182,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Pile:
-    """Some waiting reports of one question, day and source, and the tally they belong to.
+    """Some waiting reports of one question, day, source and segment, and the tally they belong to.
 
     ``parts`` has the number and the bytes of the reports in each row, and ``counted`` the number in
     the tally; ``damaged`` says why further rows of the same place cannot be used.
@@ -179,6 +197,7 @@ class Pile:
     counted: int
     version: int
     damaged: Mapping[int, str] = field(default_factory=dict)
+    segment: int = 0
 
     @property
     def n(self) -> int:

@@ -21,12 +21,13 @@ MOST_ROWS = 2000
 _HOLD = "SELECT digest, no, state FROM questions WHERE digest = ? FOR SHARE"
 _HOLD_SOME = "SELECT digest, no, state FROM questions WHERE digest = ANY(?) ORDER BY no FOR SHARE"
 _KEEP = (
-    "INSERT INTO waiting (question, day, source, n, checksum, reports) VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO waiting (question, day, source, segment, n, checksum, reports)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 _PLACE = (
-    "SELECT q.digest, w.day, w.source, w.question FROM waiting w"
+    "SELECT q.digest, w.day, w.source, w.segment, w.question FROM waiting w"
     " JOIN questions q ON q.no = w.question AND q.state != 'deleted'"
-    " GROUP BY w.question, w.day, w.source, q.digest"
+    " GROUP BY w.question, w.day, w.source, w.segment, q.digest"
     " HAVING w.day <= (SELECT sealed_through FROM horizon)"
     " OR sum(length(w.reports)) >= ? OR count(*) >= ?"
     " ORDER BY w.day LIMIT 1"
@@ -36,11 +37,12 @@ _ROWS = (
     f"SELECT {HEAD}, reports FROM (SELECT *, sum(length(reports)) OVER (ORDER BY no) AS size,"
     " row_number() OVER (ORDER BY no) AS position FROM waiting"
     " WHERE question IS NOT DISTINCT FROM ? AND day IS NOT DISTINCT FROM ?"
-    " AND source IS NOT DISTINCT FROM ? ORDER BY no LIMIT ?) AS found"
+    " AND source IS NOT DISTINCT FROM ? AND segment IS NOT DISTINCT FROM ?"
+    " ORDER BY no LIMIT ?) AS found"
     " WHERE size <= ? OR position = 1 ORDER BY no"
 )
 _OVERLOOKED = "waiting rows are listed and cannot be found"
-_AT = "question = ? AND day = ? AND source = ?"
+_AT = "question = ? AND day = ? AND source = ? AND segment = ?"
 _ASIDE = (
     "INSERT INTO set_aside (question, day, source, n, content, origin, reason)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -49,18 +51,19 @@ _MOVE = "UPDATE horizon SET sealed_through = ?, last_run = ?"
 _FORGET = (
     "UPDATE horizon SET forgotten_through = ? WHERE sealed_through >= ? AND forgotten_through < ?"
 )
+_KEY = "question, day, source, segment"
 _OLDEST_IDS = "SELECT min(day) FROM arrivals WHERE question = ?"
 _REMOVE_IDS = (
     "DELETE FROM arrivals WHERE question = ? AND day = ? AND id IN"
     " (SELECT id FROM arrivals WHERE question = ? AND day = ? LIMIT ?)"
 )
 _REMOVE_OLD = (
-    "DELETE FROM tallies WHERE (question, day, source) IN (SELECT question, day, source"
+    f"DELETE FROM tallies WHERE ({_KEY}) IN (SELECT {_KEY}"
     " FROM tallies WHERE day < ? AND day <= ? AND source NOT LIKE 'upload:%' LIMIT ?)"
 )
 _REMOVE_SOME = [
     f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE question = ? LIMIT ?)"
-    for table, key in (("waiting", "no"), ("tallies", "question, day, source"), ("published", "no"))
+    for table, key in (("waiting", "no"), ("tallies", _KEY), ("published", "no"))
 ]
 _OF_QUESTIONS = ("arrivals", "waiting", "tallies", "published", "exclusions", "exclusions_by_day")
 
@@ -133,17 +136,18 @@ class Store(Questions):
         place = transaction.execute(_PLACE, (least, MOST_ROWS)).fetchone()
         if not place:
             return None
-        digest, day, source, no = place
-        found = transaction.execute(_ROWS, (no, day, source, MOST_ROWS, most)).fetchall()
+        digest, *at, no = place
+        found = transaction.execute(_ROWS, (no, *at, MOST_ROWS, most)).fetchall()
         if len({row[0] for row in found}) != max(1, len(found)):
             raise self.corrupt(f"{_OVERLOOKED}, or are listed twice")
         rows, damaged = arrivals.sort_rows(found)
         text = f"SELECT tally, n, version FROM tallies WHERE {_AT}"
-        found = transaction.execute(text, (no, day, source)).fetchone()
+        found = transaction.execute(text, (no, *at)).fetchone()
         tally, counted, version = found or (None, 0, 0)
+        day, source, segment = at
         numbers = tuple(row.no for row in rows)
         parts = tuple((row.n, row.reports) for row in rows)
-        return Pile(digest, day, source, numbers, parts, tally, counted, version, damaged)
+        return Pile(digest, day, source, numbers, parts, tally, counted, version, damaged, segment)
 
     def fold(self, pile: Pile, tally: bytes) -> bool:
         """Replace a pile and its tally by the new tally of both, in one transaction.
@@ -159,7 +163,7 @@ class Store(Questions):
     @writing
     def _exchange(self, transaction: Transaction, pile: Pile, tally: bytes) -> None:
         no = number_of(transaction, pile.question)
-        place = (no, pile.day, pile.source)
+        place = (no, pile.day, pile.source, pile.segment)
         removed = transaction.execute(
             f"DELETE FROM waiting WHERE no = ANY(?) AND {_AT}",
             (transaction.dialect.array(pile.rows), *place),
@@ -170,7 +174,8 @@ class Store(Questions):
             raise _Outrun
         if pile.tally is None:
             written = transaction.execute(
-                "INSERT INTO tallies VALUES (?, ?, ?, ?, 1, NULL, ?) ON CONFLICT DO NOTHING",
+                f"INSERT INTO tallies ({_KEY}, n, version, tally) VALUES (?, ?, ?, ?, ?, 1, ?)"
+                " ON CONFLICT DO NOTHING",
                 (*place, pile.total, tally),
             )
         else:
@@ -220,7 +225,7 @@ class Store(Questions):
         found = transaction.execute(
             f"DELETE FROM tallies WHERE {_AT} AND version = ?"
             " RETURNING question, day, source, n, tally",
-            (no, pile.day, pile.source, pile.version),
+            (no, pile.day, pile.source, pile.segment, pile.version),
         ).fetchone()
         if found is None:
             return False

@@ -13,6 +13,15 @@ UPDATE horizon SET forgotten_through = coalesce(
 -- Reports that are not folded yet have a checksum of the whole row; those of 0.2.0 have none.
 ALTER TABLE waiting ADD COLUMN checksum bigint;
 
+-- The public group that devices named with their reports, a cell of the question's segments.
+ALTER TABLE waiting ADD COLUMN segment integer NOT NULL DEFAULT 0;
+ALTER TABLE tallies ADD COLUMN segment integer NOT NULL DEFAULT 0;
+ALTER TABLE tallies DROP CONSTRAINT tallies_pkey;
+ALTER TABLE tallies ADD PRIMARY KEY (question, day, source, segment);
+
+-- The sums of all segments, published at one moment with their total.
+ALTER TABLE published ADD COLUMN cells bytea NOT NULL DEFAULT '';
+
 -- Rows that could not be read, and why; what could not be told of them is NULL.
 CREATE TABLE set_aside (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -17,6 +17,7 @@ CREATE TABLE waiting_with_checksum (
     question INTEGER NOT NULL,
     day INTEGER NOT NULL,
     source TEXT NOT NULL,
+    segment INTEGER NOT NULL DEFAULT 0,
     n INTEGER NOT NULL,
     checksum INTEGER,
     reports BLOB NOT NULL
@@ -28,6 +29,30 @@ INSERT INTO waiting_with_checksum (no, question, day, source, n, reports)
 DROP TABLE waiting;
 
 ALTER TABLE waiting_with_checksum RENAME TO waiting;
+
+-- Waiting reports and tallies have the public group that devices named, a cell of the question's
+-- segments.
+CREATE TABLE tallies_by_segment (
+    question INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    segment INTEGER NOT NULL DEFAULT 0,
+    n INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    fingerprint BLOB,
+    tally BLOB NOT NULL,
+    PRIMARY KEY (question, day, source, segment)
+) STRICT;
+
+INSERT INTO tallies_by_segment (question, day, source, n, version, fingerprint, tally)
+    SELECT question, day, source, n, version, fingerprint, tally FROM tallies;
+
+DROP TABLE tallies;
+
+ALTER TABLE tallies_by_segment RENAME TO tallies;
+
+-- The sums of all segments, published at one moment with their total.
+ALTER TABLE published ADD COLUMN cells BLOB NOT NULL DEFAULT x'';
 
 -- Rows that could not be read, and why; what could not be told of them is NULL.
 CREATE TABLE set_aside (

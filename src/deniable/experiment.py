@@ -1,0 +1,227 @@
+"""Experiments: the arms of a test, each compared with a control, and one verdict for all of them.
+
+The people of two arms are different people, so each answer is compared by Fisher's exact test of
+its supports, as ``compare`` does. Many answers and arms are many tests, some of which look
+significant by chance:
+
+Correction    Holm's: the smallest p-value of m tests is held against alpha / m, the next against
+              alpha / (m - 1), and so on until one fails. If nothing differs, anything is called
+              different with probability of at most alpha. Of two answers, one of which has what
+              the other has not, only one is a test.
+Primary       one answer that was named beforehand: there are as many tests as other arms
+Looks         whoever looks K times at growing counts tests at alpha / K each time
+Sample ratio  by chi-square, whether the arms have the people that they should have. If they have
+              not, at p < 0.001 divided by the looks, then something drops or sends the people of
+              an arm twice, and no difference between the arms means anything.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable.comparison import Comparison, compare
+from deniable.errors import InvalidParameter, brief
+from deniable.estimates import Estimates
+from deniable.validation import check_probability, check_whole
+
+RATIO_ALARM = 0.001
+"""Below this p-value of its sample ratio an experiment is broken."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One answer in one arm: its share there and in the control, and what can be said of both."""
+
+    arm: str
+    answer: str
+    control_share: float
+    share: float
+    lower: float
+    upper: float
+    p_value: float
+    significant: bool
+
+    @property
+    def lift(self) -> float:
+        """By how much the share is larger than in the control."""
+        return self.share - self.control_share
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """The arms of a test against a control, answer by answer.
+
+    >>> from deniable import DE, Question
+    >>> fruit = Question("fruit", ("kiwi", "fig"), DE(3.0, 2))
+    >>> rng = np.random.default_rng(1)
+    >>> def arm(kiwis): return fruit.estimate(fruit.tally(
+    ...     fruit.privatize(["kiwi"] * kiwis + ["fig"] * (1000 - kiwis), rng)))
+    >>> found = compare_arms({"A": arm(500), "B": arm(640)}, primary="kiwi")
+    >>> found.verdict
+    'B differs from A: kiwi +13.8 points (95 % interval 8.9 to 18.7)'
+    """
+
+    control: str
+    differences: tuple[Difference, ...]
+    people: dict[str, int]
+    sample_ratio: float
+    """The p-value of the numbers of people, against what they should be."""
+    alpha: float
+    looks: int
+    tests: int
+
+    @property
+    def broken(self) -> bool:
+        """Whether the arms do not have the people that they should have."""
+        return self.sample_ratio < RATIO_ALARM / self.looks
+
+    @property
+    def verdict(self) -> str:
+        """What the experiment found, in one sentence."""
+        if self.broken:
+            counts = ", ".join(f"{name} {n:,}" for name, n in self.people.items())
+            return (
+                f"the split is broken: {counts} (p = {self.sample_ratio:.1g}); find out where "
+                "people of an arm get lost or are counted twice, since no difference between these "
+                "arms means anything"
+            )
+        found = [each for each in self.differences if each.significant]
+        if not found:
+            others = " or ".join(name for name in self.people if name != self.control)
+            return f"no difference between {self.control} and {others} can be told from chance"
+        said = []
+        for arm in dict.fromkeys(each.arm for each in found):
+            answers = ", ".join(_words(each) for each in found if each.arm == arm)
+            said.append(f"{arm} differs from {self.control}: {answers}")
+        return "; ".join(said)
+
+    def rows(self) -> list[dict[str, object]]:
+        """Return the differences as plain data."""
+        names = ("arm", "answer", "control_share", "share", "lift", "lower", "upper", "p_value",
+                 "significant")  # fmt: skip
+        return [{name: getattr(each, name) for name in names} for each in self.differences]
+
+
+def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
+    arms: Mapping[str, Estimates],
+    *,
+    control: str | None = None,
+    primary: str | None = None,
+    looks: int = 1,
+    alpha: float = 0.05,
+    weights: Mapping[str, float] | None = None,
+) -> Experiment:
+    """Compare each arm of an experiment with the control, the first one unless it is named.
+
+    ``primary`` is the one answer that the experiment is about; without it all answers are tested.
+    ``weights`` are the planned sizes of the arms; without them all are the same.
+    """
+    control = _check_arms(arms, control)
+    check_whole("the number of looks", looks, 1, 1000)
+    level = check_probability("alpha", alpha, "0.05 is usual") / looks
+    others = [name for name in arms if name != control]
+    found = {name: compare(arms[control], arms[name]) for name in others}
+    unknown = next((each.unknown for each in found.values() if each.unknown), None)
+    if unknown is not None:
+        raise InvalidParameter(f"these arms cannot be compared: {unknown}", value=None)
+    keys = [str(key) for key in found[others[0]].first.keys]
+    if primary is not None and primary not in keys:
+        raise InvalidParameter.expected("an answer of the question as primary", primary)
+    values = {name: each.p_values() for name, each in found.items()}
+    tested = {name: _tested(each, values[name], primary) for name, each in found.items()}
+    family = np.concatenate([values[name][tested[name]] for name in others])
+    passed = holm(family, level)
+    largest = family[passed].max(initial=-1.0)
+    ratio = sample_ratio(
+        [arms[name].n for name in arms],
+        [1.0 if weights is None else weights[name] for name in arms],
+    )
+    broken = ratio < RATIO_ALARM / looks
+    rows = []
+    for name in others:
+        each, (lower, upper) = found[name], found[name].interval() or ([], [])
+        keys = [str(key) for key in each.first.keys]
+        wanted = [i for i, key in enumerate(keys) if primary in (None, key)]
+        rows += [
+            Difference(name, keys[i], float(each.first.shares[i]), float(each.second.shares[i]),
+                       float(lower[i]), float(upper[i]), float(values[name][i]),
+                       bool(values[name][i] <= largest) and not broken)
+            for i in wanted
+        ]  # fmt: skip
+    people = {name: arms[name].n for name in arms}
+    return Experiment(control, tuple(rows), people, ratio, alpha, looks, len(family))
+
+
+def holm(p_values: np.typing.NDArray[np.float64], alpha: float) -> np.typing.NDArray[np.bool_]:
+    """Tell which of several tests pass together, by Holm's procedure.
+
+    >>> holm(np.array([0.01, 0.04, 0.03]), 0.05)
+    array([ True, False, False])
+    """
+    order = np.argsort(p_values, kind="stable")
+    limits = alpha / np.arange(len(p_values), 0, -1)
+    failed = p_values[order] > limits
+    count = int(np.argmax(failed)) if failed.any() else len(p_values)
+    passed = np.zeros(len(p_values), dtype=np.bool_)
+    passed[order[:count]] = True
+    return passed
+
+
+def sample_ratio(counts: list[int], weights: list[float]) -> float:
+    """Return the p-value of so many people in each arm, where they should be as the weights.
+
+    >>> round(sample_ratio([5000, 5000], [1, 1]), 3), sample_ratio([5000, 4600], [1, 1]) < 0.001
+    (1.0, True)
+    """
+    total, whole = sum(counts), sum(weights)
+    means = [total * weight / whole for weight in weights]
+    if total == 0:
+        return 1.0
+    excess = sum((n - mean) ** 2 / mean for n, mean in zip(counts, means, strict=True))
+    return chi_square_tail(excess, len(counts) - 1)
+
+
+def chi_square_tail(x: float, degrees: int) -> float:
+    """Return the probability that a chi-square variable of so many degrees exceeds x.
+
+    >>> round(chi_square_tail(3.841, 1), 4), round(chi_square_tail(5.991, 2), 4)
+    (0.05, 0.05)
+    """
+    half = x / 2
+    start = math.erfc(math.sqrt(half)) if degrees % 2 else 0.0
+    powers = (i + 0.5 * (degrees % 2) for i in range(degrees // 2))
+    terms = (math.exp(k * math.log(half) - half - math.lgamma(k + 1)) for k in powers if half > 0)
+    return min(1.0, start + sum(terms)) if half > 0 else 1.0
+
+
+def _tested(
+    found: Comparison, values: np.typing.NDArray[np.float64], primary: str | None
+) -> np.typing.NDArray[np.intp]:
+    """Return the places of the answers that are tests of their own."""
+    keys = [str(key) for key in found.first.keys]
+    if primary is not None:
+        return np.array([keys.index(primary)])
+    if len(keys) == 2 and abs(values[0] - values[1]) <= 1e-9 * values[0]:
+        return np.array([0])
+    return np.arange(len(keys))
+
+
+def _check_arms(arms: Mapping[str, Estimates], control: str | None) -> str:
+    if len(arms) < 2:
+        raise InvalidParameter.expected("two arms or more", list(arms), "name the others too")
+    control = next(iter(arms)) if control is None else control
+    if control not in arms:
+        raise InvalidParameter(
+            f"expected the control among {', '.join(arms)}, got {brief(control)}", value=control
+        )
+    return control
+
+
+def _words(found: Difference) -> str:
+    level = "95 % interval"
+    return (
+        f"{found.answer} {100 * found.lift:+.1f} points ({level} {100 * found.lower:.1f} to "
+        f"{100 * found.upper:.1f})"
+    )
