@@ -13,10 +13,10 @@ Arm      n = (z_(1 - alpha / 2) + z_power)^2 (v_1 + v_2) / lift^2, alpha divided
 import math
 from dataclasses import dataclass, fields
 
-from deniable.advice.ranking import find_protocols, rank, variance
+from deniable.advice.ranking import Listed, find_protocols, rank, variance
 from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
-from deniable.protocol import Closed, Protocol
+from deniable.protocol import Protocol
 from deniable.validation import (
     check_domain_size,
     check_epsilon,
@@ -32,7 +32,7 @@ FEW_PEOPLE = 20
 ALPHA, POWER = 0.05, 0.8
 
 
-def sampled_variance(protocol: Closed, share: float) -> float:
+def sampled_variance(protocol: Listed, share: float) -> float:
     """Return n times the variance of a share of a population: the noise, and who was drawn."""
     return variance(protocol, share) + share * (1 - share)
 

@@ -116,12 +116,7 @@ def create(
     With --every and --rounds people are asked again, each in a round of their own: their devices
     draw it, and all that a person ever sends reveals --times times epsilon.
     """
-    if (every is None) != (rounds is None) or (rounds is None and (start or times != 1)):
-        raise click.UsageError("to ask again, give --every and --rounds together")
-    again = None
-    if every is not None and rounds is not None:
-        again = Repeat(start or datetime.now(UTC).date().isoformat(), every, rounds, times)
-    groups = Segments(tuple(map(_dimension, segments)))
+    again, groups = _repeat(every, rounds, times, start), Segments(tuple(map(_dimension, segments)))
     several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
     if labels_file and choices_file:
         raise click.UsageError("--choices is --labels for sets; pass one of them")
@@ -156,6 +151,15 @@ def create(
     _warn_of_twins(listed)
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, _headline(made))
+
+
+def _repeat(every: int | None, rounds: int | None, times: int, start: str | None) -> Repeat | None:
+    """Return when people are asked again, None for once."""
+    if every is not None and rounds is not None:
+        return Repeat(start or datetime.now(UTC).date().isoformat(), every, rounds, times)
+    if every is not None or rounds is not None or start or times != 1:
+        raise click.UsageError("to ask again, give --every and --rounds together")
+    return None
 
 
 def _dimension(text: str) -> Dimension:
