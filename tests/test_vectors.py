@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from deniable import Code, Discovery
 from deniable.candidates import fingerprint
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
@@ -14,7 +15,7 @@ from deniable.randomness import WORD, Replayed
 from tools.vectors.reports import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
-OTHERS = {"delivery", "fingerprint", "policy", "questions", "turns"}
+OTHERS = {"codes", "delivery", "fingerprint", "policy", "questions", "turns"}
 NAMES = sorted({path.stem for path in DIRECTORY.glob("*.json")} - OTHERS)
 
 
@@ -97,3 +98,16 @@ def test_fingerprints():
     assert len(vectors) > 10
     for vector in vectors:
         assert str(fingerprint(vector["label"])) == vector["fingerprint"]
+
+
+def test_codes():
+    """Texts of all kinds have the bits, values and cells that are listed."""
+    for vector in read("codes"):
+        code = Code.from_document(vector["code"])
+        protocols = [Discovery(1.0, **layout) for layout in vector["layouts"]]
+        for case in vector["cases"]:
+            text = bytes.fromhex(case["text"]).decode("utf-16-be", "surrogatepass")
+            assert code.bits(text) == (int(case["bits"], 16), case["size"])
+            assert [str(word) for word in code.value(text)] == case["value"]
+            rows = code.values([text])
+            assert [p.layout.cells(rows)[0].tolist() for p in protocols] == case["cells"]

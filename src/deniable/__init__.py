@@ -14,11 +14,12 @@ from deniable.version import __version__
 if TYPE_CHECKING:
     # Modules that are attributes too.
     from deniable import client, consistency, files, law, presentation, spark  # noqa: F401
-    from deniable.advice import meaning, plan, recommend
+    from deniable.advice import meaning, plan, plan_discovery, recommend
     from deniable.answers import Answers, Choice, Choices, Text
     from deniable.auditing import Audit, audit
     from deniable.candidates import fingerprint, fingerprints
     from deniable.comparison import Comparison, compare
+    from deniable.discoveries import Discoveries
     from deniable.errors import (
         DeniableError,
         IncompatibleTally,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from deniable.protocols.affine import AffineSelection
     from deniable.protocols.basic_rappor import BasicRAPPOR
     from deniable.protocols.direct import DE, GRR
+    from deniable.protocols.discovery import Code, Discovery
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
     from deniable.protocols.histogram import SHE, THE
     from deniable.protocols.polynomial_selection import PolynomialSelection
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from deniable.tally import Accumulator, Tally
 
 _HOMES = {
-    "deniable.advice": ("meaning", "plan", "recommend"),
+    "deniable.advice": ("meaning", "plan", "plan_discovery", "recommend"),
     "deniable.answers": ("Answers", "Choice", "Choices", "Text"),
     "deniable.auditing": ("Audit", "audit"),
     "deniable.comparison": ("Comparison", "compare"),
@@ -64,6 +66,8 @@ _HOMES = {
     "deniable.presentation.view": ("Provenance",),
     "deniable.protocol": ("Closed", "Open", "Parameters", "Protocol", "Pure"),
     "deniable.protocols.direct": ("GRR",),
+    "deniable.protocols.discovery": ("Code",),
+    "deniable.discoveries": ("Discoveries",),
     "deniable.question": ("Question",),
     "deniable.tally": ("Accumulator", "Tally"),
 }  # fmt: skip
@@ -76,13 +80,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BLH", "DE", "GRR", "LH", "OLH", "OUE", "RAPPOR", "SHE", "SUE", "THE", "UE", "Accumulator",
-    "AffineSelection", "Answers", "Audit", "BasicRAPPOR", "Choice", "Choices", "Closed",
-    "Comparison", "DeniableError", "Estimates", "IncompatibleTally", "InvalidDocument",
-    "InvalidParameter", "InvalidReport", "Mechanism", "Open", "OpenLH", "OutOfDomain",
-    "Parameters", "PolynomialSelection", "Protocol", "Provenance", "Pure", "Question",
-    "RandomMatrixProjection", "SetSelection", "SubsetSelection", "Tally", "Text", "__version__",
-    "audit", "compare", "fingerprint", "fingerprints", "meaning", "memory_budget", "plan",
-    "recommend", "set_memory_budget", "set_threads", "threads",
+    "AffineSelection", "Answers", "Audit", "BasicRAPPOR", "Choice", "Choices", "Closed", "Code",
+    "Comparison", "DeniableError", "Discoveries", "Discovery", "Estimates", "IncompatibleTally",
+    "InvalidDocument", "InvalidParameter", "InvalidReport", "Mechanism", "Open", "OpenLH",
+    "OutOfDomain", "Parameters", "PolynomialSelection", "Protocol", "Provenance", "Pure",
+    "Question", "RandomMatrixProjection", "SetSelection", "SubsetSelection", "Tally", "Text",
+    "__version__", "audit", "compare", "fingerprint", "fingerprints", "meaning", "memory_budget",
+    "plan", "plan_discovery", "recommend", "set_memory_budget", "set_threads", "threads",
 ]  # fmt: skip
 
 

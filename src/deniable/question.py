@@ -13,18 +13,11 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
+from deniable import documents
 from deniable.answers import Answers, Choice, Text
 from deniable.answers.choice import few_labels
-from deniable.documents import (
-    MOST_BYTES,
-    PathName,
-    canonical_json,
-    encodes,
-    extent,
-    read_document,
-    read_file,
-    returned,
-)
+from deniable.discoveries import Discoveries, Subject, discover
+from deniable.documents import MOST_BYTES, PathName, canonical_json, encodes
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
@@ -182,13 +175,13 @@ class Question:
     def to_json(self, path: PathName | None = None) -> str | None:
         """Return or write the question as JSON for people to read, its digest included."""
         document = {**self._document(), "digest": self.digest}
-        return returned(json.dumps(document, indent=2, ensure_ascii=False) + "\n", path)
+        return documents.returned(json.dumps(document, indent=2, ensure_ascii=False) + "\n", path)
 
     @classmethod
     def open(cls, path: PathName) -> Question:
         """Read the question in a file, as ``from_json`` does; errors name the file."""
         try:
-            return cls.from_json(read_file(path))
+            return cls.from_json(documents.read_file(path))
         except InvalidDocument as error:
             raise InvalidDocument(f"{path}: {error}", value=error.value) from error
 
@@ -233,7 +226,7 @@ class Question:
         This is the analyst's door and has no ceiling on epsilon; a device uses ``load``.
         """
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
-        document = read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
+        document = documents.read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
         claimed = document.pop("digest", None)
         _check_structure(document)
         found = sha256(canonical_json(document)).hexdigest()
@@ -328,15 +321,40 @@ class Question:
                 "answered once, or how many people sent them",
                 value=None,
             )
+        self._check_own(tally)
+        among = self.answers.candidates(candidates)
+        found = self.protocol.estimate(tally, among, people=people, rounds=rounds)
+        return self.answers.results(replace(found, provenance=self.provenance), candidates)
+
+    def discover(
+        self,
+        tally: Tally,
+        candidates: Sequence[str] | None = None,
+        *,
+        alpha: float = 0.05,
+        rate: float = 0.1,
+    ) -> Discoveries[Question]:
+        """Find the frequent texts that nobody listed, and count the ``candidates`` beside them.
+
+        At most ``alpha`` texts that nobody gave are expected among those that are sure, and about
+        a ``rate`` of the longer list. Candidates have to be chosen without a look at the reports.
+        """
+        self._check_own(tally)
+
+        def ask(labels: tuple[str, ...], epsilon: float) -> Question:
+            return Question(self.name, labels, epsilon=epsilon, other=labels[-1])
+
+        code = self.answers.discover if isinstance(self.answers, Text) else None
+        subject = Subject(self.protocol, code, self.provenance, ask)
+        return discover(subject, tally, candidates, alpha=alpha, rate=rate)
+
+    def _check_own(self, tally: Tally) -> None:
         if isinstance(tally, Tally) and tally.question not in (None, self.digest):
             raise IncompatibleTally(
                 f"expected a tally of the question {self.digest}, got one of {tally.question}; "
                 "estimate with the question that it was collected for",
                 value=tally.question,
             )
-        among = self.answers.candidates(candidates)
-        found = self.protocol.estimate(tally, among, people=people, rounds=rounds)
-        return self.answers.results(replace(found, provenance=self.provenance), candidates)
 
 
 @dataclass(frozen=True)
@@ -382,7 +400,7 @@ def _check_structure(document: dict[str, Any]) -> None:
     Then its canonical form takes no longer than reading it did: strings, and little else.
     """
     fields = _FIELDS[int(document["version"])]
-    small = extent(document, _MOST_VALUES) <= _MOST_VALUES
+    small = documents.extent(document, _MOST_VALUES) <= _MOST_VALUES
     if set(document) != fields or not small or not isinstance(document["name"], str):
         raise InvalidDocument.expected(
             f"the fields {', '.join(sorted(fields))}, with at most {_MOST_VALUES} values in all "

@@ -150,7 +150,12 @@ def _array_of(values: np.typing.ArrayLike) -> np.typing.NDArray[Any]:
             "answer, for example with values.compressed()"
         )
     with suppress(TypeError, ValueError):
-        return np.asarray(values)
+        array = np.asarray(values)
+        if array.dtype.kind != "f" or isinstance(values, np.ndarray):
+            return array
+        # NumPy makes floats of a list with whole numbers below and above 2^63.
+        exact = np.array(values, dtype=object)
+        return exact if all(type(item) is int for item in exact.ravel()) else array
     raise InvalidParameter(
         "expected a one-dimensional list or array of values; for a single answer pass a list of one"
     )

@@ -22,6 +22,7 @@ from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
+from tools.vectors.codes import make_codes
 from tools.vectors.deliveries import make_deliveries
 from tools.vectors.policy import make_policy
 from tools.vectors.questions import make_refusals
@@ -67,6 +68,7 @@ def make_vectors() -> dict[str, dict[str, object]]:
     documents["policy"] = make_policy()
     documents["delivery"] = make_deliveries()
     documents["turns"] = make_turns()
+    documents["codes"] = make_codes()
     documents["fingerprint"] = {"format": FORMAT, "version": VERSION, "vectors": known}
     return documents
 

@@ -51,6 +51,9 @@ class Answers(ABC):
     textual: ClassVar[bool] = False
     """Whether an answer is a text itself. Of other kinds a text is read as JSON."""
 
+    optional: ClassVar[str | None] = None
+    """The field that a document leaves out where it says nothing."""
+
     if TYPE_CHECKING:
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -176,7 +179,8 @@ class Answers(ABC):
         given = dict(document)
         kind = find_kind(given.pop("kind"))
         names = {f.name for f in fields(kind)}
-        if set(given) != names:
+        required = {f.name for f in fields(kind) if f.name != kind.optional}
+        if not required <= set(given) <= names:
             fitting = ", ".join(sorted(names)) or "nothing else"
             raise InvalidDocument.expected(
                 f"answers of the kind {kind.kind} with {fitting}", sorted(given), "check the file"

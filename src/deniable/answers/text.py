@@ -1,17 +1,18 @@
-"""Text: any text is an answer, and the answers to count are named at estimation."""
+"""Text: any text is an answer, and the answers to count are named at estimation, or discovered."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.answers.base import Answers, list_texts
-from deniable.candidates import FINGERPRINTS, fingerprint, fingerprints
+from deniable.candidates import FINGERPRINTS, Candidates, fingerprint, fingerprints
 from deniable.documents import encodes
-from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.protocol import Open, Protocol
+from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.hashing import OpenLH
 from deniable.randomness import Source
 
@@ -23,26 +24,65 @@ if TYPE_CHECKING:
 class Text(Answers):
     """Any text; its value is its 64-bit fingerprint.
 
+    With ``discover``, a public code or the name of one that comes with the package, its value is
+    its code instead, and frequent texts are found that nobody listed.
+
     >>> Text().encode(["kiwi", "fig"]).dtype
     dtype('uint64')
+    >>> Text(discover="english").encode(["kiwi", "fig"]).shape
+    (2, 3)
     """
 
+    discover: Code | None = None
+
     textual = True
+    optional = "discover"
     labels = None
     value_count = FINGERPRINTS
-    wanted = "a text that UTF-8 can encode"
 
-    def value(self, answer: object) -> int | None:
-        return fingerprint(answer) if isinstance(answer, str) and encodes(answer) else None
+    if TYPE_CHECKING:
+
+        def __init__(self, discover: Code | str | None = None) -> None:
+            """Take a code, or the name of one."""
+
+    def __post_init__(self) -> None:
+        given: object = self.discover
+        if isinstance(given, str):
+            object.__setattr__(self, "discover", Code.preset(given))
+        elif isinstance(given, Mapping):  # as documents have it
+            if set(given) != {"code"}:
+                raise InvalidDocument("expected discover as an object with a code", value=None)
+            object.__setattr__(self, "discover", Code.from_document(given["code"]))
+        elif given is not None and not isinstance(given, Code):
+            raise InvalidParameter.expected(
+                "discover as a code, or the name of one", given, 'such as "english"'
+            )
+
+    @property
+    def wanted(self) -> str:
+        return "a text that UTF-8 can encode" if self.discover is None else "a text"
+
+    @property
+    def value_dtype(self) -> np.dtype[np.generic]:
+        return np.dtype(np.uint64 if self.discover is None else (np.uint64, (3,)))
+
+    def value(self, answer: object) -> int | Sequence[int] | None:
+        if not isinstance(answer, str) or not self.takes(answer):
+            return None
+        return fingerprint(answer) if self.discover is None else self.discover.value(answer)
 
     def takes(self, answer: object) -> bool:
-        return isinstance(answer, str) and encodes(answer)
+        """Tell whether something is a text; one that is to be discovered is never refused."""
+        return isinstance(answer, str) and (self.discover is not None or encodes(answer))
 
     def encode(
         self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
     ) -> np.typing.NDArray[np.uint64]:
+        """Return the fingerprint of each answer, or its code."""
         del rng
         listed = list_texts(answers)
+        if self.discover is not None:
+            return self.discover.values(listed)
         if not encodes("".join(listed)):
             position = next(i for i, answer in enumerate(listed) if not encodes(answer))
             raise OutOfDomain(
@@ -53,9 +93,17 @@ class Text(Answers):
         return fingerprints(listed)
 
     def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
-        return OpenLH(epsilon)
+        del goal  # there is one protocol for texts that nobody listed
+        return OpenLH(epsilon) if self.discover is None else Discovery(epsilon)
 
     def check(self, protocol: Protocol) -> None:
+        """Refuse a protocol that has to know the answers beforehand, or that wants other values."""
+        if isinstance(protocol, Discovery) != (self.discover is not None):
+            raise InvalidParameter(
+                "texts that are to be discovered need the protocol Discovery, and it needs a code: "
+                'make the question with Text(discover="english") and epsilon=',
+                value=protocol,
+            )
         if not isinstance(protocol, Open):
             raise InvalidParameter(
                 f"expected labels for {protocol.name}, which is closed, got none; list the "
@@ -63,12 +111,23 @@ class Text(Answers):
                 value=protocol,
             )
 
-    def candidates(self, wanted: Sequence[str] | None) -> Sequence[str] | None:
-        return wanted
+    def candidates(self, wanted: Sequence[str] | None) -> Candidates | None:
+        """Return the texts themselves, or their codes where texts are to be discovered."""
+        if self.discover is None or wanted is None:
+            return wanted
+        if isinstance(wanted, str) or len(set(wanted)) < len(wanted) or not len(wanted):
+            raise InvalidParameter(
+                "expected candidates as a list of texts, each of them once", value=None
+            )
+        return self.discover.values(list_texts(wanted))
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
-        """Return the estimates as they are: the protocol was given the names of the rows."""
-        return found
+        """Return the estimates under the names of the candidates."""
+        return found if self.discover is None else replace(found, labels=tuple(wanted or ()))
 
-    def first_form(self) -> dict[str, object]:
-        return {"labels": None, "other": None}
+    def document(self) -> dict[str, object]:
+        code = {} if self.discover is None else {"discover": {"code": self.discover.document()}}
+        return {"kind": self.kind, **code}
+
+    def first_form(self) -> dict[str, object] | None:
+        return {"labels": None, "other": None} if self.discover is None else None
