@@ -147,6 +147,21 @@ def read_document(data: object, most: int, form: str, versions: tuple[int, ...])
     return document
 
 
+def check_fields(document: dict[str, Any], fields: set[str], most: int) -> None:
+    """Refuse a document with other fields, without a name, or with more than ``most`` values.
+
+    Then its canonical form takes no longer than reading it did: strings, and little else.
+    """
+    small = extent(document, most) <= most
+    if set(document) != fields or not small or not isinstance(document["name"], str):
+        raise InvalidDocument.expected(
+            f"the fields {', '.join(sorted(fields))}, with at most {most} values in all beside "
+            "lists of strings",
+            sorted(document),
+            "check the file",
+        )
+
+
 def extent(item: object, most: int) -> int:
     """Return how many values a document holds, or any number above ``most`` if there are more.
 

@@ -228,7 +228,7 @@ class Question:
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
         document = documents.read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
         claimed = document.pop("digest", None)
-        _check_structure(document)
+        documents.check_fields(document, _FIELDS[int(document["version"])], _MOST_VALUES)
         found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
             raise InvalidDocument(
@@ -336,17 +336,16 @@ class Question:
     ) -> Discoveries[Question]:
         """Find the frequent texts that nobody listed, and count the ``candidates`` beside them.
 
-        At most ``alpha`` texts that nobody gave are expected among those that are sure, and about
-        a ``rate`` of the longer list. Candidates have to be chosen without a look at the reports.
+        At most ``alpha`` texts that nobody gave are expected among the sure ones, and about a
+        ``rate`` of the longer list. Choose candidates without a look at the reports.
         """
         self._check_own(tally)
-
-        def ask(labels: tuple[str, ...], epsilon: float) -> Question:
-            return Question(self.name, labels, epsilon=epsilon, other=labels[-1])
-
         code = self.answers.discover if isinstance(self.answers, Text) else None
-        subject = Subject(self.protocol, code, self.provenance, ask)
+        subject = Subject(self.protocol, code, self.provenance, self._follow)
         return discover(subject, tally, candidates, alpha=alpha, rate=rate)
+
+    def _follow(self, labels: tuple[str, ...], epsilon: float) -> Question:
+        return Question(self.name, labels, epsilon=epsilon, other=labels[-1])
 
     def _check_own(self, tally: Tally) -> None:
         if isinstance(tally, Tally) and tally.question not in (None, self.digest):
@@ -392,22 +391,6 @@ def _given(epsilon: float | None) -> float:
             value=None,
         )
     return epsilon
-
-
-def _check_structure(document: dict[str, Any]) -> None:
-    """Refuse a document whose fields are not of the types that they must be.
-
-    Then its canonical form takes no longer than reading it did: strings, and little else.
-    """
-    fields = _FIELDS[int(document["version"])]
-    small = documents.extent(document, _MOST_VALUES) <= _MOST_VALUES
-    if set(document) != fields or not small or not isinstance(document["name"], str):
-        raise InvalidDocument.expected(
-            f"the fields {', '.join(sorted(fields))}, with at most {_MOST_VALUES} values in all "
-            "beside lists of strings",
-            sorted(document),
-            "check the file",
-        )
 
 
 def _read_answers(document: dict[str, Any]) -> Answers:
