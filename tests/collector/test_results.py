@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable import DE
-from deniable.collector import jobs
+from deniable.collector import folding, jobs
 from deniable.collector.jobs import Job, Order, Wanted, carry_out
 from deniable.collector.problems import InvalidRequest
 from deniable.collector.requests import read_slices
@@ -49,13 +49,13 @@ def test_no_day_is_added_up_twice() -> None:
     """Whatever sums are new, the rows of a day are added up once for all of them."""
     snapshot, days = rows({1: 10, 2: 20, 3: 30}), (day(1), day(2), day(3))
     added: Counter[bytes] = Counter()
-    real = jobs._sum
+    real = folding._sum
 
     def counting(question: Question, tallies: list[bytes], waiting: list[bytes]) -> Tally:
         added.update([*tallies, *waiting])
         return real(question, tallies, waiting)
 
-    with patch.object(jobs, "_sum", counting):
+    with patch.object(folding, "_sum", counting):
         done = carry_out(order(snapshot, (EVERYTHING, *days), days), Job(look, 10))
     assert added == Counter(total.data for total in (*snapshot.tallies, *snapshot.waiting))
     assert {part: (sum.n, sum.days, sum.edition) for part, sum in done.new.items()} == {
@@ -77,7 +77,7 @@ def test_new_sums_are_those_of_their_rows(new: tuple[Slice, ...]) -> None:
         mine = [
             [total.data for total in totals if total.day in part.days] for totals in _both(snapshot)
         ]
-        assert sum.tally == jobs.add_up(QUESTION.to_json(), *mine)
+        assert sum.tally == folding.add_up(QUESTION.to_json(), *mine)
 
 
 def _both(snapshot: Snapshot) -> tuple[tuple[Total, ...], tuple[Total, ...]]:

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from deniable.collector import jobs
+from deniable.collector import folding
 from deniable.collector.access import TOKEN, Role, create
 from deniable.collector.app import create_app
 from deniable.collector.settings import Settings
@@ -357,12 +357,12 @@ class Careless(Writer):
 
 def forgetful(document: str, pile: Pile) -> bytes:
     """Fold, and lose one of several reports."""
-    return jobs.add_up(document, pile.tallies, [pile.reports[:1]])
+    return folding.add_up(document, pile.tallies, [pile.reports[:1]])
 
 
 @pytest.mark.parametrize(
     ("name", "broken"),
-    [("requests.Writer", Careless), ("housekeeping.jobs.fold", forgetful)],
+    [("requests.Writer", Careless), ("housekeeping.folding.fold", forgetful)],
 )
 def test_the_model_finds_what_is_broken(
     sqlite: Callable[[], Place], name: str, broken: object

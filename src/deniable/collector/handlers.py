@@ -14,7 +14,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import groups, housekeeping, jobs, requests
+from deniable.collector import folding, groups, housekeeping, jobs, requests
 from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
@@ -308,7 +308,7 @@ async def upload_tally(call: Call) -> Response:
     segments = known.question.segments
     segment = cells[0] if len(cells) == 1 else segments.cells if segments else 0
     body = await call.body(call.services.settings.tally_limit)
-    data, n = await call.services.worker.run(jobs.check_upload, known.asked.document, body)
+    data, n = await call.services.worker.run(folding.check_upload, known.asked.document, body)
     total = Total(day, f"upload:{id}", n, data, segment)
     digest, mark = known.asked.digest, sha256(data).digest()
     outcome = await call.services.writer.run(lambda store: store.upload(digest, total, mark))

@@ -5,8 +5,9 @@ process adds up; only the exchange of a pile for its tally goes through the writ
 groups of submissions, so that nobody waits long.
 
 An export is a ZIP file to keep before deleting a question. It has ``question.json``, a tally for
-each day and source, waiting reports included, and ``contents.json``: state, settings, exclusions,
-the list of the tallies, and what could not be read. Ids, which only say what was counted, stay out.
+each day, source and segment, waiting reports included, and ``contents.json``: state, settings,
+exclusions, the list of the tallies, and what could not be read. Ids, which only say what was
+counted, stay out.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from functools import partial
 from time import monotonic, time
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from deniable.collector import jobs
+from deniable.collector import folding
 from deniable.collector.metrics import Counters
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB, Settings
@@ -76,6 +77,8 @@ class Housekeeping:
                 if due and await self._attempt(self.seal) and await self._attempt(self.inspect):
                     last_round = began
                 await self._attempt(partial(self.fold_all, 1 if due else _WORTH_IT))
+                if due:
+                    await self._attempt(self.sum_months)
                 if sweeping and await self._attempt(self.sweep):
                     last_sweep = began
             except records.StoreBroken:  # already reported by whoever met it
@@ -128,7 +131,7 @@ class Housekeeping:
         asked = await self.readers.run(lambda store: store.asked(pile.question))
         if asked is None:
             return True
-        found = await self.worker.run(jobs.fold, asked.document, pile)
+        found = await self.worker.run(folding.fold, asked.document, pile)
         if isinstance(found, bytes):
             tally = found
             if await self.writer.run(lambda store: store.fold(pile, tally)):
@@ -144,6 +147,26 @@ class Housekeeping:
         await self.writer.run(lambda store: store.set_aside(rows))
         for no, reason in rows.items():
             _log.error("waiting row %d was set aside: %s", no, reason)
+
+    async def sum_months(self) -> None:
+        while await self.sum_month():
+            pass
+
+    async def sum_month(self) -> bool:
+        """Keep the sums of a sealed month, so that long ranges are read quickly.
+
+        False if there is none, or one that cannot be read or has moved: the next round looks again.
+        """
+        month = await self.readers.run(lambda store: store.ripe())
+        if month is None:
+            return False
+        asked = await self.readers.run(lambda store: store.asked(month.question))
+        if asked is None:
+            return False
+        sums = await self.worker.run(folding.sum_month, asked.document, month.tallies)
+        if not sums:
+            return False
+        return await self.writer.run(lambda store: store.keep_month(month, sums))
 
     async def seal(self) -> None:
         """Seal old days, and log an alarm when it begins and ends."""
@@ -169,7 +192,7 @@ def fold_all(store: Store) -> int:
     store.set_aside(store.damaged())
     folded = 0
     while pile := store.pile(1, _AT_ONCE):
-        found = jobs.fold(documents[pile.question], pile)
+        found = folding.fold(documents[pile.question], pile)
         if isinstance(found, bytes):
             folded += pile.n if store.fold(pile, found) else 0
             continue
@@ -177,6 +200,18 @@ def fold_all(store: Store) -> int:
         if found.tally is not None:
             store.set_tally_aside(pile, found.tally)
     return folded
+
+
+def sum_months(store: Store) -> int:
+    """Keep the sums of all sealed months, and return how many."""
+    documents = {asked.digest: asked.document for asked in store.all_asked()}
+    kept = 0
+    while ripe := store.ripe():
+        sums = folding.sum_month(documents[ripe.question], ripe.tallies)
+        if not sums or not store.keep_month(ripe, sums):
+            break
+        kept += len(sums)
+    return kept
 
 
 def check(store: Store) -> Iterator[str]:
@@ -188,7 +223,7 @@ def check(store: Store) -> Iterator[str]:
     for asked in store.all_asked():
         try:
             read_terms(asked.terms)
-            if jobs.question_of(asked.document).digest != asked.digest:
+            if folding.question_of(asked.document).digest != asked.digest:
                 yield f"the document of the question {asked.digest} belongs to another question"
                 continue
         except ValueError as error:  # which an error of msgspec is too
@@ -207,15 +242,16 @@ def fault_of(asked: Asked, holding: Holding) -> str | None:
         return holding.fault
     n, data = holding.total.n, holding.total.data
     tallies, waiting = ([], [data]) if holding.table == "waiting" else ([data], [])
-    return jobs.find_fault(asked.document, n, tallies, waiting)
+    return folding.find_fault(asked.document, n, tallies, waiting)
 
 
 def name_of(holding: Holding) -> str:
     if holding.table == "waiting":
         return f"waiting row {holding.row}"
-    kind = "tally" if holding.table == "tallies" else "published sum"
+    kind = {"tallies": "tally", "months": "sum of the month"}.get(holding.table, "published sum")
     source = f" and the source {holding.total.source!r}" if holding.total.source else ""
-    return f"the {kind} of {write_day(holding.total.day)}{source}"
+    segment = f" and the segment {holding.total.segment}" if holding.total.segment else ""
+    return f"the {kind} of {write_day(holding.total.day)}{source}{segment}"
 
 
 def describe(aside: Aside) -> str:
@@ -243,33 +279,36 @@ class Gathered:
 def gather(store: Store, asked: Asked) -> Gathered:
     return Gathered(
         asked,
-        tuple(found for found in store.holdings(asked.digest) if found.table != "published"),
+        tuple(f for f in store.holdings(asked.digest) if f.table in ("tallies", "waiting")),
         tuple(found for found in store.aside() if found.question == asked.digest),
         tuple(store.sources(asked.digest)),
     )
 
 
 def pack(gathered: Gathered) -> bytes:
-    """Add up what was gathered by day and source, and return the ZIP file."""
+    """Add up what was gathered by day, source and segment, and return the ZIP file."""
     asked = gathered.asked
-    places: dict[tuple[int, str], tuple[list[bytes], list[bytes]]] = {}
-    counts: Counter[tuple[int, str]] = Counter()
+    segments = folding.question_of(asked.document).segments
+    places: dict[tuple[int, str, int], tuple[list[bytes], list[bytes]]] = {}
+    counts: Counter[tuple[int, str, int]] = Counter()
     unreadable = [describe(found) for found in gathered.aside]
     for holding in gathered.holdings:
         if (fault := fault_of(asked, holding)) is not None:
             unreadable.append(f"{name_of(holding)}: {fault}")
             continue
-        total, place = holding.total, (holding.total.day, holding.total.source)
+        total = holding.total
+        place = (total.day, total.source, total.segment)
         tallies, waiting = places.setdefault(place, ([], []))
         (waiting if holding.table == "waiting" else tallies).append(total.data)
         counts[place] += total.n
     listed, stream = [], io.BytesIO()
     with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
         archive.writestr("question.json", asked.document)
-        for number, ((day, source), found) in enumerate(sorted(places.items()), 1):
-            name, n = f"tallies/{number:06d}.tally", counts[day, source]
-            archive.writestr(name, jobs.add_up(asked.document, *found))
-            listed.append({"file": name, "day": write_day(day), "source": source, "n": n})
+        for number, (place, found) in enumerate(sorted(places.items()), 1):
+            name, (day, source, cell) = f"tallies/{number:06d}.tally", place
+            archive.writestr(name, folding.add_up(asked.document, *found))
+            row = {"file": name, "day": write_day(day), "source": source, "n": counts[place]}
+            listed.append(row | ({"segment": segments.named(cell)} if segments else {}))
         contents = {
             "digest": asked.digest,
             "state": asked.state.value,

@@ -1,21 +1,21 @@
-"""What the worker process does: add up reports, and make estimates of the sums.
+"""What the worker process makes of sums: estimates, comparisons and trends.
 
 The functions are pure, documents and bytes in, bytes out; the mathematics itself is the library's.
 """
 
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
 from deniable.collector.cells import Cells, pack_cells, ripe, unpack_cells
+from deniable.collector.folding import check_months, merge, question_of, readable_sum
 from deniable.collector.stores import records
-from deniable.collector.stores.records import Days, Pile, Publication, Slice, Snapshot, Total
-from deniable.errors import DeniableError, InvalidDocument
+from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
+from deniable.errors import DeniableError
 from deniable.estimates import Estimates
 from deniable.presentation.exports import MOST_ROWS, Presentable
 from deniable.presentation.html import html_page
@@ -30,17 +30,9 @@ SHEET_PATH = "/static/estimates.css"
 """Where the style of HTML is: the policy of all pages allows none that is inline."""
 TREND_ROWS = 5
 """Number of answers a trend follows by default."""
-_BATCH = 1 << 20
-"""Bytes of reports that are added at once."""
 _LEVEL = 0.95
 Candidates = tuple[str, ...] | None
 Result = TypeVar("Result")
-
-
-@lru_cache(maxsize=32)
-def question_of(document: str) -> Question:
-    """Read a question, unless it was read before."""
-    return Question.from_json(document)
 
 
 def warm_up(documents: Sequence[str]) -> None:
@@ -50,100 +42,6 @@ def warm_up(documents: Sequence[str]) -> None:
         with suppress(DeniableError):  # some protocols give no report without a client's secret
             tally = question.tally(question.privatize(labels))
             _render(question.estimate(tally, labels), "json", question.name)
-
-
-class Faults(NamedTuple):
-    """What of a pile cannot be added, and why: rows by their numbers, and the tally."""
-
-    rows: Mapping[int, str]
-    tally: str | None = None
-
-
-def fold(document: str, pile: Pile) -> bytes | Faults:
-    """Add the reports of a pile to its tally; return the new tally, or why there is none."""
-    if pile.damaged:
-        return Faults(pile.damaged)
-    try:
-        total = _sum(question_of(document), pile.tallies, [pile.reports])
-    except DeniableError:
-        return _find_faults(document, pile)
-    return total.to_bytes() if total.n == pile.total else _find_faults(document, pile)
-
-
-def _find_faults(document: str, pile: Pile) -> Faults:
-    """Find out why a pile does not fold; if nothing in it is to blame alone, all of it is."""
-    rows: dict[int, str] = {}
-    for no, (n, reports) in zip(pile.rows, pile.parts, strict=True):
-        if (said := find_fault(document, n, [], [reports])) is not None:
-            rows[no] = said
-    unread = find_fault(document, pile.counted, pile.tallies, []) if pile.tallies else None
-    if not rows and unread is None:
-        rows = dict.fromkeys(pile.rows, "it cannot be added to the others")
-    return Faults(rows, unread)
-
-
-def find_fault(
-    document: str, n: int, tallies: Sequence[bytes], waiting: Sequence[bytes]
-) -> str | None:
-    """Say why tallies and reports cannot be added up to ``n`` reports, if so."""
-    try:
-        found = _sum(question_of(document), tallies, waiting).n
-    except DeniableError as error:
-        return f"it cannot be read: {error}"
-    return None if found == n else f"it has {found} reports and says {n}"
-
-
-def add_up(document: str, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bytes:
-    return _readable_sum(question_of(document), tallies, waiting).to_bytes()
-
-
-def _readable_sum(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
-    try:
-        return _sum(question, tallies, waiting)
-    except DeniableError:  # housekeeping will set it aside; whoever reads need not wait for that
-        return _sum(
-            question,
-            [tally for tally in tallies if _readable(question, [tally], [])],
-            [reports for reports in waiting if _readable(question, [], [reports])],
-        )
-
-
-def _readable(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> bool:
-    try:
-        _sum(question, tallies, waiting)
-    except DeniableError:
-        return False
-    return True
-
-
-def _sum(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes]) -> Tally:
-    total = question.accumulator()
-    for reports in _joined(waiting):
-        total.add(question.parse(reports, None))
-    for tally in tallies:
-        total.merge(Tally.from_bytes(tally))
-    return total.tally()
-
-
-def _joined(waiting: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield groups of reports joined into larger ones: adding each by itself costs more."""
-    start, size = 0, 0
-    for end, reports in enumerate(waiting, 1):
-        size += len(reports)
-        if size >= _BATCH or end == len(waiting):
-            yield b"".join(waiting[start:end])
-            start, size = end, 0
-
-
-def check_upload(document: str, data: bytes) -> tuple[bytes, int]:
-    """Read a tally that was collected elsewhere, and return it with its number of reports.
-
-    Merging refuses a tally that names another question, or none.
-    """
-    total = _sum(question_of(document), [data], [])
-    if total.n == 0:
-        raise InvalidDocument("the tally is empty; upload one of at least one report", value=0)
-    return total.to_bytes(), total.n
 
 
 @dataclass(frozen=True)
@@ -161,7 +59,7 @@ def read_question(document: bytes) -> Reading:
     """Read a question that somebody sent; its empty tally is the smallest that a day can have."""
     question = Question.from_json(document)
     size = question.protocol.report_dtype.itemsize
-    tally_size = len(_sum(question, [], []).to_bytes())
+    tally_size = len(merge(question, []).to_bytes())
     return Reading(question.digest, question.name, question.to_json(), size, tally_size)
 
 
@@ -241,7 +139,7 @@ class Sums:
         if some is None:
             return self.tallies[part][0]
         mine = self.cells.get(part, {})
-        return _merged(self.question, [mine[cell] for cell in some if cell in mine])
+        return merge(self.question, [mine[cell] for cell in some if cell in mine])
 
     def estimate(
         self, tally: Tally, candidates: Sequence[str] | None, days: int, people: int | None = None
@@ -310,7 +208,7 @@ def carry_out(order: Order, job: Job[Result]) -> Done[Result]:
     for part, (found, counts, days) in made.items():
         fresh = part not in shown or shown[part].edition != order.edition
         mine = found if fresh else ripe(cells[part], found, counts, order.minimum)
-        tally = mine[0] if [*mine] == [0] else _merged(question, [*mine.values()])
+        tally = mine[0] if [*mine] == [0] else merge(question, [*mine.values()])
         # What could not be read was counted all the same, and would else seem new again and again.
         n = sum(counts[cell] if mine[cell] is found.get(cell) else mine[cell].n for cell in mine)
         packed = pack_cells(mine) if question.segments else b""
@@ -327,38 +225,33 @@ def _add_up_slices(order: Order) -> dict[Slice, tuple[dict[int, Tally], Counter[
     groups.
     """
     groups: dict[tuple[tuple[Slice, ...], int], tuple[list[Total], list[Total]]] = {}
-    for kind, found in enumerate((order.rows.tallies, order.rows.waiting)):
+    added = (*order.rows.months, *order.rows.tallies)
+    for kind, found in enumerate((added, order.rows.waiting)):
         for row in found:
             place = tuple(part for part in order.new if row.day in part.days)
             groups.setdefault((place, row.segment), ([], []))[kind].append(row)
     question = question_of(order.document)
+    check_months(order.document, order.rows.months)
     sums = {
-        place: _readable_sum(question, *([row.data for row in rows] for rows in both))
+        place: readable_sum(question, *([row.data for row in rows] for rows in both))
         for place, both in groups.items()
     }
     made = {}
     for part in order.new:
         cells: dict[int, list[Tally]] = {}
         counts: Counter[int] = Counter()
-        days: set[int] = set()
+        days = {day for day in order.rows.days if day in part.days}
         for (place, cell), both in groups.items():
             if part in place:
                 cells.setdefault(cell, []).append(sums[place, cell])
                 counts[cell] += sum(row.n for half in both for row in half)
                 days |= {row.day for half in both for row in half if row.n}
         tallies = {
-            cell: found[0] if len(found) == 1 else _merged(question, found)
+            cell: found[0] if len(found) == 1 else merge(question, found)
             for cell, found in cells.items()
         }
-        made[part] = tallies or {0: _merged(question, [])}, counts, len(days)
+        made[part] = tallies or {0: merge(question, [])}, counts, len(days)
     return made
-
-
-def _merged(question: Question, tallies: Sequence[Tally]) -> Tally:
-    total = question.accumulator()
-    for tally in tallies:
-        total.merge(tally)
-    return total.tally()
 
 
 def total(sums: Sums, _: None) -> Publication:

@@ -9,16 +9,19 @@ job in the worker process and writes the new sums in one transaction.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 from deniable.collector import groups, jobs, views
+from deniable.collector.folding import DamagedMonth
 from deniable.collector.jobs import Job, Order, Wanted
 from deniable.collector.problems import TooCostly, TooFewReports
 from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
+from deniable.collector.stores.months import months_within
 from deniable.collector.stores.records import Days, Publication, Slice
 from deniable.collector.worker import Readers, Worker, Writer
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
@@ -48,6 +51,8 @@ class Survey:
     """What the new ones replace."""
     lacking: tuple[Slice, ...]
     """Wanted slices with too few reports."""
+    dates: tuple[int, ...]
+    """The days on which reports came."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +177,7 @@ class Results:
             new=tuple(new),
             before=before,
             lacking=tuple(lacking),
+            dates=tuple([day for day, _ in standing.daily]),
         )
 
     async def _make(
@@ -207,8 +213,11 @@ class Results:
             counted += [wanted.parts[0]] if moved and wanted.pooled > 1 else moved
         # The segments of what is replaced say which of them have moved.
         shown_before = survey.before if known.question.segments else ()
+        months = _whole_months(counted, new, survey.dates)
         rows = await self._readers.run(
-            lambda store: store.snapshot(*counted, shown=(*survey.kept, *shown_before))
+            lambda store: store.snapshot(
+                *counted, shown=(*survey.kept, *shown_before), months=months
+            )
         )
         kept = {part: found for part, found in rows.published.items() if part in survey.kept}
         if kept.keys() != survey.kept.keys():
@@ -217,7 +226,12 @@ class Results:
             known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows,
             self.minimum(known),
         )  # fmt: skip
-        done = await self._worker.run(jobs.carry_out, order, job)
+        try:
+            done = await self._worker.run(jobs.carry_out, order, job)
+        except DamagedMonth:
+            digest = known.asked.digest
+            await self._writer.run(lambda store: store.forget_months(digest))
+            return None
         if done.new and not await self._writer.run(
             lambda store: store.publish(done.new, survey.before)
         ):
@@ -227,6 +241,25 @@ class Results:
         place = (job, wanted, survey.left_out, (), _state(shown))
         self._remembered.put(place, done.result, done.size)
         return done.result
+
+
+def _whole_months(
+    counted: Sequence[Slice], new: Sequence[Slice], dates: Sequence[int]
+) -> list[Days]:
+    """Return the months that are needed as a whole: no new sum is of some of their days alone."""
+    months = {month for part in counted for month in months_within(part.days, dates)}
+    return sorted(
+        (
+            month
+            for month in months
+            if all(
+                part.days.first <= month.first and month.last <= part.days.last
+                for part in new
+                if part.days.first <= month.last and month.first <= part.days.last
+            )
+        ),
+        key=attrgetter("first"),
+    )
 
 
 def _state(shown: Mapping[Slice, Publication]) -> tuple[tuple[int, int], ...]:

@@ -105,16 +105,20 @@ def is_placed(row: Stored) -> bool:
     return isinstance(read_row(row[:7]), Row)
 
 
-def remains(row: Stored) -> tuple[int | None, int | None, str | None, int | None, bytes]:
-    """Return what is known of a damaged row: question, day, source, number, and its bytes.
+Remains = tuple[int | None, int | None, str | None, int | None, int | None, bytes]
+
+
+def remains(row: Stored) -> Remains:
+    """Return what is known of a damaged row: its place, its number of reports, and its bytes.
 
     If its place cannot be trusted, the question is None: the row may be any question's.
     """
-    _, question, day, source, _, n, _ = row[:7]
+    _, question, day, source, segment, n, _ = row[:7]
     return (
         question if isinstance(question, int) and is_placed(row) else None,
         day if isinstance(day, int) and 0 <= day < _LAST_DAY else None,
         source if isinstance(source, str) and source.isprintable() else None,
+        segment if isinstance(segment, int) else None,
         n if isinstance(n, int) else None,
         row[7] if isinstance(row[7], bytes) else str(row[7]).encode(errors="replace"),
     )
@@ -124,10 +128,10 @@ def holding(row: Stored) -> Holding:
     """Return a row as it is stored, with what is wrong with it, if anything is."""
     found = read_row(row)
     fault = found if isinstance(found, str) else None
-    _, day, source, n, reports = remains(row)
+    _, day, source, segment, n, reports = remains(row)
     no = row[0] if isinstance(row[0], int) else None
-    segment = row[4] if isinstance(row[4], int) else 0
-    return Holding("waiting", Total(day or 0, source or "", n or 0, reports, segment), no, fault)
+    total = Total(day or 0, source or "", n or 0, reports, segment or 0)
+    return Holding("waiting", total, no, fault)
 
 
 def ascending(rows: Sequence[Stored]) -> bool:

@@ -1,12 +1,13 @@
 """Questions, what was counted of them, what readers were shown, and the keys of who may read."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 
 from deniable.collector.stores import records
 from deniable.collector.stores.arrivals import HEAD, holding, sound_rows
-from deniable.collector.stores.dialect import Database, Transaction, reading, writing
+from deniable.collector.stores.dialect import Transaction, reading, writing
+from deniable.collector.stores.months import APART, Months, forget_month, month_sums, pieces
 from deniable.collector.stores.records import Asked, Days, Key, Outcome, Publication, Slice, Total
 
 Publications = Mapping[Slice, Publication]
@@ -34,7 +35,7 @@ def place_of(transaction: Transaction, part: Slice) -> Place:
     return number_of(transaction, part.question), part.days.first, part.days.last
 
 
-class Questions(Database):
+class Questions(Months):
     """Questions, their counts and published sums."""
 
     @writing
@@ -103,18 +104,32 @@ class Questions(Database):
 
     @reading
     def snapshot(
-        self, transaction: Transaction, *parts: Slice, shown: Iterable[Slice] = ()
+        self,
+        transaction: Transaction,
+        *parts: Slice,
+        shown: Iterable[Slice] = (),
+        months: Sequence[Days] = (),
     ) -> records.Snapshot:
         """Return what was counted in slices without a common day, each report exactly once.
 
-        With it come the published sums of further slices, of those that have one.
+        With it come the published sums of further slices, of those that have one. The tallies of
+        each of ``months`` may come as their sum, if that is kept.
         """
         tallies: list[Total] = []
         waiting: list[Total] = []
+        sums: list[Total] = []
+        days: set[int] = set()
         for part in parts:
             place = place_of(transaction, part)
-            text = f"SELECT day, source, n, tally, segment FROM tallies WHERE {_COUNTED}"
-            tallies += [Total(*row) for row in transaction.execute(text, place)]
+            for piece, summed in pieces(transaction, place[0], part.days, months):
+                where, values = _COUNTED, (place[0], piece.first, piece.last)
+                if summed:
+                    sums += month_sums(transaction, place[0], piece)
+                    text = f"SELECT DISTINCT day FROM tallies WHERE {where}"
+                    days.update(day for (day,) in transaction.execute(text, values))
+                    where, values = f"{where} AND ({APART})", values * 2
+                text = f"SELECT day, source, n, tally, segment FROM tallies WHERE {where}"
+                tallies += [Total(*row) for row in transaction.execute(text, values)]
             text = f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}"
             rows = sound_rows(transaction.execute(text, place))
             waiting += [Total(row.day, row.source, row.n, row.reports, row.segment) for row in rows]
@@ -123,7 +138,9 @@ class Questions(Database):
             found = transaction.execute(text, place_of(transaction, part)).fetchone()
             if found:
                 published[part] = Publication(*found)
-        return records.Snapshot(tuple(tallies), tuple(waiting), published)
+        return records.Snapshot(
+            tuple(tallies), tuple(waiting), published, tuple(sums), frozenset(days)
+        )
 
     def holdings(self, digest: str) -> Iterator[records.Holding]:
         """Yield every row that counts for a question, excluded or not, as it is at one moment."""
@@ -131,6 +148,7 @@ class Questions(Database):
             no = number_of(transaction, digest)
             for table, source, segment in (
                 ("tallies", "day, source", "segment"),
+                ("months", "first, source", "segment"),
                 ("published", "first, ''", "0"),
             ):
                 text = f"SELECT {source}, n, tally, {segment} FROM {table} WHERE question = ?"
@@ -180,6 +198,8 @@ class Questions(Database):
             no = number_of(transaction, digest)
             transaction.execute(text, (no, source, *days))
             transaction.execute(NEW_EDITION, (no,))
+            if day is not None:
+                forget_month(transaction, no, day)
 
         self.write(work)
         return True

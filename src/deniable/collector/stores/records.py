@@ -3,13 +3,15 @@
 Days are whole numbers, counted from 1970-01-01 in UTC.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from hashlib import sha256
 from math import nan
 from time import time
+
+import numpy as np
 
 from deniable.errors import DeniableError
 
@@ -94,16 +96,14 @@ class Submission:
     source: str = ANONYMOUS
     cells: bytes = b""
 
-    def parts(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield each segment with the number and the bytes of its reports."""
+    def parts(self) -> list[tuple[int, int, bytes]]:
+        """Return each segment with the number and the bytes of its reports."""
         if len(set(self.cells)) < 2:
-            yield self.cells[0] if self.cells else 0, self.count, self.reports
-            return
-        size = len(self.reports) // self.count
-        for cell in sorted(set(self.cells)):
-            mine = [i for i, found in enumerate(self.cells) if found == cell]
-            reports = b"".join([self.reports[i * size : (i + 1) * size] for i in mine])
-            yield cell, len(mine), reports
+            return [(self.cells[0] if self.cells else 0, self.count, self.reports)]
+        cells = np.frombuffer(self.cells, dtype=np.uint8)
+        rows = np.frombuffer(self.reports, dtype=np.uint8).reshape(self.count, -1)
+        found = ((cell, rows[cells == cell]) for cell in sorted(set(self.cells)))
+        return [(cell, len(mine), mine.tobytes()) for cell, mine in found]
 
     @property
     def fingerprint(self) -> int:
@@ -173,11 +173,15 @@ class Snapshot:
     tallies: tuple[Total, ...]
     waiting: tuple[Total, ...]
     published: Mapping[Slice, Publication] = field(default_factory=dict)
+    months: tuple[Total, ...] = ()
+    """Sums of whole months, each at its first day, in the place of the tallies of its days."""
+    days: frozenset[int] = frozenset()
+    """The days of the reports in those sums."""
 
     @property
     def n(self) -> int:
         """The number of reports."""
-        return sum(total.n for total in (*self.tallies, *self.waiting))
+        return sum(total.n for total in (*self.months, *self.tallies, *self.waiting))
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,7 @@ class Aside:
 
 @dataclass(frozen=True)
 class Holding:
-    """A row of a question as it is stored: in ``tallies``, ``published`` or, numbered, ``waiting``.
+    """A row of a question as it is stored: the table, and the number of a waiting row.
 
     ``fault`` says what is wrong with the row, if anything is.
     """

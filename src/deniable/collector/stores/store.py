@@ -13,6 +13,7 @@ from pathlib import Path
 from deniable.collector.stores import arrivals
 from deniable.collector.stores.arrivals import HEAD, Arrival, ArrivalKey
 from deniable.collector.stores.dialect import Horizon, Transaction, reading, writing
+from deniable.collector.stores.months import forget_month
 from deniable.collector.stores.questions import NEW_EDITION, Questions, number_of
 from deniable.collector.stores.records import Aside, Measures, Outcome, Pile, Submission, Window
 
@@ -44,8 +45,8 @@ _ROWS = (
 _OVERLOOKED = "waiting rows are listed and cannot be found"
 _AT = "question = ? AND day = ? AND source = ? AND segment = ?"
 _ASIDE = (
-    "INSERT INTO set_aside (question, day, source, n, content, origin, reason)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO set_aside (question, day, source, segment, n, content, origin, reason)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _MOVE = "UPDATE horizon SET sealed_through = ?, last_run = ?"
 _FORGET = (
@@ -63,9 +64,16 @@ _REMOVE_OLD = (
 )
 _REMOVE_SOME = [
     f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE question = ? LIMIT ?)"
-    for table, key in (("waiting", "no"), ("tallies", _KEY), ("published", "no"))
+    for table, key in (
+        ("waiting", "no"),
+        ("tallies", _KEY),
+        ("months", "question, first, source, segment"),
+        ("published", "no"),
+    )
 ]
-_OF_QUESTIONS = ("arrivals", "waiting", "tallies", "published", "exclusions", "exclusions_by_day")
+_OF_QUESTIONS = (
+    "arrivals", "waiting", "tallies", "months", "published", "exclusions", "exclusions_by_day",
+)  # fmt: skip
 
 
 class _Outrun(Exception):
@@ -186,6 +194,7 @@ class Store(Questions):
             )
         if written.rowcount != 1:
             raise _Outrun
+        forget_month(transaction, no, pile.day)
 
     @reading
     def damaged(self, transaction: Transaction) -> dict[int, str]:
@@ -224,13 +233,14 @@ class Store(Questions):
         no = number_of(transaction, pile.question)
         found = transaction.execute(
             f"DELETE FROM tallies WHERE {_AT} AND version = ?"
-            " RETURNING question, day, source, n, tally",
+            " RETURNING question, day, source, segment, n, tally",
             (no, pile.day, pile.source, pile.segment, pile.version),
         ).fetchone()
         if found is None:
             return False
         transaction.execute(_ASIDE, (*found, "tallies", reason))
         transaction.execute(NEW_EDITION, (no,))
+        forget_month(transaction, no, pile.day)
         return True
 
     @reading
@@ -302,6 +312,7 @@ class Store(Questions):
             values = (horizon.today - retention, horizon.sealed_through, most)
             if removed := transaction.execute(_REMOVE_OLD, values).rowcount:
                 transaction.execute("DELETE FROM published")  # the sums hold what must go
+                transaction.execute("DELETE FROM months WHERE first < ?", values[:1])
                 return removed
         return self.give_back(transaction)
 

@@ -17,7 +17,20 @@ ALTER TABLE waiting ADD COLUMN checksum bigint;
 ALTER TABLE waiting ADD COLUMN segment integer NOT NULL DEFAULT 0;
 ALTER TABLE tallies ADD COLUMN segment integer NOT NULL DEFAULT 0;
 ALTER TABLE tallies DROP CONSTRAINT tallies_pkey;
-ALTER TABLE tallies ADD PRIMARY KEY (question, day, source, segment);
+ALTER TABLE tallies ADD PRIMARY KEY (question, day, source, segment) INCLUDE (n);
+
+-- Sums of all tallies of a source and segment in a month that is sealed, so that a year need not be
+-- added up day by day. Each can be made anew.
+CREATE TABLE months (
+    question integer NOT NULL,
+    first integer NOT NULL,
+    last integer NOT NULL,
+    source text NOT NULL,
+    segment integer NOT NULL,
+    n bigint NOT NULL,
+    tally bytea NOT NULL,
+    PRIMARY KEY (question, first, source, segment)
+);
 
 -- The sums of all segments, published at one moment with their total.
 ALTER TABLE published ADD COLUMN cells bytea NOT NULL DEFAULT '';
@@ -29,6 +42,7 @@ CREATE TABLE set_aside (
     question integer,
     day integer,
     source text,
+    segment integer,
     n bigint,
     reason text NOT NULL,
     content bytea NOT NULL

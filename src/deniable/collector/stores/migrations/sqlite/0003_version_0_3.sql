@@ -51,6 +51,22 @@ DROP TABLE tallies;
 
 ALTER TABLE tallies_by_segment RENAME TO tallies;
 
+-- How many reports there are is read from here, without the tallies.
+CREATE INDEX tallies_counted ON tallies (question, day, source, segment, n);
+
+-- Sums of all tallies of a source and segment in a month that is sealed, so that a year need not be
+-- added up day by day. Each can be made anew.
+CREATE TABLE months (
+    question INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    segment INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    tally BLOB NOT NULL,
+    PRIMARY KEY (question, first, source, segment)
+) STRICT;
+
 -- The sums of all segments, published at one moment with their total.
 ALTER TABLE published ADD COLUMN cells BLOB NOT NULL DEFAULT x'';
 
@@ -61,6 +77,7 @@ CREATE TABLE set_aside (
     question INTEGER,
     day INTEGER,
     source TEXT,
+    segment INTEGER,
     n INTEGER,
     reason TEXT NOT NULL,
     content BLOB NOT NULL
