@@ -153,6 +153,13 @@ TREND = (
     _parameter("format", "The form.", {"enum": ["json", "csv"]}),
     CANDIDATE,
 )
+COMPARING = (
+    _parameter("dimension", "The dimension whose values are the arms of an experiment.", _TEXT),
+    *_fields(handlers.Query, "control", "primary", "looks"),
+    *RANGE,
+    _parameter("with", "The round to compare a round with.", {"type": "integer", "minimum": 0}),
+    _parameter("format", "The form.", {"enum": ["json", "csv"]}),
+)
 QUESTION = "/v1/questions/{digest}"
 
 
@@ -182,6 +189,9 @@ INTERFACE = [
               {200: f"{_TABLES} {_HTML}"}),
     Operation("GET", QUESTION + "/trend", Role.VIEWER, handlers.follow_trend,
               "Follow some answers from day to day.", TREND, answers={200: _TABLES}),
+    Operation("GET", QUESTION + "/compare", Role.VIEWER, handlers.compare,
+              "Compare the arms of an experiment, or two rounds.", COMPARING,
+              answers={200: _TABLES}),
     Operation("GET", SHEET_PATH, Role.PUBLIC, handlers.style_sheet,
               "The style of estimates as HTML.", answers={200: "text/css"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, handlers.download_tally,

@@ -3,6 +3,7 @@
 The functions are pure, documents and bytes in, bytes out.
 """
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from deniable.collector.stores.records import Pile, Total
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.question import Question
-from deniable.tally import Tally
+from deniable.tally import MAGIC, Tally
 
 _BATCH = 1 << 20
 """Bytes of reports that are added at once."""
@@ -25,6 +26,21 @@ class DamagedMonth(InvalidDocument):
 def question_of(document: str) -> Question:
     """Read a question, unless it was read before."""
     return Question.from_json(document)
+
+
+def pack(tally: Tally) -> bytes:
+    """Return a tally as stores keep it: a day's is mostly small numbers in wide integers."""
+    return zlib.compress(tally.to_bytes(), 1)
+
+
+def unpack(data: bytes) -> Tally:
+    """Read a tally that a store has kept; version 0.2.0 and uploads keep them as they are."""
+    if data.startswith(MAGIC):
+        return Tally.from_bytes(data)
+    try:
+        return Tally.from_bytes(zlib.decompress(data))
+    except zlib.error as error:
+        raise InvalidDocument(f"this is not a tally: {error}", value=len(data)) from error
 
 
 class Faults(NamedTuple):
@@ -42,7 +58,7 @@ def fold(document: str, pile: Pile) -> bytes | Faults:
         total = _sum(question_of(document), pile.tallies, [pile.reports])
     except DeniableError:
         return _find_faults(document, pile)
-    return total.to_bytes() if total.n == pile.total else _find_faults(document, pile)
+    return pack(total) if total.n == pile.total else _find_faults(document, pile)
 
 
 def _find_faults(document: str, pile: Pile) -> Faults:
@@ -96,7 +112,7 @@ def _sum(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes])
     for reports in _joined(waiting):
         total.add(question.parse(reports, None))
     for tally in tallies:
-        total.merge(Tally.from_bytes(tally))
+        total.merge(unpack(tally))
     return total.tally()
 
 
@@ -115,7 +131,7 @@ def check_upload(document: str, data: bytes) -> tuple[bytes, int]:
 
     Merging refuses a tally that names another question, or none.
     """
-    total = _sum(question_of(document), [data], [])
+    total = merge(question_of(document), [Tally.from_bytes(data)])
     if total.n == 0:
         raise InvalidDocument("the tally is empty; upload one of at least one report", value=0)
     return total.to_bytes(), total.n
@@ -132,7 +148,7 @@ def sum_month(document: str, tallies: Sequence[Total]) -> list[Total] | None:
             return None
         if total.n != sum(row.n for row in found):
             return None
-        sums.append(Total(found[0].day, source, total.n, total.to_bytes(), segment))
+        sums.append(Total(found[0].day, source, total.n, pack(total), segment))
     return sums
 
 

@@ -8,11 +8,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deniable.advice.groups import FEW_PEOPLE, cell_minimum
+import numpy as np
+
+from deniable.advice.groups import FEW_PEOPLE
 from deniable.collector.jobs import Sums
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.experiment import Experiment, compare_arms
+from deniable.presentation.tables import csv_text
+from deniable.presentation.view import plain
 from deniable.segments import NOT_STATED
 
 POOLED = "other segments"
@@ -30,6 +34,7 @@ class Division:
     control: str | None = None
     primary: str | None = None
     looks: int = 1
+    form: str = "json"
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ def divide(sums: Sums, division: Division) -> Parts:
     whole, days = wanted.parts[0], sums.tallies[wanted.parts[0]][1]
     inside = wanted.cells
     groups = question.segments.by(division.dimension)
-    least = max(sums.order.minimum, cell_minimum(question.protocol) or 1)
+    least = sums.least
     parts: list[Part] = []
     small: list[int] = []
     for value, cells in groups.items():
@@ -99,8 +104,10 @@ def _experiment(parts: Sequence[Part], division: Division) -> Experiment | None:
 
 
 def export(sums: Sums, division: Division) -> bytes:
-    """Return the estimates by segment as JSON."""
+    """Return the estimates by segment as JSON, or those of the segments that are shown as CSV."""
     found = divide(sums, division)
+    if division.form == "csv":
+        return _csv(found, division.dimension).encode()
     question = sums.question
     said: dict[str, object] = {
         "question": question.name,
@@ -123,6 +130,18 @@ def export(sums: Sums, division: Division) -> bytes:
     if division.control is not None:
         said["experiment"] = _said(found.experiment)
     return json.dumps(said, indent=1, ensure_ascii=False).encode()
+
+
+def _csv(found: Parts, dimension: str) -> str:
+    """Return a row for each segment that is shown and answer, the segment in the first column."""
+    shown = [(part.value, part.estimates) for part in found.parts if part.estimates is not None]
+    columns: dict[str, list[object]] = {dimension: []}
+    for value, estimates in shown:
+        columns[dimension] += [value] * len(estimates)
+        for name, column in estimates.columns().items():
+            columns.setdefault(name, []).extend(plain(column, len(estimates)))
+    table = {name: np.array(cells, dtype=object) for name, cells in columns.items()}
+    return csv_text(table, shown[0][1].constants() if shown else None)
 
 
 def _said(found: Experiment | None) -> dict[str, object] | None:

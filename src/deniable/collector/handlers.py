@@ -3,8 +3,10 @@
 There is no SQL and no mathematics here.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from hashlib import sha256
 from re import compile as pattern
 from typing import Annotated, Literal
@@ -18,7 +20,7 @@ from deniable.collector import folding, groups, housekeeping, jobs, requests
 from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
-from deniable.collector.stores.records import Outcome, Slice, State, Total, write_day
+from deniable.collector.stores.records import EPOCH, Outcome, Slice, State, Total, write_day
 from deniable.presentation.html import SHEET
 from deniable.presentation.text import one_line
 from deniable.question import Question
@@ -86,6 +88,7 @@ async def read_status(call: Call) -> Response:
         "state": asked.state.value,
         "reports": found.n,
         **_by_segment(known.question, found.segments),
+        **_by_round(known.question, found.daily),
         **msgspec.structs.asdict(read_terms(asked.terms)),
     })  # fmt: skip
 
@@ -95,6 +98,16 @@ def _by_segment(question: Question, counts: Mapping[int, int]) -> dict[str, obje
     if not question.segments:
         return {}
     return {"segments": {question.segments.named(cell): n for cell, n in sorted(counts.items())}}
+
+
+def _by_round(question: Question, daily: Sequence[tuple[int, int]]) -> dict[str, object]:
+    """Say how many reports each round has; nothing where there are none."""
+    if question.repeat is None:
+        return {}
+    counts: Counter[int] = Counter()
+    for day, n in daily:
+        counts[question.repeat.round_of(date.fromordinal(day + EPOCH))] += n
+    return {"rounds": {str(number): n for number, n in sorted(counts.items())}}
 
 
 async def change_question(call: Call) -> Response:
@@ -204,7 +217,8 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
             if self.control or self.primary or self.looks:
                 raise InvalidRequest("name the dimension of the experiment with by=")
             return None
-        return groups.Division(self.by, self.control, self.primary, self.looks or 1)
+        form = "json" if self.format == "html" else self.format
+        return groups.Division(self.by, self.control, self.primary, self.looks or 1, form)
 
 
 REPEATED = {"candidate": "candidates", "segment": "segment"}
@@ -220,9 +234,13 @@ def _query(call: Call) -> Query:
     """Read the parameters: each once but for candidates and segments."""
     given = call.request.query_params
     found = {name: value for name, value in given.items() if name not in REPEATED}
-    lists = {field: given.getlist(name) or None for name, field in REPEATED.items()}
+    return _read(found, **{field: given.getlist(name) for name, field in REPEATED.items()})
+
+
+def _read(found: Mapping[str, str], **lists: Sequence[str]) -> Query:
     try:
-        return msgspec.convert({**found, **lists}, Query, strict=False)
+        several = {field: found or None for field, found in lists.items()}
+        return msgspec.convert({**found, **several}, Query, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"a parameter is wrong: {error}") from error
 
@@ -237,12 +255,11 @@ async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Respon
     if daily:
         wanted = _rounds(wanted, query, known)
     elif (division := query.division) is not None:
-        if query.format != "json":
-            raise InvalidRequest("results by segment have the format json")
+        if query.format == "html" or (query.format == "csv" and division.control):
+            raise InvalidRequest("results by segment have the formats json and csv, verdicts json")
         known.question.segments.dimension(division.dimension)
-        return streamed(
-            await call.services.results.divide(known, wanted, division), "application/json"
-        )
+        found = await call.services.results.divide(known, wanted, division)
+        return streamed(found, jobs.FORMATS[query.format])
     result = await call.services.results.export(known, wanted, query.format)
     return streamed(result, jobs.FORMATS[query.format])
 
@@ -256,6 +273,23 @@ def _rounds(wanted: jobs.Wanted, query: Query, known: Known) -> jobs.Wanted:
     if query.by not in (None, "day") or query.pooled:
         raise InvalidRequest("a trend goes by=day or, of a question with rounds, by=round")
     return wanted
+
+
+async def compare(call: Call) -> Response:
+    """Compare the arms of an experiment, or two rounds of a question."""
+    known, given = await call.known(), dict(call.request.query_params)
+    if "dimension" in given:
+        dimension = known.question.segments.dimension(given["dimension"])
+        asked = {"by": dimension.name, "control": given.get("control", dimension.values[0])}
+    elif "round" in given and "with" in given:
+        asked = {"compare_round": given["with"]}
+    else:
+        raise InvalidRequest("name the dimension of the arms, or round and with: two rounds")
+    names = ("primary", "looks", "round", "format", *requests.NAMES)
+    asked |= {name: given[name] for name in names if name in given}
+    return await _estimates(
+        call, _read(asked, segment=call.request.query_params.getlist("segment"))
+    )
 
 
 class Export(Pieces):
@@ -298,15 +332,24 @@ async def export_question(call: Call) -> Response:
     return streamed(packed, housekeeping.MEDIA_TYPE)
 
 
+def _stated(question: Question, given: Sequence[str]) -> int:
+    """Return the cell of an uploaded tally: a value of each dimension, or not stated."""
+    segments, cells = question.segments, requests.read_cells(question, given)
+    if cells is None:
+        return segments.cells if segments else 0
+    if len(cells) != 1:
+        names = ", ".join(each.name for each in segments)
+        raise InvalidRequest(f"a tally is of one segment: name a value of each of {names}, or none")
+    return cells[0]
+
+
 async def upload_tally(call: Call) -> Response:
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
         raise InvalidRequest("an id has 32 hexadecimal digits in lower case")
     query = call.request.query_params
     day = requests.read_day(query.get("day", ""))
-    cells = requests.read_cells(known.question, query.getlist("segment")) or ()
-    segments = known.question.segments
-    segment = cells[0] if len(cells) == 1 else segments.cells if segments else 0
+    segment = _stated(known.question, query.getlist("segment"))
     body = await call.body(call.services.settings.tally_limit)
     data, n = await call.services.worker.run(folding.check_upload, known.asked.document, body)
     total = Total(day, f"upload:{id}", n, data, segment)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
+from deniable.advice.groups import cell_minimum
 from deniable.collector.cells import Cells, pack_cells, ripe, unpack_cells
 from deniable.collector.folding import check_months, merge, question_of, readable_sum
 from deniable.collector.stores import records
@@ -151,6 +152,19 @@ class Sums:
         found = question.estimate(tally, named, rounds=max(1, days))
         return replace(found, repeats=found.repeats and replace(found.repeats, unit="day"))
 
+    @property
+    def least(self) -> int:
+        """The fewest reports with which a segment is shown: its error is 5 points at most."""
+        return max(self.order.minimum, cell_minimum(self.question.protocol) or 1)
+
+    def lacking(self) -> "Lacking | None":
+        """Tell whether a wanted segment has too few reports to be estimated."""
+        wanted = self.order.wanted
+        if wanted.cells is None:
+            return None
+        n = min(self.tally(part).n for part in wanted.parts)
+        return Lacking(n, self.least) if n < self.least else None
+
     def compared(self, first: int = 0) -> comparison.Comparison:
         """Compare the two wanted slices, which have no report in common, with one of them first."""
         return comparison.compare(self.estimates(first), self.estimates(1 - first))
@@ -161,18 +175,26 @@ class Sums:
         A day is one round, in which each report is the only one of a person.
         """
         named = labels if self.order.wanted.candidates else None
+        least = 1 if self.order.wanted.cells is None else self.least
         days = [
             _points(records.write_day(day.days.first), self.estimate(tally, named, 1), labels)
             for day in self.order.days
-            if (tally := self.tally(day)).n
+            if (tally := self.tally(day)).n >= least
         ]
         return Trend(
             tuple(
                 Series(label, tuple(points[place] for points in days))
                 for place, label in enumerate(labels)
             ),
-            self.order.left_out,
+            self.order.left_out + len(self.order.days) - len(days),
         )
+
+
+class Lacking(NamedTuple):
+    """A segment that has too few reports to be estimated, and how many it takes."""
+
+    n: int
+    minimum: int
 
 
 def _points(day: str, found: Estimates, labels: Sequence[str]) -> list[Point]:
@@ -261,8 +283,10 @@ def total(sums: Sums, _: None) -> Publication:
     return Publication(tally.n, sums.order.edition, tally.to_bytes(), days)
 
 
-def export(sums: Sums, form: str) -> bytes:
+def export(sums: Sums, form: str) -> bytes | Lacking:
     """Return the estimates, or the comparison of two slices, in one of ``FORMATS``."""
+    if lacking := sums.lacking():
+        return lacking
     compares = len(sums.order.wanted.parts) > 1
     return _render(sums.compared() if compares else sums.estimates(), form, sums.question.name)
 
@@ -276,8 +300,10 @@ def _render(found: Presentable, form: str, title: str) -> bytes:
     return found.to_json().encode()
 
 
-def export_trend(sums: Sums, form: str) -> bytes:
+def export_trend(sums: Sums, form: str) -> bytes | Lacking:
     """Return the trend of the named answers, or of the largest, as CSV or JSON."""
+    if lacking := sums.lacking():
+        return lacking
     question, labels = sums.question, sums.order.wanted.candidates
     trend = sums.trend(labels or sums.estimates().top(TREND_ROWS).labels or ())
     metadata: dict[str, object] = {

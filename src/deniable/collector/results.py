@@ -91,10 +91,18 @@ class Results:
     async def export(self, known: Known, wanted: Wanted, form: str) -> bytes:
         """Return estimates, a comparison or a trend in one of the formats."""
         job = Job(jobs.export_trend if wanted.daily else jobs.export, form)
-        return await self._demand(known, wanted, job)
+        found = await self._demand(known, wanted, job)
+        if isinstance(found, jobs.Lacking):
+            raise TooFewReports(
+                f"a segment is shown from {found.minimum} reports on, because of its error; this "
+                f"one has {found.n}, and {found.minimum - found.n} are missing",
+                minimum=found.minimum,
+                missing=found.minimum - found.n,
+            )
+        return found
 
     async def divide(self, known: Known, wanted: Wanted, division: groups.Division) -> bytes:
-        """Return estimates by segment as JSON."""
+        """Return estimates by segment as JSON or CSV."""
         return await self._demand(known, wanted, Job(groups.export, division))
 
     async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:

@@ -122,7 +122,8 @@ class Questions(Months):
         for part in parts:
             place = place_of(transaction, part)
             for piece, summed in pieces(transaction, place[0], part.days, months):
-                where, values = _COUNTED, (place[0], piece.first, piece.last)
+                where = _COUNTED
+                values: tuple[int | None, ...] = (place[0], piece.first, piece.last)
                 if summed:
                     sums += month_sums(transaction, place[0], piece)
                     text = f"SELECT DISTINCT day FROM tallies WHERE {where}"
