@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import billion, client, kernels, scaling, table
+from benchmarks import billion, client, kernels, scaling, segments, table
 from benchmarks.__main__ import main, save
 from benchmarks.page import render
 
@@ -122,3 +122,11 @@ def test_quick_results_are_saved_and_the_page_is_written_again(
     assert json.loads(saved.read_text())["command"] == "python -m benchmarks scaling --quick"
     save({}, tmp_path)
     assert (tmp_path / "docs" / "benchmarks.md").read_text() == page
+
+
+def test_a_year_by_segment_runs_on_a_short_year(tmp_path: Path) -> None:
+    """Results from kept months are those from days, which ``measure`` checks itself."""
+    sizes = segments.Sizes(cells=4, days=70, answers=20, reports=700)
+    found = segments.measure(str(tmp_path / "store.db"), sizes)
+    assert found["sums of months"] >= 4
+    assert found["reports in all"] == 4 * 70 * 700

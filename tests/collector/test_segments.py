@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from datetime import date, timedelta
+from io import BytesIO
 from urllib.parse import quote
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
 
-from deniable import DE, Question
+from deniable import DE, Question, Tally
+from deniable.advice.groups import cell_minimum
 from deniable.client import pull
 from deniable.collector.cells import pack_cells, ripe, unpack_cells
 from deniable.rota import Repeat
@@ -57,8 +61,6 @@ def test_the_total_is_that_of_no_segments_byte_for_byte(collector: Collector) ->
         for value in ("linux", "mac", "not stated")
     ]
     total = question.accumulator()
-    from deniable import Tally  # noqa: PLC0415
-
     for part in parts:
         total.merge(Tally.from_bytes(part))
     assert total.tally().to_bytes() == expected.to_bytes()
@@ -108,7 +110,8 @@ def test_results_by_segment_and_their_verdict(collector: Collector) -> None:
 @pytest.mark.parametrize(
     "query",
     ["?by=colour", "?segment=platform:amiga", "?segment=colour:red", "?control=A", "?looks=2",
-     "?segment=arm:A&segment=arm:B", "?by=arm&format=csv", "?round=1", "?by=arm&control=Z"],
+     "?segment=arm:A&segment=arm:B", "?by=arm&format=html", "?round=1", "?by=arm&control=Z",
+     "?by=arm&control=A&format=csv"],
 )  # fmt: skip
 def test_what_the_question_does_not_have_is_refused(collector: Collector, query: str) -> None:
     """Unknown dimensions, values and rounds are refused in words."""
@@ -164,3 +167,98 @@ def test_segments_move_with_the_minimum_or_together() -> None:
     assert {c: t.to_bytes() for c, t in unpack_cells(pack_cells(now)).items()} == {
         c: t.to_bytes() for c, t in now.items()
     }
+
+
+def test_arms_and_rounds_are_compared_at_one_address(collector: Collector) -> None:
+    """The first value is the control unless one is named; two rounds are named by number."""
+    question = ask(collector, segments={"arm": ("A", "B")})
+    for cell, kiwis in ((0, 900), (1, 1500)):
+        relay(collector, question, [cell] * 3000, ["a"] * kiwis + ["b"] * (3000 - kiwis))
+    by_default = read(collector, question, "?dimension=arm&primary=a", "compare").json
+    assert by_default["experiment"]["control"] == "A"
+    assert "B differs from A: a +" in by_default["experiment"]["verdict"]
+    assert by_default == read(collector, question, "?by=arm&control=A&primary=a").json
+    named = read(collector, question, "?dimension=arm&control=B&looks=3", "compare").json
+    assert named["experiment"]["control"] == "B"
+    assert named["experiment"]["looks"] == 3
+    for wrong in ("", "?dimension=colour", "?dimension=arm&control=Z", "?round=1", "?with=1",
+                  "?round=1&with=0", "?dimension=arm&looks=0"):  # fmt: skip
+        assert read(collector, question, wrong, "compare").status == 400, wrong
+    again = ask(collector, repeat=Repeat(today(-1), every=1, rounds=2))
+    for day, kiwis in ((today(-1), 100), (today(), 400)):
+        answers = ["a"] * kiwis + ["b"] * (500 - kiwis)
+        reports = again.privatize(answers, np.random.default_rng(1)).tobytes()
+        assert collector.submit(again, reports, role="relay", day=day).status == 204
+    changed = read(collector, again, "?round=1&with=0", "compare").json
+    assert changed == read(collector, again, "?round=1&compare_round=0").json
+    assert read(collector, again, "", "status").json["rounds"] == {"0": 500, "1": 500}
+
+
+def test_a_small_segment_is_not_estimated_but_counted(collector: Collector) -> None:
+    """Below the reports that carry an error of 5 points the answer says how many are missing."""
+    question = ask(collector, segments=SEGMENTS)
+    least = cell_minimum(question.protocol)
+    relay(collector, question, [0] * least + [3] * (least - 1), ["a"] * (2 * least - 1))
+    assert read(collector, question, "?segment=platform:linux").json["n"] == least
+    for part in ("estimates", "trend"):
+        small = read(collector, question, "?segment=platform:mac", part)
+        assert (small.status, small.json["minimum"], small.json["missing"]) == (409, least, 1)
+    relay(collector, question, [4] * 10, ["a"] * 10)
+    assert read(collector, question, "?segment=platform:mac").json["n"] == least + 9
+    assert read(collector, question, "?segment=platform:mac", "trend").json["trend"]
+    tally = Tally.from_bytes(read(collector, question, "?segment=arm:B", "tally").body)
+    assert tally.n == 10
+
+
+def test_results_by_segment_as_csv_have_a_column_for_it(collector: Collector) -> None:
+    """Each segment that is shown has a row for each answer."""
+    question = ask(collector, segments=SEGMENTS)
+    for cell in (0, 3, 5):
+        relay(collector, question, [cell] * 400, ["a"] * 200 + ["b"] * 200)
+    header, *lines = read(collector, question, "?by=platform&format=csv").body.decode().splitlines()
+    assert header.startswith("platform,label,")
+    assert [line.split(",")[:2] for line in lines] == [
+        ["linux", "a"], ["linux", "b"], ["mac", "a"], ["mac", "b"]
+    ]  # fmt: skip
+
+
+def test_uploads_and_exports_name_their_segment(collector: Collector) -> None:
+    """A tally is of one segment or of none that is stated, and an export tells them apart."""
+    question = ask(collector, segments=SEGMENTS)
+    path = f"/v1/questions/{question.digest}/tallies/"
+    tally = question.tally(question.privatize(["a"] * 20)).to_bytes()
+
+    def upload(query: str) -> int:
+        address = f"{path}{secrets.token_hex(16)}?day={today()}{query}"
+        return int(collector.request("PUT", address, tally, role="admin").status)
+
+    assert upload("&segment=platform:mac&segment=arm:B") == 201
+    assert upload("") == 201
+    assert upload("&segment=platform:mac") == upload("&segment=arm:Z") == 400
+    relay(collector, question, [4, 6], ["a", "b"])
+    counts = read(collector, question, "", "status").json["segments"]
+    assert counts == {"platform: mac, arm: B": 21, "not stated": 21}
+    packed = collector.request("GET", f"/v1/questions/{question.digest}/export", role="admin").body
+    with ZipFile(BytesIO(packed)) as archive:
+        listed = json.loads(archive.read("contents.json"))["tallies"]
+        assert [Tally.from_bytes(archive.read(row["file"])).n for row in listed] == [1, 1, 20, 20]
+    assert sorted((row["segment"], row["n"]) for row in listed) == sorted([
+        ("not stated", 1), ("not stated", 20), ("platform: mac, arm: B", 1),
+        ("platform: mac, arm: B", 20),
+    ])  # fmt: skip
+
+
+def test_a_relay_may_mix_segments(collector: Collector) -> None:
+    """Reports of one body are told apart by their bytes, and the same body counts once."""
+    question = ask(collector, segments=SEGMENTS)
+    reports, id = question.privatize(["a", "b"] * 50), secrets.token_bytes(16)
+    cells = [number % 7 for number in range(100)]
+    body = b"".join(bytes([c]) + r.tobytes() for c, r in zip(cells, reports, strict=True))
+    for _ in range(2):
+        assert collector.submit(question, body, id=id, role="relay").status == 204
+    other = b"\6" + body[1:]
+    assert collector.submit(question, other, id=id, role="relay").status == 409
+    assert collector.submit(question, body[:-1], role="relay").status == 400
+    counts = read(collector, question, "", "status").json["segments"]
+    assert sum(counts.values()) == 100
+    assert counts["not stated"] == cells.count(6)

@@ -25,8 +25,8 @@ _names = count()
 _TABLES = ", ".join(
     f"deniable.{name}"
     for name in (
-        "questions", "arrivals", "waiting", "set_aside", "tallies", "published", "exclusions",
-        "keys",
+        "questions", "arrivals", "waiting", "set_aside", "tallies", "months", "published",
+        "exclusions", "exclusions_by_day", "keys",
     )
 )  # fmt: skip
 
