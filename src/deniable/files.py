@@ -20,6 +20,7 @@ end.
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import repeat
 from zlib import crc32
 
 from deniable import tally as tallies
@@ -52,12 +53,16 @@ _KINDS = (
 
 
 def write_reports(
-    stream: Writable, question: Question, batches: Iterable[Reports], *, cell: int | None = None
+    stream: Writable,
+    question: Question,
+    batches: Iterable[Reports],
+    *,
+    cells: int | Iterable[bytes] | None = None,
 ) -> int:
     """Write a report file and return the number of reports; how they are batched does not matter.
 
-    Of a question with segments all reports are of one ``cell``, or else their segment is not
-    stated.
+    Of a question with segments ``cells`` is the cell of all reports, or has the cells of each
+    batch, a byte for each report; without it segments are not stated.
 
     >>> from io import BytesIO
     >>> from deniable import DE, Question
@@ -69,7 +74,8 @@ def write_reports(
     3
     """
     digest, count, kind = sha256(), 0, question.protocol
-    cell = question.segments.cells if cell is None else cell
+    cells = question.segments.cells if cells is None else cells
+    stated: Iterator[int | bytes] = repeat(cells) if isinstance(cells, int) else iter(cells)
 
     def write(data: bytes) -> None:
         digest.update(data)
@@ -84,7 +90,7 @@ def write_reports(
     full, pending = block_bytes(question), bytearray()
     for batch in batches:
         reports = check_reports(batch, kind.report_dtype, kind.name).tobytes()
-        pending += question.segments.join(cell, reports, kind.report_dtype.itemsize)
+        pending += question.segments.join(next(stated), reports, kind.report_dtype.itemsize)
         count += len(batch)
         whole = len(pending) - len(pending) % full
         for offset in range(0, whole, full):

@@ -167,13 +167,19 @@ class Segments:
         cell = self.cell(stated)
         return bytes([cell]) if self else b""
 
-    def join(self, cell: int, reports: bytes, size: int) -> bytes:
-        """Return reports of ``size`` bytes each with the byte of their cell before each of them."""
+    def join(self, cells: int | bytes, reports: bytes, size: int) -> bytes:
+        """Return reports of ``size`` bytes each, before each the byte of its cell.
+
+        ``cells`` is the cell of all of them, or has a byte for each.
+        """
         if not self:
             return reports
-        check_whole("the cell", cell, 0, self.cells)
         rows = np.frombuffer(reports, np.uint8).reshape(-1, size)
-        return np.insert(rows, 0, np.uint8(cell), axis=1).tobytes()
+        if isinstance(cells, int):
+            cells = bytes([check_whole("the cell", cells, 0, self.cells)]) * len(rows)
+        column = np.frombuffer(cells, np.uint8)
+        check_below("segments", int(column.max(initial=0)), self.codes)
+        return np.insert(rows, 0, column, axis=1).tobytes()
 
     def split(self, data: bytes, size: int) -> tuple[bytes, bytes]:
         """Separate the cells of reports from the reports, of ``size`` bytes each.

@@ -77,7 +77,7 @@ def privatize(
         batches = read_answers(source, show)
         values = (encode(question, matcher, batch, source) for batch in batches)
         drawn = _draw_reports(question, values)
-        count = write_reports(stream, question, drawn, cell=cell)
+        count = write_reports(stream, question, drawn, cells=cell)
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
     summary = {"reports": count, "other": matcher.unknown, "question": question.digest,

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
-from deniable.advice.groups import cell_minimum
 from deniable.collector.cells import Cells, pack_cells, ripe, unpack_cells
 from deniable.collector.folding import check_months, merge, question_of, readable_sum
 from deniable.collector.stores import records
 from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
+from deniable.division import least_reports
 from deniable.errors import DeniableError
 from deniable.estimates import Estimates
 from deniable.presentation.exports import MOST_ROWS, Presentable
@@ -155,7 +155,7 @@ class Sums:
     @property
     def least(self) -> int:
         """The fewest reports with which a segment is shown: its error is 5 points at most."""
-        return max(self.order.minimum, cell_minimum(self.question.protocol) or 1)
+        return least_reports(self.question, self.order.minimum)
 
     def lacking(self) -> "Lacking | None":
         """Tell whether a wanted segment has too few reports to be estimated."""
