@@ -296,11 +296,19 @@ def _read_rest(stream: Readable, question: Question, name: str) -> Tally:
 
 def read_any(
     stream: Readable, question: Question, *, name: str = "the file"
-) -> Iterator[tuple[bytes, Reports]] | Tally:
-    """Return the tally in a tally file, or the batches of a report file as ``read_segments`` does.
+) -> Iterator[Reports] | Tally:
+    """Return the tally in a tally file, or the batches of a report file as ``read_reports`` does.
 
     Any other file is refused with what it seems to be.
     """
+    found = read_contents(stream, question, name=name)
+    return found if isinstance(found, Tally) else (reports for _, reports in found)
+
+
+def read_contents(
+    stream: Readable, question: Question, *, name: str = "the file"
+) -> Iterator[tuple[bytes, Reports]] | Tally:
+    """Return what ``read_any`` does, but the batches of a report file as of ``read_segments``."""
     start = read_fully(stream, len(MAGIC))
     if start == MAGIC:
         return read_after_magic(stream, question, name)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from deniable.collector import housekeeping
+from deniable.collector.folding import unpack
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.stores.records import Asked, Slice, State, StoreCorrupt, Submission
 from deniable.collector.stores.sqlite import SqliteStore

@@ -18,7 +18,7 @@ import numpy as np
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
 from deniable.errors import DeniableError
-from deniable.files import describe, read_any, read_raw_reports
+from deniable.files import describe, read_contents, read_raw_reports
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.question import Question
@@ -222,7 +222,7 @@ def _add(
     named: tuple[str, Sequence[int] | None],
 ) -> None:
     name, cells = named
-    contents = read_any(stream, question, name=name)
+    contents = read_contents(stream, question, name=name)
     if isinstance(contents, Tally):
         if cells is not None:
             raise InputError(
