@@ -31,6 +31,7 @@ from deniable import (
     SetSelection,
     SubsetSelection,
     Tally,
+    Views,
 )
 from deniable.protocols import discover
 from deniable.statistics import Collected, Counts, Statistic, Table, of_form
@@ -51,6 +52,7 @@ _LARGE: list[Protocol] = [
     SetSelection(1.0, 20, 4),
     SubsetSelection(1.0, 20),
     SHE(1.0, 7),
+    Views(1.0, (9, 16, 7, 2), ((0,), (0, 1), (2, 3), (1, 2, 3))),
     RandomMatrixProjection(1.0, 70, rows=500),
 ]
 
@@ -240,6 +242,9 @@ def judge(data: bytes) -> bool:
         if tally.n <= 1000:
             assert witness(tally).to_bytes() == data
         return True
+    if isinstance(tally.protocol, Views):
+        parts = zip(tally.protocol.protocols, tally.protocol.counted(tally), strict=True)
+        assert all(judge(Tally(part, n, Counts(own)).to_bytes()) for part, (n, own) in parts)
     keys = np.arange(50, dtype=np.uint64) if isinstance(tally.protocol, Open) else None
     counts = tally.protocol.estimate(tally, keys).counts
     assert np.isfinite(counts).all()

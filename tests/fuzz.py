@@ -17,7 +17,19 @@ from hashlib import sha256
 
 import numpy as np
 
-from deniable import Answers, Choices, Closed, DeniableError, Protocol, Pure, Question, Tally
+from deniable import (
+    Answers,
+    Choices,
+    Closed,
+    DeniableError,
+    Levels,
+    Protocol,
+    Pure,
+    Question,
+    Record,
+    Tally,
+    Views,
+)
 from deniable.documents import canonical_json
 from deniable.protocol import CountedPure
 from deniable.protocols import discover
@@ -145,7 +157,10 @@ def fuzz_header(protocol: Protocol, count: int, rng: random.Random) -> int:
 
 
 def answers_of(protocol: Protocol) -> Answers | tuple[str, ...] | None:
-    """Return answers that fit a protocol."""
+    """Return answers that fit a protocol: labels, some of them, a record for views, any text."""
+    if isinstance(protocol, Views):
+        parts = enumerate(protocol.radices)
+        return Record({f"a{i}": [str(j) for j in range(radix)] for i, radix in parts})
     if not isinstance(protocol, Closed | Sets):
         return None
     labels = tuple(map(str, range(protocol.domain_size)))
@@ -153,7 +168,12 @@ def answers_of(protocol: Protocol) -> Answers | tuple[str, ...] | None:
 
 
 def fuzz_question(protocol: Protocol, count: int, rng: random.Random) -> int:
-    """Return how many altered questions, their digest mended, were taken for questions."""
+    """Return how many altered questions, their digest mended, were taken for questions.
+
+    Levels are a part of views, and no question has them by themselves.
+    """
+    if isinstance(protocol, Levels):
+        return 0
     good = json.loads(Question("fuzz", answers_of(protocol), protocol).to_json())
     del good["digest"]
     accepted = 0

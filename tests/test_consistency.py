@@ -1,14 +1,25 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deniable import DE, OUE, Estimates, InvalidParameter
-from deniable.consistency import METHODS, adjust, base_cut, norm_mul, norm_sub, significance
+from benchmarks.answers import shrink_errors
+from deniable import (
+    DE,
+    OLH,
+    OUE,
+    Estimates,
+    InvalidParameter,
+    Protocol,
+    SubsetSelection,
+    recommend,
+)
+from deniable.consistency import METHODS, adjust, base_cut, norm_mul, norm_sub, shrink, significance
 
-SUMMING: list[Callable[[Estimates], Estimates]] = [significance, norm_sub, norm_mul]
+SUMMING: list[Callable[[Estimates], Estimates]] = [significance, norm_sub, norm_mul, shrink]
 
 
 def _estimates(counts: list[float], n: int, null: float = 20.0) -> Estimates:
@@ -167,3 +178,35 @@ def test_the_nearest_counts_of_hopeless_noise_add_up() -> None:
     for report in (0, 1):
         found = protocol.estimate(protocol.tally(np.array([report], dtype=protocol.report_dtype)))
         assert norm_sub(found).counts.sum() == pytest.approx(1)
+
+
+def test_shrink_is_better_than_norm_sub_for_many_answers() -> None:
+    """A short form of ``benchmarks.answers shrink``: Zipf over 1,000 answers."""
+    shares = 1 / np.arange(1, 1001) / (1 / np.arange(1, 1001)).sum()
+    protocol = recommend(1.0, 1000).best.protocol
+    unbiased, near, drawn = shrink_errors(protocol, shares, 100_000, 1)
+    assert drawn < 0.65 * near < 0.65 * unbiased
+
+
+@pytest.mark.parametrize("protocol", [SubsetSelection(1.0, 32), OLH(1.0, 32)], ids=repr)
+def test_shrink_harms_nobody_who_has_few_answers(protocol: Protocol) -> None:
+    """With 32 answers the total error is at most that of the unbiased counts."""
+    shares = 1 / np.arange(1, 33) / (1 / np.arange(1, 33)).sum()
+    unbiased, _, drawn = shrink_errors(protocol, shares, 100_000, 3)
+    assert drawn < 1.03 * unbiased
+
+
+def test_shrink_keeps_what_is_significant_and_adds_up() -> None:
+    """Significant counts move by little, no count is negative, and all add up to n."""
+    protocol = DE(1.0, 6)
+    values = np.repeat(np.arange(6), [4000, 2000, 30, 20, 10, 0])
+    found = protocol.estimate(protocol.tally(protocol.privatize(values, np.random.default_rng(1))))
+    shrunk = adjust(found, "shrink")
+    assert shrunk.counts.sum() == pytest.approx(6060)
+    assert shrunk.counts.min() >= 0
+    assert shrunk.adjusted == "shrink"
+    kept = found.significant()
+    assert np.all(np.abs(shrunk.counts - found.counts)[kept] < found.std_errors[kept])
+    assert np.array_equal(shrunk.interval(), found.interval())
+    certain = replace(found, counts=np.full(6, 1010.0))
+    assert adjust(certain, "shrink").counts == pytest.approx(1010)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     # Modules that are attributes too.
     from deniable import client, consistency, files, law, presentation, spark  # noqa: F401
     from deniable.advice import meaning, plan, plan_discovery, recommend
-    from deniable.answers import Answers, Choice, Choices, Text
+    from deniable.answers import Answers, Choice, Choices, Number, Record, Text
     from deniable.auditing import Audit, audit
     from deniable.candidates import fingerprint, fingerprints
     from deniable.comparison import Comparison, compare
@@ -40,18 +40,20 @@ if TYPE_CHECKING:
     from deniable.protocols.discovery import Code, Discovery
     from deniable.protocols.hashing import BLH, LH, OLH, OpenLH
     from deniable.protocols.histogram import SHE, THE
+    from deniable.protocols.levels import Levels
     from deniable.protocols.polynomial_selection import PolynomialSelection
     from deniable.protocols.projection import RandomMatrixProjection
     from deniable.protocols.rappor import RAPPOR
     from deniable.protocols.set_selection import SetSelection
     from deniable.protocols.subset import SubsetSelection
     from deniable.protocols.unary import OUE, SUE, UE
+    from deniable.protocols.views import Views
     from deniable.question import Question
     from deniable.tally import Accumulator, Tally
 
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "plan_discovery", "recommend"),
-    "deniable.answers": ("Answers", "Choice", "Choices", "Text"),
+    "deniable.answers": ("Answers", "Choice", "Choices", "Number", "Record", "Text"),
     "deniable.auditing": ("Audit", "audit"),
     "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
@@ -82,11 +84,12 @@ __all__ = [
     "BLH", "DE", "GRR", "LH", "OLH", "OUE", "RAPPOR", "SHE", "SUE", "THE", "UE", "Accumulator",
     "AffineSelection", "Answers", "Audit", "BasicRAPPOR", "Choice", "Choices", "Closed", "Code",
     "Comparison", "DeniableError", "Discoveries", "Discovery", "Estimates", "IncompatibleTally",
-    "InvalidDocument", "InvalidParameter", "InvalidReport", "Mechanism", "Open", "OpenLH",
-    "OutOfDomain", "Parameters", "PolynomialSelection", "Protocol", "Provenance", "Pure",
-    "Question", "RandomMatrixProjection", "SetSelection", "SubsetSelection", "Tally", "Text",
-    "__version__", "audit", "compare", "fingerprint", "fingerprints", "meaning", "memory_budget",
-    "plan", "plan_discovery", "recommend", "set_memory_budget", "set_threads", "threads",
+    "InvalidDocument", "InvalidParameter", "InvalidReport", "Levels", "Mechanism", "Number",
+    "Open", "OpenLH", "OutOfDomain", "Parameters", "PolynomialSelection", "Protocol",
+    "Provenance", "Pure", "Question", "RandomMatrixProjection", "Record", "SetSelection",
+    "SubsetSelection", "Tally", "Text", "Views", "__version__", "audit", "compare", "fingerprint",
+    "fingerprints", "meaning", "memory_budget", "plan", "plan_discovery", "recommend",
+    "set_memory_budget", "set_threads", "threads",
 ]  # fmt: skip
 
 

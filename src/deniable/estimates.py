@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InvalidParameter, OutOfDomain
-from deniable.law import Law, upper_normal
+from deniable.law import Joint, Law, upper_normal
 from deniable.presentation import view as views
-from deniable.presentation.exports import Presentable
-from deniable.presentation.tables import Column, Columns
+from deniable.presentation.tables import Columns
+from deniable.rows import Rows
 from deniable.validation import check_probability
 
 Floats = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ _EXPLANATIONS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates(Presentable):
+class Estimates(Rows["Estimates"]):
     """How many of ``n`` people gave each answer, as far as the reports can tell.
 
     ``counts`` are unbiased, so rare answers come out negative about half the time; they are left
@@ -50,6 +50,8 @@ class Estimates(Presentable):
     come from, and stays with whatever is made of them. Where people may have answered again,
     ``repeats`` says how many people are assumed; ``n`` is then their number. ``adds_up`` is False
     where people gave several answers each, so that the counts of all do not add up to ``n``.
+    ``joint`` tells how the errors of rows depend on each other, so that their sums have one. Where
+    rows are some candidates of many answers, ``rest`` is how many people gave none of them.
 
     Estimates are a collection of their rows: ``estimates["kiwi"].share`` is one answer's share.
 
@@ -76,6 +78,8 @@ class Estimates(Presentable):
     repeats: views.Repeats | None = None
     estimator: str | None = None
     adds_up: bool = True
+    joint: Joint | None = None
+    rest: "Estimates | None" = None
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
@@ -100,9 +104,6 @@ class Estimates(Presentable):
     def __iter__(self) -> Iterator[views.Answer]:
         return iter(self.rows())
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._index
-
     def __getitem__(self, key: str | int) -> views.Answer:
         return self.take([self.place(key)]).rows()[0]
 
@@ -117,24 +118,6 @@ class Estimates(Presentable):
         columns = (lower, upper, self._verdicts(threshold), self.counts, self.shares,
                    self.std_errors)  # fmt: skip
         return views.Answer.over(self.keys, columns, truth)
-
-    @property
-    def keys(self) -> Column:
-        """What the rows are about: labels, or values where there are none."""
-        if self.labels is not None:
-            return self.labels
-        return np.arange(len(self)) if self.values is None else self.values
-
-    @cached_property
-    def _index(self) -> dict[object, int]:
-        return {key: place for place, key in enumerate(self.keys)}
-
-    def place(self, key: object) -> int:
-        """Return where the row of a label, or of a value, is."""
-        place = self._index.get(key) if isinstance(key, str | int | np.integer) else None
-        if place is None:
-            raise OutOfDomain.expected("labels that were estimated", key, "check its spelling")
-        return place
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimates):
@@ -218,7 +201,8 @@ class Estimates(Presentable):
     def _exceed(self, threshold: float | None) -> npt.NDArray[np.bool_] | None:
         if threshold is None:
             return None
-        if self.law is None and self.std_errors is not None and self.null_std_error:
+        own = self.law is None or self.law.by_row
+        if own and self.std_errors is not None and self.null_std_error:
             limits = threshold * np.maximum(self.std_errors / self.null_std_error, 1.0)
             return np.asarray(self.unbiased_counts > limits)
         return self.unbiased_counts > threshold
@@ -231,6 +215,29 @@ class Estimates(Presentable):
         missing, told = np.isnan(self.std_errors), found.astype(object)
         told[missing] = None
         return told if missing.any() else found
+
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+        index = np.asarray(rows, dtype=np.int64)
+        values = np.arange(len(self)) if self.values is None else self.values
+        return replace(
+            self,
+            counts=self.counts[index],
+            std_errors=None if self.std_errors is None else self.std_errors[index],
+            labels=None if self.labels is None else tuple(self.labels[i] for i in index),
+            values=None if self.labels is not None else values[index],
+            tested=self.total,
+            unbiased=None if self.unbiased is None else self.unbiased[index],
+            law=None if self.law is None else self.law.take(index),
+            joint=None if self.joint is None else self.joint.take(index),
+        )
+
+    def combined(self, coefficients: Floats, labels: Sequence[str]) -> "Estimates":
+        """Return sums of the rows, one for each row of coefficients, under new labels."""
+        sums = self.sums(coefficients)
+        found = coefficients @ sums.counts
+        made = Estimates(found, sums.errors, self.n, sums.null, tuple(labels), joint=sums)
+        parted = self.adds_up and bool(np.all(coefficients.sum(axis=0) == 1))
+        return replace(made, adds_up=parted, provenance=self.provenance, repeats=self.repeats)
 
     def select(self, labels: Sequence[str]) -> "Estimates":
         """Return the estimates of some labels, in the given order.
@@ -245,19 +252,6 @@ class Estimates(Presentable):
             raise OutOfDomain("these estimates have no labels, but values; use take", value=labels)
         places = [self.place(label) for label in labels]
         return replace(self.take(places), tested=None)
-
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
-        index = np.asarray(rows, dtype=np.int64)
-        values = np.arange(len(self)) if self.values is None else self.values
-        return replace(
-            self,
-            counts=self.counts[index],
-            std_errors=None if self.std_errors is None else self.std_errors[index],
-            labels=None if self.labels is None else tuple(self.labels[i] for i in index),
-            values=None if self.labels is not None else values[index],
-            tested=self.total,
-            unbiased=None if self.unbiased is None else self.unbiased[index],
-        )
 
     def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
         """Return the places of the ``k`` largest counts, or of all of them, largest first.
@@ -356,7 +350,8 @@ class Estimates(Presentable):
         )
 
     def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
-        own = "" if self.law is not None else " and as far by its own error"
+        by_row = self.law is None or self.law.by_row
+        own = " and as far by its own error" if by_row else ""
         said = [
             self.unknown or "significance is not known"
             if threshold is None
@@ -367,6 +362,9 @@ class Estimates(Presentable):
             said.append(f"counts by {self.estimator}, which may be biased")
         if self.repeats is not None:
             said.append(self.repeats.sentence)
+        if self.rest is not None:
+            (row,) = self.rest.rows(level=level)
+            said.append(f"{row.label}: {row.cells[1]} of people, {row.cells[2]} of {self.n:,}")
         if self.adjusted is not None:
             theirs = f"; the {views.percent(level)} intervals and what is significant"
             known = "" if self.unknown else f"{theirs} are those of the unbiased counts"

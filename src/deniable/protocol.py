@@ -24,7 +24,7 @@ from deniable import validation
 from deniable.candidates import FINGERPRINTS, Candidates, Chosen, choose_open, choose_some
 from deniable.errors import IncompatibleTally, InvalidParameter
 from deniable.estimates import Estimates
-from deniable.law import KnownLaw, SupportLaw
+from deniable.law import KnownLaw, Pairs, PairsOf, SupportLaw
 from deniable.mechanism import Reports, Values
 from deniable.memory import reserve
 from deniable.presentation.view import Provenance, Repeats
@@ -294,6 +294,11 @@ class Pure(Protocol, abstract=True):
     def parameters(self) -> Parameters:
         """p* and q* of the law that is executed."""
 
+    @property
+    def pairs(self) -> Pairs | None:
+        """How often a report supports two values at once, if that is known."""
+        return None
+
     @abstractmethod
     def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         """Return how many reports support each value: all of a closed domain, or the chosen."""
@@ -350,7 +355,8 @@ class Pure(Protocol, abstract=True):
         counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
         null = math.sqrt(float(self.variance(n, 0.0)))
-        return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n))
+        joint = None if self.pairs is None else PairsOf(n, self.pairs)
+        return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n), joint=joint)
 
     def law(self, n: int) -> SupportLaw:
         return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)

@@ -42,8 +42,8 @@ _FIELDS = {
     2: {"format", "version", "name", "answers", "protocol", "repeat", "segments"},
 }
 """The fields of each version of the document, all of which are always there."""
-_MOST_VALUES = 1000
-"""How many values a document may have; a list of strings is one."""
+_MOST_VALUES = {1: 1000, 2: 8000}
+"""How many values a document of each version may have; a list of strings is one."""
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -228,7 +228,8 @@ class Question:
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
         document = documents.read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
         claimed = document.pop("digest", None)
-        documents.check_fields(document, _FIELDS[int(document["version"])], _MOST_VALUES)
+        version = int(document["version"])
+        documents.check_fields(document, _FIELDS[version], _MOST_VALUES[version])
         found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
             raise InvalidDocument(

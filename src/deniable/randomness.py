@@ -11,11 +11,12 @@ in the process, so forked workers and threads never share noise.
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -197,6 +198,39 @@ class Uniform:
     def of(self, words: Integers) -> Integers:
         """Return the integer that each word, below the limit, stands for."""
         return words // np.uint64(self.step) if self.size > 1 else np.zeros_like(words)
+
+
+@dataclass(frozen=True)
+class Lots:
+    """A public draw, made before the answer is looked at: integer weights that add up to 2^64.
+
+    >>> Lots.near([0.25, 0.75]).of(np.array([2**62 - 1, 2**62], dtype=np.uint64))
+    array([0, 1])
+    """
+
+    weights: tuple[int, ...]
+
+    @classmethod
+    def near(cls, shares: Sequence[float]) -> Self:
+        """Return the lots nearest to shares, which need not add up to 1."""
+        scaled = [max(1, int(WORD * float(share / sum(shares)))) for share in shares]
+        scaled[scaled.index(max(scaled))] += WORD - sum(scaled)
+        return cls(tuple(scaled))
+
+    @classmethod
+    def read(cls, texts: Sequence[object]) -> Self:
+        """Return lots from the decimal strings of a specification, since JSON numbers may round."""
+        short = [t for t in texts if isinstance(t, str) and t.isdecimal() and len(t) <= 20]
+        weights = tuple(map(int, short))
+        if len(weights) != len(texts) or sum(weights) != WORD or 0 in weights:
+            raise InvalidParameter.expected("lots as positive integers that add up to 2^64", texts)
+        return cls(weights)
+
+    def of(self, words: Integers) -> npt.NDArray[np.int64]:
+        place = np.zeros(len(words), dtype=np.int64)
+        for end in accumulate(self.weights[:-1]):
+            place += words >= np.uint64(end)
+        return place
 
 
 def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:

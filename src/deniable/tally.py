@@ -30,7 +30,7 @@ MAGIC = b"dnbtally"
 ENTRY_POINTS = "deniable.protocols"
 """The group of entry points by which other distributions offer protocols."""
 _VERSION = 1
-_LARGEST_HEADER = 1 << 16
+_LARGEST_HEADER = 1 << 18
 _FIELDS = {"n", "protocol", "question", "statistic"}
 _DIGEST = re.compile("[0-9a-f]{64}")
 _START = b'{"n":"%d",'

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from deniable.errors import InvalidParameter
 from deniable.protocol import Closed
@@ -28,8 +28,9 @@ TYPICAL_REPORTS = 1_000_000
 """How many reports decoding is compared for."""
 Listed = Closed | Sets
 """A protocol about listed answers, of which a person gives one or several."""
-Goal = Literal["mean", "rare"]
-"""Whose variance is to be least: the mean over all answers, or that of answers nobody gives."""
+Goal = Literal["mean", "rare", "table"]
+"""Whose variance is to be least: the mean over all answers, that of answers nobody gives, or of a
+record the sum over all cells of its tables."""
 _SMALL_DOMAIN = 1 << 16
 MANY_BYTES = 1400
 """More than fit in one network packet: too many where something else is as good, and for the
@@ -150,7 +151,7 @@ def recommend(  # noqa: PLR0913 - what is asked, and what the answer has to suit
     'PolynomialSelection'
     """
     check_epsilon(epsilon), check_domain_size(domain_size)
-    if goal not in get_args(Goal):
+    if goal not in ("mean", "rare"):
         raise InvalidParameter.expected('the goal "mean" or "rare"', goal)
     if users is not None:
         users = check_positive("users", users)

@@ -9,9 +9,11 @@ from pkgutil import iter_modules
 from deniable.answers.base import Answers
 from deniable.answers.choice import Choice
 from deniable.answers.choices import Choices
+from deniable.answers.number import Number
+from deniable.answers.record import Record
 from deniable.answers.text import Text
 
-__all__ = ["Answers", "Choice", "Choices", "Text"]
+__all__ = ["Answers", "Choice", "Choices", "Number", "Record", "Text"]
 
 for _module in iter_modules(__path__, f"{__name__}."):
     import_module(_module.name)

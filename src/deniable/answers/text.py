@@ -122,8 +122,12 @@ class Text(Answers):
         return self.discover.values(list_texts(wanted))
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
-        """Return the estimates under the names of the candidates."""
-        return found if self.discover is None else replace(found, labels=tuple(wanted or ()))
+        """Return the estimates of the candidates, and how many people gave none of them."""
+        named = found if self.discover is None else replace(found, labels=tuple(wanted or ()))
+        if found.joint is None:
+            return named
+        some = found.combined(np.ones((1, len(found))), ["none of these candidates"])
+        return replace(named, rest=replace(some, counts=found.n - some.counts))
 
     def document(self) -> dict[str, object]:
         code = {} if self.discover is None else {"discover": {"code": self.discover.document()}}

@@ -7,13 +7,16 @@ exact or on the safe side, for 1 to 10^18 reports.
 - ``LaplaceLaw``: sums of noisy histograms
 - ``RepeatedLaw``: people who sent several reports with the same permanent noise
 - ``WidenedLaw``: one of these with an independent error on top
+- ``LotLaw``: rows of which only people drawn by lot have told
+- ``Pairs``: two values at once, and so the variance of any sum of counts
 """
 
 from deniable.law.counts import LaplaceLaw, SupportLaw
 from deniable.law.normal import KnownLaw, Law, Supports, Variance, WidenedLaw, upper_normal
+from deniable.law.pairs import Apart, Joint, Pairs, PairsOf
 from deniable.law.repeated import RepeatedLaw
 
 __all__ = [
-    "KnownLaw", "LaplaceLaw", "Law", "RepeatedLaw", "SupportLaw", "Supports", "Variance",
-    "WidenedLaw", "upper_normal",
+    "Apart", "Joint", "KnownLaw", "LaplaceLaw", "Law", "Pairs", "PairsOf", "RepeatedLaw",
+    "SupportLaw", "Supports", "Variance", "WidenedLaw", "upper_normal",
 ]  # fmt: skip

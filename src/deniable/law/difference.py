@@ -162,6 +162,27 @@ def upper_limits(x: Floats, n: int, y: Floats, m: int, tail: float) -> Floats:
     return limits - 1.0
 
 
+def chance_limits(x: Floats, n: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Return Clopper and Pearson's limits of a chance by which x of n trials succeeded.
+
+    >>> np.round(chance_limits(np.array([3.0]), np.array([9.0]), 0.025), 4).ravel()
+    array([0.0749, 0.7007])
+    """
+    return 1 - _upper_chance(n - x, n, tail), _upper_chance(x, n, tail)
+
+
+def _upper_chance(x: Floats, n: Floats, tail: float) -> Floats:
+    found, certain = Betas(x + 1, n - x), Betas(np.full_like(x, 2.0), np.zeros_like(x))
+    limits = _cornish_fisher(certain, found, tail)
+    few = np.flatnonzero(found.least < _FEW)
+    for start in range(0, len(few), _BLOCK):
+        rows = few[start : start + _BLOCK]
+        limits[rows] = _integrated(
+            Betas(certain.a[rows], certain.b[rows]), Betas(found.a[rows], found.b[rows]), tail
+        )
+    return limits - 1.0
+
+
 @dataclass(frozen=True)
 class Betas:
     """Beta variables B(a, b), one for each row; those with b = 0 are 1."""

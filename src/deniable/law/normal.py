@@ -55,6 +55,16 @@ class Law(Protocol):
         """Whether each report is of another person."""
         return True
 
+    @property
+    def by_row(self) -> bool:
+        """Whether each row has an error of its own, even where nobody holds it."""
+        return False
+
+    def take(self, rows: np.typing.NDArray[np.int64]) -> "Law":
+        """Return the law of some rows: the same, unless rows differ."""
+        del rows
+        return self
+
     def supports(self, counts: Floats) -> Supports | None:
         """Return the supports that the counts are made of, if the law is theirs."""
         return None

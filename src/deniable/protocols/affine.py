@@ -44,6 +44,7 @@ from deniable import validation
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields, linear, windows
+from deniable.law import Pairs
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Parameters, Pure
 from deniable.protocols.linear import Lines, check_field_order, next_field
@@ -272,6 +273,17 @@ class AffineSelection(Pure, Closed):
     def parameters(self) -> Parameters:
         g, t, m = self._settings
         return Parameters(*self._places.shares(m * g ** (t - 1), g**t))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Those of all sets of k points: functions and windows are alike on average."""
+        (g, t, m), law = self._settings, self.parameters
+        return Pairs.selection(law.exact_p, law.exact_q, m * g ** (t - 1), g**t)
+
+    @property
+    def codes(self) -> int:
+        """How many reports there are: they are the integers below it."""
+        return self._lines.reports
 
     @property
     def worst_ratio(self) -> Fraction:

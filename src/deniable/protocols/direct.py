@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 
 from deniable.kernels.bits import count_values
+from deniable.law import Pairs
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
 from deniable.randomness import Direct, Integers
@@ -57,6 +58,15 @@ class DE(CountedPure):
     @cached_property
     def parameters(self) -> Parameters:
         return Parameters(*self._weights.shares)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        return Pairs.selection(*self._weights.shares, 1, self.domain_size)
+
+    @property
+    def codes(self) -> int:
+        """How many reports there are: they are the integers below it."""
+        return self.domain_size
 
     @property
     def worst_ratio(self) -> Fraction:

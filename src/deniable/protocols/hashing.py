@@ -29,6 +29,7 @@ import numpy as np
 
 from deniable.candidates import Chosen
 from deniable.kernels import hashes
+from deniable.law import Pairs
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Open, Parameters, Pure
 from deniable.protocols import linear
@@ -133,6 +134,15 @@ class _LocalHashing(Pure):
     def parameters(self) -> Parameters:
         p, q = self._weights.shares
         return Parameters(p, q + (p - q) * self._family.collision)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Values by themselves but for lines: where two in line with the true one hash alike."""
+        p, q = self.parameters.exact_p, self.parameters.exact_q
+        if not isinstance(self._family, linear.LinearFamily):
+            return Pairs.independent(p, q)
+        collision, in_line = self._family.collision, self._family.in_line
+        return Pairs(p, q, p * collision, collision * (q + in_line * (p - q)))
 
     @property
     def worst_ratio(self) -> Fraction:

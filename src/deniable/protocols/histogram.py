@@ -36,7 +36,7 @@ from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter, InvalidReport
 from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
-from deniable.law import LaplaceLaw
+from deniable.law import Apart, LaplaceLaw
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Share
 from deniable.protocols.unary import _Unary
@@ -225,7 +225,8 @@ class SHE(Closed, Counted):
         counts = of_form(tally.statistic, Counts).values / UNIT
         error = math.sqrt(tally.n * self._report_variance)
         errors = np.full(len(counts), error)
-        return Estimates(counts, errors, tally.n, error, law=self.law(tally.n))
+        joint = Apart(error**2)
+        return Estimates(counts, errors, tally.n, error, law=self.law(tally.n), joint=joint)
 
     def influence(self, values: Sequence[int]) -> float:
         """Return J / 16 + 1 people for each of the values: the largest noise, and one person."""

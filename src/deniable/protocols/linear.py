@@ -173,6 +173,11 @@ class LinearFamily(Lines):
     def collision(self) -> Fraction:
         return Fraction(1, self.g)
 
+    @property
+    def in_line(self) -> Fraction:
+        """How many of all third points are in line with two: a function maps all three alike."""
+        return Fraction(self.g - 2, max(self.g**self.digits - 2, 1))
+
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         return smallest_unsigned(self.reports - 1)

@@ -36,6 +36,7 @@ import numpy as np
 from deniable import validation
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
+from deniable.law import Pairs
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
 from deniable.protocols.affine import selection_variance
@@ -97,6 +98,16 @@ class SubsetSelection(CountedPure):
     @cached_property
     def parameters(self) -> Parameters:
         return Parameters(*self._places.shares(self._k, self.domain_size))
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        p, q = self.parameters.exact_p, self.parameters.exact_q
+        return Pairs.selection(p, q, self._k, self.domain_size)
+
+    @property
+    def codes(self) -> int:
+        """How many reports there are: they are the integers below it."""
+        return self._subset.size
 
     @property
     def worst_ratio(self) -> Fraction:

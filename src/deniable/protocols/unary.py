@@ -22,6 +22,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameter
 from deniable.kernels.bits import count_bits, perturb_bits
+from deniable.law import Pairs
 from deniable.mechanism import Reports
 from deniable.protocol import CountedPure, Parameters
 from deniable.randomness import WORD, Integers, Source, Weights, Words, exponential_bounds
@@ -46,6 +47,10 @@ class _Unary(CountedPure):
     @cached_property
     def parameters(self) -> Parameters:
         return Parameters(*self._weights.shares)
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        return Pairs.independent(self.parameters.exact_p, self.parameters.exact_q)
 
     @cached_property
     def worst_ratio(self) -> Fraction:

@@ -1,0 +1,278 @@
+"""The distribution of numbers: how many are where, up to where, between what, and their mean.
+
+Rows are bins of the numbers' values. Everything else is a method, each with its interval: ``mean``,
+``quantile``, ``cdf``, ``bins`` and ``between``. All but the mean rest on the unbiased shares of the
+values by all views; a quantile's point, and ``curve``, on the nearest possible ones. Of very
+many values people are only asked for ranges, within which numbers count as even.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+
+from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.estimates import Estimates
+from deniable.law.lots import LotLaw
+from deniable.law.normal import Floats, upper_normal
+from deniable.law.tables import Tables, contrast_variance, nearest_shares
+from deniable.presentation.view import Answer
+from deniable.protocols.levels import Levels
+from deniable.protocols.views import ViewEstimates, Views, estimates_of
+from deniable.tally import Tally
+from deniable.validation import check_probability, check_whole
+
+_MOST_ROWS = 120
+_MOST_THRESHOLDS = 1 << 10
+_CURVE_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that was estimated, with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        shown = f"{self.value:.4g} {self.unit}".strip()
+        return f"{shown} ({self.lower:.4g} to {self.upper:.4g})"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The numbers that answers are rounded to, in ascending order, and their unit."""
+
+    numbers: tuple[float, ...]
+    unit: str = ""
+
+    def written(self, place: int) -> str:
+        return f"{Decimal(repr(self.numbers[place])).normalize():f} {self.unit}".strip()
+
+    @property
+    def starts(self) -> range:
+        """Where the bins of results start: 1, 2, 5, 10 or so places each, for not too many."""
+        size = len(self.numbers)
+        widths = (lead * 10**power for power in range(6) for lead in (1, 2, 5))
+        return range(0, size, next(width for width in widths if -(-size // width) <= _MOST_ROWS))
+
+    def bins(self, starts: Sequence[int]) -> tuple[str, ...]:
+        """Return the names of bins that start at these places: "40 to 44 h"."""
+        ends = [*(start - 1 for start in starts[1:]), len(self.numbers) - 1]
+        first = (f"{Decimal(repr(self.numbers[start])).normalize():f} to " for start in starts)
+        return tuple(
+            f"{'' if start == end else name}{self.written(end)}"
+            for name, start, end in zip(first, starts, ends, strict=True)
+        )
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The names of both ends, for a question that only the mean is wanted of."""
+        return f"towards {self.written(0)}", f"towards {self.written(-1)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NumberEstimates(Estimates):
+    """How many people gave which number: rows are bins."""
+
+    scale: Scale | None = None
+    tally: Tally | None = None
+
+    @classmethod
+    def of(cls, found: ViewEstimates, scale: Scale, *, distribution: bool) -> "NumberEstimates":
+        """Return the bins of a scale, or its ends where only the mean was asked for."""
+        plain = replace(_plain(found), labels=None, joint=None, law=None, adds_up=True)
+        bare = cls(**vars(plain), scale=scale, tally=found.tally)
+        if distribution:
+            rows = bare.binned(scale.starts)
+        else:
+            mean, error, _ = bare._mean(0.025)
+            shares, n = np.array([1 - mean, mean]), found.n
+            rows = Estimates(n * shares, np.full(2, n * error), n, n * error, scale.ends)
+        held = {k: v for k, v in vars(rows).items() if k in Estimates.__dataclass_fields__}
+        held |= {"provenance": found.provenance}
+        return cls(**held, scale=scale, tally=found.tally)
+
+    @property
+    def _views(self) -> tuple[Views, Tally, Scale]:
+        tally, scale = self.tally, self.scale
+        if tally is None or scale is None or not isinstance(tally.protocol, Views):
+            raise InvalidParameter("expected the estimates of a question for a number", value=None)
+        return tally.protocol, tally, scale
+
+    @cached_property
+    def _tables(self) -> Tables:
+        protocol, tally, _ = self._views
+        return protocol.tables(tally)
+
+    def _ranges(self, most: int | None = None) -> tuple[Estimates, int]:
+        """Return the finest ranges of values that are told, at most some, and their width."""
+        protocol, _, scale = self._views
+        told = [view.digits for view in self._tables.views]
+        small = [d for d in told if most is None or self._tables.size(d) <= most]
+        if not small:
+            raise InvalidParameter(
+                "nobody has told of the distribution, which was not asked for or not yet drawn; "
+                'ask with want=("distribution",)',
+                value=None,
+            )
+        target = max(small, key=len)
+        width = protocol.value_count // self._tables.size(target)
+        found = estimates_of(self._tables, [target], self.n, strict=True)
+        rows = found.take(np.arange(-(-len(scale.numbers) // width)))
+        return replace(rows, tested=None), width
+
+    def _averages(self, values: Floats, width: int) -> Floats:
+        """Return means over ranges of what rows say of each value."""
+        starts = np.arange(0, values.shape[-1], width)
+        counts = np.diff(np.append(starts, values.shape[-1]))
+        return np.asarray(np.add.reduceat(values, starts, axis=-1) / counts)
+
+    def binned(self, starts: Sequence[int]) -> Estimates:
+        """Return how many people are in bins that start at these places."""
+        _, _, scale = self._views
+        each, width = self._ranges()
+        labels = scale.bins(starts)
+        if width == 1 and len(starts) == len(each):
+            return replace(each, labels=labels, values=None)
+        bins = np.searchsorted(np.asarray(starts), np.arange(len(scale.numbers)), side="right") - 1
+        member = (bins == np.arange(len(starts))[:, None]).astype(np.float64)
+        return self._by_lot(each.combined(self._averages(member, width), labels))
+
+    def _by_lot(self, found: Estimates) -> Estimates:
+        """Give sums the law of the lot: their errors are about the population already."""
+        if found.std_errors is None:
+            return found
+        none = np.zeros(len(found))
+        law = LotLaw(self.n, found.std_errors, found.null_std_error or 0.0, none, none, none, none)
+        return replace(found, law=law, provenance=self.provenance)
+
+    def bins(self, count: int) -> Estimates:
+        """Return how many people are in each of some bins of as many values each."""
+        _, _, scale = self._views
+        size = len(scale.numbers)
+        bins = check_whole("the number of bins", count, 1, size)
+        return self.binned([size * i // bins for i in range(bins)])
+
+    def between(self, low: float, high: float, *, level: float = 0.95) -> Answer:
+        """Return how many people gave a number from ``low`` to ``high``, both included."""
+        _, _, scale = self._views
+        inside = [low <= number <= high for number in scale.numbers]
+        if not any(inside):
+            raise OutOfDomain.expected("a range that holds some value", (low, high))
+        each, width = self._ranges()
+        within = self._averages(np.array([inside], dtype=np.float64), width)
+        named = each.combined(within, [f"{low:g} to {high:g}"])
+        return self._by_lot(named).rows(level=level)[0]
+
+    def cdf(self) -> Estimates:
+        """Return how many people gave at most each value; of very many values, some."""
+        each, width = self._ranges(_MOST_THRESHOLDS)
+        _, _, scale = self._views
+        last = [min((i + 1) * width, len(scale.numbers)) - 1 for i in range(len(each))]
+        rows = np.tril(np.ones((len(each), len(each))))
+        found = each.combined(rows, [f"up to {scale.written(place)}" for place in last])
+        # All people are below the last value, whatever the noise is.
+        counts, errors = found.counts.copy(), np.array(found.std_errors)
+        counts[-1], errors[-1] = self.n, 0.0
+        return self._by_lot(replace(found, counts=counts, std_errors=errors))
+
+    def quantile(self, share: float, *, level: float = 0.95) -> Figure:
+        """Return the number that a share of people do not exceed: 0.5 is the median.
+
+        The interval goes from the least to the largest value that the distribution function's
+        intervals leave possible, at this share by itself.
+        """
+        check_probability("the share of people", share, "0.5 is the median")
+        _, _, scale = self._views
+        found, width = self.cdf(), self._ranges(_MOST_THRESHOLDS)[1]
+        ends = found.interval(level)
+        if ends is None:
+            raise InvalidParameter("the errors of these estimates are not known", value=None)
+        low, high = (np.clip(end / self.n, 0, 1) for end in ends)
+        before = np.append(0.0, low[:-1])
+        possible = np.flatnonzero((before <= share) & (share <= np.append(high[:-1], 1.0)))
+        reached = np.cumsum(self.curve()) >= share - 1e-12
+        point = int(np.argmax(reached)) if reached.any() else len(scale.numbers) - 1
+        first = min(int(possible.min(initial=len(found))) * width, point)
+        last = max(min((int(possible.max(initial=0)) + 1) * width, len(scale.numbers)) - 1, point)
+        numbers = scale.numbers
+        return Figure(numbers[point], numbers[first], numbers[last], scale.unit)
+
+    def curve(self) -> Floats:
+        """Return the most fitting shares of all values: none negative, and 1 in all.
+
+        Least squares over all views under these conditions, by an accelerated projected gradient.
+        """
+        _, _, scale = self._views
+        (each, width), numbers = self._ranges(), len(scale.numbers)
+        size, steps = max(len(view.supports) for view in self._tables.views), len(each)
+        views = []
+        for view in self._tables.views:
+            cells = len(view.supports)
+            views.append((view.n / contrast_variance(view.pairs, cells), cells, view.shares))
+        scaled = sum(weight * size / cells for weight, cells, _ in views)
+        x = y = np.full(steps, 1 / steps)
+        t, padded = 1.0, np.zeros(size)
+        for _ in range(_CURVE_STEPS):
+            padded[:steps] = y
+            slope = np.zeros(size)
+            for weight, cells, shares in views:
+                excess = padded.reshape(cells, -1).sum(axis=1) - shares
+                slope += weight * np.repeat(excess, size // cells)
+            after = nearest_shares(y - slope[:steps] / scaled)
+            following = (1 + math.sqrt(1 + 4 * t * t)) / 2
+            x, y, t = after, after + (t - 1) / following * (after - x), following
+        counts = np.diff(np.append(np.arange(0, numbers, width), numbers))
+        return np.asarray(np.repeat(x / counts, counts))
+
+    @property
+    def mean(self) -> Figure:
+        """The mean of the numbers with its 95 % interval."""
+        return self.mean_at(0.95)
+
+    def mean_at(self, level: float) -> Figure:
+        """Return the mean of the numbers with its interval."""
+        check_probability("level", level, "0.95 is usual")
+        _, _, scale = self._views
+        mean, _, reach = self._mean((1 - level) / 2)
+        low, extent = scale.numbers[0], scale.numbers[-1] - scale.numbers[0]
+        value, half = low + extent * mean, extent * reach
+        return Figure(value, value - half, value + half, scale.unit)
+
+    def _mean(self, tail: float) -> tuple[float, float, float]:
+        """Return the mean between both ends as 0 and 1, its error and reach, by all views."""
+        protocol, tally, scale = self._views
+        last, found = len(scale.numbers) - 1, []
+        parts = zip(protocol.protocols or (), protocol.counted(tally), strict=True)
+        for part, (n, counts) in parts:
+            if isinstance(part, Levels) and n > 1:
+                stretched = (protocol.value_count - 1) / last
+                found.append([stretched * each for each in part.mean(counts, tail)])
+        if self._tables.views:
+            target = max((view.digits for view in self._tables.views), key=len)
+            place = np.minimum(np.arange(protocol.value_count), last) / last
+            means = place.reshape(self._tables.size(target), -1).mean(axis=1)
+            value, variance = self._tables.figures(target, means[None, :])
+            error = math.sqrt(float(variance[0]))
+            found.append([float(value[0]), error, upper_normal(tail) * error])
+        if not found:
+            raise InvalidParameter(
+                "nobody has told of the mean yet; wait for more reports", value=None
+            )
+        weights = np.array([1 / max(error, 1e-12) ** 2 for _, error, _ in found])
+        weights /= weights.sum()
+        mean, error, reach = np.array(found).T
+        combined = float(np.hypot.reduce(weights * error)), float(np.hypot.reduce(weights * reach))
+        return float(weights @ mean), *combined
+
+
+def _plain(found: Estimates) -> Estimates:
+    """Return estimates without what a subclass adds."""
+    names = Estimates.__dataclass_fields__
+    return Estimates(**{name: value for name, value in vars(found).items() if name in names})

@@ -1,0 +1,180 @@
+"""Number: a number between two ends, of which the distribution, quantiles and the mean are told.
+
+A number is rounded to the nearest of some evenly spaced values, halves up, and what lies outside is
+taken for the nearest end. Its value is its place among them, read in digits of which all but the
+first are binary; a person is asked by lot for some leading digits, or for a level (``Views``).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable import validation
+from deniable.answers.base import Answers, list_answers, refused
+from deniable.answers.distribution import NumberEstimates, Scale
+from deniable.documents import encodes
+from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
+from deniable.protocol import Protocol
+from deniable.protocols.levels import MOST_STEPS, Levels
+from deniable.protocols.views import ViewEstimates, Views
+from deniable.randomness import Source
+
+if TYPE_CHECKING:
+    from deniable.advice.ranking import Goal
+
+WANTS = ("distribution", "mean")
+"""What a question for a number may be for."""
+_LONGEST_UNIT = 20
+
+
+@dataclass(frozen=True)
+class Number(Answers):
+    """A number from ``low`` to ``high``, rounded to whole ``step``s from ``low`` on.
+
+    ``want`` is what it is for: the distribution, with its quantiles, the mean, or both.
+
+    >>> hours = Number(0, 100, step=5, unit="h")
+    >>> hours.encode([0, 37.4, 37.5, 400]).tolist()
+    [0, 7, 8, 20]
+    """
+
+    low: float
+    high: float
+    step: float = 1
+    unit: str = ""
+    want: tuple[str, ...] = ("distribution",)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high", "step"):
+            object.__setattr__(self, name, _check_number(name, getattr(self, name)))
+        if not (isinstance(self.unit, str) and len(self.unit) <= _LONGEST_UNIT):
+            raise InvalidParameter.expected(f"a unit of up to {_LONGEST_UNIT} letters", self.unit)
+        if not encodes(self.unit):
+            raise InvalidParameter("the unit cannot be encoded as UTF-8; write another", value=None)
+        want = tuple(self.want) if isinstance(self.want, list | tuple) else ()
+        if not want or not set(want) <= set(WANTS) or len(set(want)) != len(want):
+            raise InvalidParameter.expected(f"want as some of {', '.join(WANTS)}", self.want)
+        object.__setattr__(self, "want", tuple(name for name in WANTS if name in want))
+        _ = self.steps
+
+    @cached_property
+    def steps(self) -> int:
+        """How many values there are, both ends included."""
+        low, high, step = (Decimal(repr(each)) for each in (self.low, self.high, self.step))
+        if low >= high or step <= 0:
+            raise InvalidParameter.expected(
+                "low below high and a step above 0", (self.low, self.high, self.step)
+            )
+        many = high - low > step * MOST_STEPS
+        count, left = (MOST_STEPS, 0) if many else divmod(high - low, step)
+        if left:
+            raise InvalidParameter.expected(
+                "a step that divides the distance from low to high",
+                self.step,
+                "change high, or the step",
+            )
+        if count >= MOST_STEPS:
+            raise InvalidParameter.expected(
+                f"at most {MOST_STEPS:,} values from low to high", self.step, "use larger steps"
+            )
+        return int(count) + 1
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The numbers that answers are rounded to."""
+        low, step = Decimal(repr(self.low)), Decimal(repr(self.step))
+        return Scale(tuple(float(low + i * step) for i in range(self.steps)), self.unit)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The rows of results: bins or, where the distribution is not wanted, both ends."""
+        scale = self.scale
+        return scale.bins(scale.starts) if "distribution" in self.want else scale.ends
+
+    @property
+    def value_count(self) -> int:
+        return self.steps
+
+    @property
+    def wanted(self) -> str:
+        return f"a number, such as {self.scale.written(self.steps // 2)}"
+
+    def value(self, answer: object) -> int | None:
+        """Return the place of the nearest value; what is no finite number is no answer."""
+        if isinstance(answer, bool | np.bool_) or not isinstance(
+            answer, int | float | np.floating | np.integer | Decimal
+        ):
+            return None
+        try:
+            number = float(answer)
+        except OverflowError:
+            return None
+        if not math.isfinite(number):
+            return None
+        inside = min(max(number, self.low), self.high)
+        return min(math.floor((inside - self.low) / self.step + 0.5), self.steps - 1)
+
+    def encode(
+        self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
+    ) -> np.typing.NDArray[np.uint64]:
+        """Return the place of the value nearest to each number, or name the first that is none."""
+        del rng
+        if not (isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf"):
+            return super().encode(list_answers(answers))
+        numbers = answers.astype(np.float64)
+        wrong = ~np.isfinite(numbers)
+        if numbers.ndim != 1 or wrong.any():
+            position = int(np.argmax(wrong))
+            raise refused("that are finite numbers", None, position)
+        inside = np.clip(numbers, self.low, self.high)
+        places = np.floor((inside - self.low) / self.step + 0.5).astype(np.uint64)
+        return np.minimum(places, np.uint64(self.steps - 1))
+
+    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+        from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
+
+        if goal != "mean":
+            raise InvalidParameter('a number has no goal but "mean"; leave it out', value=goal)
+        distribution, mean = (name in self.want for name in WANTS)
+        return designs.number(epsilon, self.steps, distribution=distribution, mean=mean)
+
+    def check(self, protocol: Protocol) -> None:
+        """Refuse a protocol that is no views of leading digits, or cannot tell what is wanted."""
+        fits = isinstance(protocol, Views) and protocol.value_count >= self.steps
+        if not (fits and isinstance(protocol, Views) and _tells(protocol, self.want)):
+            raise InvalidParameter(
+                f"expected Views of the leading digits of {self.steps:,} values that tell the "
+                f"{' and the '.join(self.want)}, got {protocol.name}; leave it out and give "
+                "epsilon=, and a fitting one is chosen",
+                value=protocol,
+            )
+
+    def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
+        if not isinstance(found, ViewEstimates) or found.tally is None:
+            raise InvalidParameter("expected the estimates of views of a number", value=None)
+        made = NumberEstimates.of(found, self.scale, distribution="distribution" in self.want)
+        return made if wanted is None else made.select(wanted)
+
+
+def _check_number(name: str, value: object) -> float:
+    number = validation.check_number(name, value)
+    if not math.isfinite(number):
+        raise InvalidParameter.expected(f"{name} as a finite number", value)
+    # Whole numbers are kept as such, so that a document has one form.
+    return int(number) if number == int(number) and abs(number) < 1 << 53 else number
+
+
+def _tells(protocol: Views, want: Sequence[str]) -> bool:
+    """Tell whether views are leading digits, and such that they tell what is wanted."""
+    every = tuple(range(len(protocol.radices)))
+    parts = list(zip(protocol.views, protocol.protocols or (), strict=True))
+    levels = [view for view, part in parts if isinstance(part, Levels)]
+    leading = all(view == every[: len(view)] for view, _ in parts)
+    tree = len(levels) < len(parts)
+    return leading and (tree or "distribution" not in want) and set(levels) <= {every}

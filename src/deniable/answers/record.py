@@ -1,0 +1,391 @@
+"""Record: several attributes of one person, of which margins and cross tables are told.
+
+An attribute is a choice or a number. A person is asked by lot for some attributes only, those of
+one of the wanted tables or one of them by itself, with the whole epsilon (``Views``). So the whole
+record is protected by it, however many attributes there are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable.answers.base import Answers, find_kind, list_answers, refused
+from deniable.answers.choice import Choice
+from deniable.answers.distribution import Figure
+from deniable.answers.number import Number
+from deniable.documents import encodes
+from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain, brief
+from deniable.estimates import Estimates
+from deniable.law.independence import EXACT, Draw, Independence, independence, normal_supports
+from deniable.law.normal import Floats, upper_normal
+from deniable.law.tables import Digits, Tables
+from deniable.protocol import Protocol
+from deniable.protocols.levels import Levels
+from deniable.protocols.parts import Selection
+from deniable.protocols.views import ViewEstimates, Views, estimates_of
+from deniable.randomness import WORD, Source
+from deniable.rows import SEPARATOR
+from deniable.tally import Tally
+from deniable.validation import check_whole
+
+if TYPE_CHECKING:
+    from deniable.advice.ranking import Goal
+
+Part = Choice | Number
+_MOST_PARTS, _MOST_LABELS = 64, 1 << 12
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Record(Answers):
+    """Attributes by their names, and the ``tables`` that are wanted of them.
+
+    ``tables`` is "margins", each attribute by itself, "pairs", every two of them as well, or a list
+    of tuples of names. An attribute called "parts" or "tables" is given in a mapping.
+
+    >>> setup = Record(plan=Choice(["free", "pro"]), age=Number(0, 90, step=10), tables="pairs")
+    >>> setup.encode([{"plan": "pro", "age": 41}]).tolist()
+    [14]
+    """
+
+    parts: tuple[tuple[str, Part], ...]
+    tables: tuple[tuple[str, ...], ...]
+
+    def __init__(
+        self,
+        parts: Mapping[str, Answers | Sequence[str]] | Sequence[object] | None = None,
+        tables: str | Sequence[Sequence[str]] = "margins",
+        **named: Answers | Sequence[str],
+    ) -> None:
+        given = [*_listed_parts(parts), *named.items()]
+        object.__setattr__(self, "parts", tuple((_name(n), _part(n, p)) for n, p in given))
+        if len(set(self.names)) != len(given) or not 1 <= len(given) <= _MOST_PARTS:
+            raise InvalidParameter(
+                f"expected from 1 to {_MOST_PARTS} attributes with names of their own, got "
+                f"{len(given)}",
+                value=len(given),
+            )
+        if self.value_count > WORD:
+            raise InvalidParameter(
+                "expected at most 2^64 different records; leave out an attribute, or give one "
+                "fewer labels",
+                value=self.value_count,
+            )
+        object.__setattr__(self, "tables", self._wanted_tables(tables))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={part!r}" for name, part in self.parts)
+        return f"Record({inside}, tables={list(self.tables)!r})"
+
+    def _wanted_tables(self, tables: object) -> tuple[tuple[str, ...], ...]:
+        single = [(name,) for name in self.names]
+        if tables == "margins":
+            return tuple(single)
+        if tables == "pairs":
+            return (*single, *combinations(self.names, 2))
+        if isinstance(tables, str) or not isinstance(tables, list | tuple) or not tables:
+            raise InvalidParameter.expected('tables as "margins", "pairs" or a list', tables)
+        found = []
+        for table in tables:
+            names = (table,) if isinstance(table, str) else table
+            listed = list(names) if isinstance(names, list | tuple) else []
+            if not listed or any(not isinstance(n, str) or n not in self.names for n in listed):
+                raise InvalidParameter.expected("a table of attributes of the record", table)
+            found.append(tuple(name for name in self.names if name in listed))
+            if len(found[-1]) != len(listed):
+                raise InvalidParameter.expected("each attribute of a table once", table)
+        missing = [name for name in self.names if not any(name in table for table in found)]
+        if missing or len(set(found)) != len(found):
+            raise InvalidParameter(
+                f"expected each table once and every attribute in one, got "
+                f"{brief(missing[0]) + ' in none' if missing else 'a table twice'}",
+                value=len(found),
+            )
+        return tuple(found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.parts)
+
+    @property
+    def radices(self) -> tuple[int, ...]:
+        return tuple(part.value_count for _, part in self.parts)
+
+    @property
+    def value_count(self) -> int:
+        return prod(self.radices)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The rows of results: the cells of all margins, "plan: pro"."""
+        return tuple(f"{name}: {each}" for name, part in self.parts for each in row_labels(part))
+
+    @property
+    def wanted(self) -> str:
+        return f"an object with {', '.join(map(brief, self.names))} and nothing else"
+
+    def value(self, answer: object) -> int | None:
+        if not isinstance(answer, Mapping) or set(answer) != set(self.names):
+            return None
+        value = 0
+        for name, part in self.parts:
+            held = answer[name]
+            own = part.value(part.read(held) if isinstance(held, str) else held)
+            if own is None:
+                return None
+            value = value * part.value_count + own
+        return value
+
+    def read(self, text: str) -> object:
+        found = super().read(text)
+        return found if isinstance(found, dict) else None
+
+    def encode(
+        self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
+    ) -> np.typing.NDArray[np.uint64]:
+        """Return the value of each record: objects, JSON texts, or columns by name.
+
+        Columns come as a mapping of names, or as a frame.
+        """
+        del rng
+        if isinstance(answers, Mapping):
+            return self._encode_columns(answers)
+        if hasattr(answers, "columns") and hasattr(answers, "__getitem__"):
+            held = [name for name in self.names if name in answers.columns]
+            return self._encode_columns({name: answers[name] for name in held})
+        records = []
+        for position, each in enumerate(list_answers(answers)):
+            found = self.read(each) if isinstance(each, str) else each
+            if not isinstance(found, Mapping) or set(found) != set(self.names):
+                raise refused(f"that are {self.wanted}", each, position)
+            records.append(found)
+        return self._encode_columns({name: [r[name] for r in records] for name in self.names})
+
+    def _encode_columns(
+        self, columns: Mapping[str, Iterable[object]]
+    ) -> np.typing.NDArray[np.uint64]:
+        missing = [name for name in self.names if name not in columns]
+        if missing:
+            raise InvalidParameter.expected(
+                f"a column for each of {', '.join(map(brief, self.names))}",
+                missing[0],
+                "no answer to an attribute is a label of its own",
+                came=f"none for {brief(missing[0])}",
+            )
+        found = []
+        for name, part in self.parts:
+            try:
+                found.append(part.encode(columns[name]))
+            except (OutOfDomain, InvalidParameter) as error:
+                raise type(error)(f"{error} (in {brief(name)})", value=error.value) from None
+        return self.join(found)
+
+    def join(self, places: Sequence[np.typing.NDArray[np.integer]]) -> np.typing.NDArray[np.uint64]:
+        """Return the values of records given as places, a column for each attribute."""
+        if len(places) != len(self.parts) or len({len(column) for column in places}) > 1:
+            raise InvalidParameter(
+                f"expected {len(self.parts)} columns of one length, got {len(places)}; give every "
+                "attribute for everybody",
+                value=len(places),
+            )
+        values = np.zeros(len(places[0]), dtype=np.uint64)
+        for column, radix in zip(places, self.radices, strict=True):
+            if len(column) and (int(np.min(column)) < 0 or int(np.max(column)) >= radix):
+                raise OutOfDomain(f"expected places from 0 to {radix - 1} in a column", value=None)
+            values = values * np.uint64(radix) + column.astype(np.uint64)
+        return values
+
+    def digits(self, table: Iterable[str]) -> Digits:
+        """Return the places of attributes, or say which name is none."""
+        listed = list(table)
+        for name in listed:
+            if name not in self.names:
+                names = ", ".join(map(brief, self.names))
+                raise OutOfDomain.expected(f"an attribute among {names}", name)
+        return tuple(sorted(self.names.index(name) for name in listed))
+
+    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+        from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
+
+        if goal == "rare":
+            raise InvalidParameter('a record has the goal "mean" or "table"', value=goal)
+        tables = [self.digits(table) for table in self.tables]
+        return designs.survey(epsilon, self.radices, tables, "share" if goal == "mean" else "table")
+
+    def check(self, protocol: Protocol) -> None:
+        """Refuse a protocol of other attributes, or without a view of some wanted table."""
+        if not isinstance(protocol, Views) or protocol.radices != self.radices:
+            raise InvalidParameter(
+                f"expected Views with the radices {self.radices}, got {protocol.name}; leave it "
+                "out and give epsilon=, and a fitting one is chosen",
+                value=protocol,
+            )
+        parts = zip(protocol.views, protocol.protocols or (), strict=True)
+        views = [view for view, part in parts if not isinstance(part, Levels)]
+        for table in self.tables:
+            wanted = set(self.digits(table))
+            if not any(wanted <= set(view) for view in views):
+                nearest = max(views or [()], key=lambda view: len(wanted & set(view)))
+                held = " and ".join(self.names[d] for d in nearest) or "nothing"
+                raise InvalidParameter(
+                    f"no view holds the table of {' and '.join(table)}; the nearest has {held}: "
+                    "add a view, or leave out the protocol",
+                    value=table,
+                )
+
+    def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
+        if not isinstance(found, ViewEstimates) or found.tally is None:
+            raise InvalidParameter("expected the estimates of views of a record", value=None)
+        made = RecordEstimates.of(self, found)
+        return made if wanted is None else made.select(wanted)
+
+    def document(self) -> dict[str, object]:
+        parts = [{"name": name, "answers": part.document()} for name, part in self.parts]
+        return {"kind": self.kind, "parts": parts, "tables": [list(table) for table in self.tables]}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordEstimates(Estimates):
+    """The margins of all attributes as rows; ``margin`` and ``cross`` return tables."""
+
+    record: Record | None = None
+    tally: Tally | None = None
+
+    @classmethod
+    def of(cls, record: Record, found: ViewEstimates) -> "RecordEstimates":
+        names = Estimates.__dataclass_fields__
+        held = {name: value for name, value in vars(found).items() if name in names}
+        return cls(**held | {"labels": record.labels}, record=record, tally=found.tally)
+
+    @property
+    def _source(self) -> tuple[Record, Views, Tally]:
+        record, tally = self.record, self.tally
+        if record is None or tally is None or not isinstance(tally.protocol, Views):
+            raise InvalidParameter("expected the estimates of a question for records", value=None)
+        return record, tally.protocol, tally
+
+    @cached_property
+    def _tables(self) -> Tables:
+        _, protocol, tally = self._source
+        return protocol.tables(tally)
+
+    def cross(self, *names: str) -> Estimates:
+        """Return the table over some attributes, with labels such as "DE / pro"."""
+        record, _, _ = self._source
+        target = record.digits(names)
+        if not target or len(set(target)) != len(target):
+            raise InvalidParameter.expected("attributes, each once", names)
+        if not self._tables.tells(target):
+            told = {SEPARATOR.join(record.names[d] for d in v.digits) for v in self._tables.views}
+            raise InvalidParameter(
+                f"nobody has told of {' and '.join(names)} together; there are "
+                f"{', '.join(sorted(told)) or 'no tables yet'}",
+                value=names,
+            )
+        labels = [""]
+        for digit in target:
+            rows = row_labels(record.parts[digit][1])
+            labels = [f"{a}{SEPARATOR if a else ''}{b}" for a in labels for b in rows]
+        found = estimates_of(self._tables, [target], self.n, strict=True)
+        return replace(found, labels=tuple(labels), provenance=self.provenance)
+
+    def margin(self, place: str | int, separator: str = SEPARATOR) -> Estimates:
+        """Return one attribute by itself, whose shares add up to 1."""
+        if isinstance(place, str):
+            return self.cross(place)
+        return super().margin(place, separator)
+
+    def mean(self, name: str, *, level: float = 0.95) -> Figure:
+        """Return the mean of an attribute that is a number, with its interval."""
+        record, _, _ = self._source
+        digit = record.digits([name])
+        part = record.parts[digit[0]][1]
+        if not isinstance(part, Number):
+            raise InvalidParameter.expected("an attribute that is a number", name)
+        numbers = np.array([part.scale.numbers])
+        value, variance = self._tables.figures(digit, numbers)
+        reach = upper_normal((1 - level) / 2) * float(np.sqrt(variance[0]))
+        return Figure(float(value[0]), float(value[0]) - reach, float(value[0]) + reach, part.unit)
+
+    def independence(
+        self, first: str, second: str, *, runs: int = 199, rng: np.random.Generator | None = None
+    ) -> Independence:
+        """Test whether two attributes are independent, by a parametric bootstrap.
+
+        If they are, the p-value is at most 0.05 in about 5 % of surveys.
+        """
+        record, protocol, tally = self._source
+        pair = record.digits([first, second])
+        self.cross(first, second)  # refuses what nobody told of
+        parts = zip(protocol.tables(tally).views, _selections(protocol, tally), strict=True)
+        chosen = [(view, part) for view, part in parts if set(pair) <= set(view.digits)]
+        tables = Tables(protocol.radices, [view for view, _ in chosen])
+        draws = [_draw(part) for _, part in chosen]
+        repeats = check_whole("runs", runs, 19, 100_000, "199 is usual")
+        generator = np.random.default_rng() if rng is None else rng
+        return independence(tables, (pair[0], pair[1]), draws, repeats, generator)
+
+
+def _selections(protocol: Views, tally: Tally) -> Iterator[Selection]:
+    """Yield the protocols of the views that people told of, but for levels."""
+    for part, (n, _) in zip(protocol.protocols or (), protocol.counted(tally), strict=True):
+        if n and not isinstance(part, Levels):
+            yield part
+
+
+def _draw(part: Selection) -> Draw:
+    """Return what draws the supports of a view's cells."""
+
+    def draw(shares: Floats, n: int, rng: np.random.Generator) -> np.typing.NDArray[np.int64]:
+        if n > EXACT:
+            return normal_supports(part.pairs, shares, n, rng)
+        held = rng.choice(len(shares), n, p=shares / shares.sum()).astype(np.uint64)
+        return part.support_counts(part.privatize(held, rng))
+
+    return draw
+
+
+def row_labels(part: Part) -> tuple[str, ...]:
+    """Return a label for each value of an attribute."""
+    if isinstance(part, Choice):
+        return part.labels
+    return tuple(part.scale.written(place) for place in range(part.steps))
+
+
+def _listed_parts(given: object) -> list[tuple[object, object]]:
+    """Return names and answers, from a mapping or from the list of a document."""
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return list(given.items())
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    parts = [each for each in listed if isinstance(each, dict) and set(each) == {"name", "answers"}]
+    if len(parts) != len(listed):
+        raise InvalidParameter("expected parts as a mapping of names to answers", value=None)
+    return [(each["name"], each["answers"]) for each in parts]
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= 80 or not encodes(name):
+        raise InvalidParameter.expected("names of attributes as short texts", name)
+    return name
+
+
+def _part(name: object, given: object) -> Part:
+    """Return an attribute: a kind, its document, or a list of labels, which is a choice."""
+    part = given
+    if isinstance(given, dict):
+        kind = find_kind(str(given.get("kind")))
+        if not issubclass(kind, Choice | Number):
+            raise InvalidDocument.expected("a choice or a number as an attribute", kind.kind)
+        part = Answers.from_document(given)
+    elif isinstance(given, list | tuple):
+        part = Choice(given)
+    if not isinstance(part, Choice | Number):
+        raise InvalidParameter.expected("a choice or a number as an attribute", part)
+    check_whole(f"the number of answers to {brief(name)}", part.value_count, 2, _MOST_LABELS)
+    return part

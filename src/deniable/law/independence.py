@@ -1,0 +1,96 @@
+"""A test of independence of two attributes, by a parametric bootstrap of the protocol itself.
+
+The distance of a cross table from the product of its margins is larger than 0 by noise alone. How
+large it comes out where the attributes are independent is found by letting people who are (with the
+same margins) answer the same views, by the same number of people each.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable.law.normal import Floats
+from deniable.law.pairs import Pairs
+from deniable.law.tables import Tables, ViewTable, nearest_shares
+
+EXACT = 5000
+"""Up to this many reports of a view they are drawn one by one, above that by their normal law."""
+
+Draw = Callable[[Floats, int, np.random.Generator], np.typing.NDArray[np.int64]]
+"""Supports of the cells of a view, from the shares of its cells and the number of people."""
+
+
+class Independence(NamedTuple):
+    """What the test found: a p-value, and the distance that it is about."""
+
+    p_value: float
+    distance: float
+    expected: float
+    """The median distance of attributes that are independent."""
+    runs: int
+
+    def __str__(self) -> str:
+        verdict = "depend on each other" if self.p_value <= 0.05 else "may be independent"
+        return f"the two attributes {verdict} (p = {self.p_value:.3g}, {self.runs} runs)"
+
+
+def independence(
+    tables: Tables,
+    pair: tuple[int, int],
+    draws: Sequence[Draw],
+    runs: int,
+    rng: np.random.Generator,
+) -> Independence:
+    """Test two digits by the views that hold both, of which ``draws`` makes new supports."""
+    found, rows, columns = _distance(tables, pair)
+    digits = [view.digits for view in tables.views]
+    null = [_independent(tables, view, pair, rows, columns) for view in digits]
+    distances = []
+    for _ in range(runs):
+        drawn = [
+            ViewTable(view.digits, view.n, draw(shares, view.n, rng), view.pairs)
+            for view, draw, shares in zip(tables.views, draws, null, strict=True)
+        ]
+        distances.append(_distance(Tables(tables.radices, drawn), pair)[0])
+    above = sum(distance >= found for distance in distances)
+    return Independence((1 + above) / (1 + runs), found, float(np.median(distances)), runs)
+
+
+def _distance(tables: Tables, pair: tuple[int, int]) -> tuple[float, Floats, Floats]:
+    """Return the squared distance from the product of the margins, and possible margins."""
+    shape = [tables.radices[d] for d in pair]
+    table = tables.shares(pair).reshape(shape)
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    distance = float(((table - np.outer(rows, columns)) ** 2).sum())
+    return distance, nearest_shares(rows), nearest_shares(columns)
+
+
+def _independent(
+    tables: Tables, view: tuple[int, ...], pair: tuple[int, int], rows: Floats, columns: Floats
+) -> Floats:
+    """Return shares of a view in which the pair is independent, and of all others too."""
+    shares = np.ones(1)
+    for digit in view:
+        own = {pair[0]: rows, pair[1]: columns}.get(digit)
+        own = nearest_shares(tables.shares((digit,))) if own is None else own
+        shares = np.multiply.outer(shares, own)
+    return shares.ravel()
+
+
+def normal_supports(
+    pairs: Pairs, shares: Floats, n: int, rng: np.random.Generator
+) -> np.typing.NDArray[np.int64]:
+    """Draw supports of n reports by their normal law, but for what moves all cells alike.
+
+    Their covariance, over n (p - q)^2, is that of A + B f independently, less f f'.
+    """
+    a, b = pairs.contrast
+    spread = np.sqrt(a + b * shares)
+    u = shares / spread
+    norm = min(float(u @ u), 1.0)
+    z = rng.standard_normal(len(shares))
+    z -= u * (u @ z) * ((1 - np.sqrt(1 - norm)) / max(norm, 1e-300))
+    p, q = float(pairs.p), float(pairs.q)
+    found = n * (q + (p - q) * (shares + spread * z / np.sqrt(n)))
+    return np.asarray(np.rint(found), dtype=np.int64)

@@ -1,0 +1,229 @@
+"""Tables from views: any table over some digits of a value, by all views that tell of it.
+
+A view is a table over some digits of a mixed-radix value, estimated from the reports of the people
+who drew it. The noise of a view is exchangeable over its cells, so the parts of a table that depend
+on the digits u, and on no fewer, have independent errors for different u (analysis of variance).
+Generalised least squares is then one weighted mean for each u, with weights n_v / (sigma2_v size_v)
+over the views v that hold u: no matrices.
+
+All u that the same views hold share their weights. They are taken together: their union is an
+intersection of views, and there are few of these, as many as views for a tree of prefixes. A cell
+is thus a sum of margins of views with known coefficients, and its variance that of each view's sum
+(``deniable.law.pairs``), with the nearest possible shares put in for the true ones.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable.law.normal import Floats
+from deniable.law.pairs import Pairs
+
+Digits = tuple[int, ...]
+_MOST_CELLS = 1 << 22
+"""How many coefficients are held at once."""
+
+
+def nearest_shares(shares: Floats, total: float = 1.0) -> Floats:
+    """Return the nearest numbers that are not negative and add up to the total.
+
+    >>> nearest_shares(np.array([7.0, 4.0, -3.0]), 10)
+    array([6.5, 3.5, 0. ])
+    """
+    # From the largest on, beside which the total must not be lost to rounding.
+    moved = shares - float(np.max(shares))
+    falling = np.sort(moved)[::-1]
+    # With the k largest positive, the amount to take off is (their sum - total) / k; k is the
+    # largest one that leaves the k-th positive.
+    amounts = (np.cumsum(falling) - total) / np.arange(1, len(moved) + 1)
+    k = int(np.flatnonzero(falling > amounts)[-1])
+    return np.asarray(np.maximum(moved - amounts[k], 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class ViewTable:
+    """What one view found: supports of its cells among n people, and how these come about."""
+
+    digits: Digits
+    n: int
+    supports: np.typing.NDArray[np.int64]
+    pairs: Pairs
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Unbiased shares of the cells, moved by one amount so that they add up to 1."""
+        p, q = float(self.pairs.p), float(self.pairs.q)
+        found = (self.supports / self.n - q) / (p - q)
+        return np.asarray(found + (1 - found.sum()) / len(found))
+
+    @cached_property
+    def weight(self) -> float:
+        """How much the view counts, n / (sigma2 size), sigma2 being the variance of contrasts."""
+        return self.n / contrast_variance(self.pairs, len(self.supports)) / len(self.supports)
+
+
+def contrast_variance(pairs: Pairs, size: int) -> float:
+    """Return n times the variance of a contrast of unit length, averaged over the cells."""
+    a, b = pairs.contrast
+    return a + b / size
+
+
+class Cells(NamedTuple):
+    """The shares of the cells of a table, their variances, and the one view they stem from.
+
+    ``null`` is the variance of a cell that nobody holds.
+    """
+
+    shares: Floats
+    variances: Floats
+    null: float
+    alone: ViewTable | None
+
+
+class Tables:
+    """All views with people, and the tables that follow from them."""
+
+    def __init__(self, radices: Sequence[int], views: Iterable[ViewTable]) -> None:
+        self.radices = tuple(radices)
+        self.views = tuple(view for view in views if view.n > 0)
+        self._plausible: dict[Digits, Floats] = {}
+
+    def size(self, digits: Iterable[int]) -> int:
+        return prod(self.radices[d] for d in digits)
+
+    def tells(self, target: Digits) -> bool:
+        """Tell whether some view with people holds all digits of a table."""
+        return any(set(target) <= set(view.digits) for view in self.views)
+
+    def cells(self, target: Digits) -> Cells:
+        """Return the table over some digits, in their order, least significant last."""
+        variances, null = np.zeros(self.size(target)), 0.0
+        used = []
+        for view, terms in self._terms(target):
+            added, least = self._cell_variance(view, terms, target)
+            variances, null = variances + added, null + least
+            used.append(view)
+        alone = used[0] if len(used) == 1 and used[0].digits == target else None
+        return Cells(self.shares(target), np.maximum(variances, 0.0), null, alone)
+
+    def _cell_variance(
+        self, view: ViewTable, terms: dict[Digits, float], target: Digits
+    ) -> tuple[Floats, float]:
+        """Return what a view adds to the variance of each cell, and of one that nobody holds.
+
+        The coefficient of a view's cell j in that of the cell i is the sum of the terms of which
+        i and j share the digits, so that sums over j are margins.
+        """
+        size, f = len(view.supports), self._shares_of(view.digits)
+        mean = sum(gamma / self.size(c) for c, gamma in terms.items())
+        pairs: dict[Digits, float] = {}
+        for c, gamma in terms.items():
+            for other, delta in terms.items():
+                both = tuple(sorted({*c, *other}))
+                pairs[both] = pairs.get(both, 0.0) + gamma * delta
+        squares = sum(product * size / self.size(both) for both, product in pairs.items())
+        first, second = (
+            sum((k * self._margin(f, view.digits, c, target) for c, k in each.items()), np.zeros(1))
+            for each in (terms, pairs)
+        )
+        a, b = view.pairs.contrast
+        always = a * (squares - size * mean**2)
+        spread = always + b * (second - 2 * mean * first + mean**2) - (first - mean) ** 2
+        return np.asarray(spread / view.n), (always + (b - 1) * mean**2) / view.n
+
+    def figures(self, target: Digits, coefficients: Floats) -> tuple[Floats, Floats]:
+        """Return sums of the shares of a table, one for each row of coefficients, and variances."""
+        found = coefficients @ self.shares(target)
+        step = max(1, _MOST_CELLS // coefficients.shape[1])
+        parts = [
+            self._figure_variances(target, coefficients[start : start + step])
+            for start in range(0, len(coefficients), step)
+        ]
+        return found, np.concatenate(parts)
+
+    def _figure_variances(self, target: Digits, coefficients: Floats) -> Floats:
+        total = np.zeros(len(coefficients))
+        for view, terms in self._terms(target):
+            common = tuple(d for d in target if d in view.digits)
+            c = np.zeros((len(coefficients), self.size(common)))
+            for digits, gamma in terms.items():
+                c += gamma * self._margin(coefficients, target, digits, common)
+            c -= c.mean(axis=1, keepdims=True)
+            f = self._margin(self._shares_of(view.digits), view.digits, common, common)
+            (a, b), repeated = view.pairs.contrast, len(view.supports) / c.shape[1]
+            spread = a * repeated * (c * c).sum(axis=1) + b * (c * c) @ f
+            total += (spread - (c @ f) ** 2) / view.n
+        return np.maximum(total, 0.0)
+
+    def _terms(self, target: Digits) -> list[tuple[ViewTable, dict[Digits, float]]]:
+        """Return the coefficient of each margin of each view in a cell of the table."""
+        parts = self._components(target)
+        found: list[dict[Digits, float]] = [{} for _ in self.views]
+        for closed, combined in parts.items():
+            holders = [i for i, v in enumerate(self.views) if set(closed) <= set(v.digits)]
+            whole = sum(self.views[i].weight for i in holders)
+            for i in holders if closed else ():
+                share = self.views[i].weight / whole
+                for digits, sign in combined.items():
+                    scaled = share * sign * self.size(digits) / self.size(target)
+                    found[i][digits] = found[i].get(digits, 0.0) + scaled
+        return [(v, terms) for v, terms in zip(self.views, found, strict=True) if terms]
+
+    def _components(self, target: Digits) -> dict[Digits, dict[Digits, int]]:
+        """Return the intersections of views with the target, each as a sum of margins with signs.
+
+        Each is what its margin has beyond all smaller ones.
+        """
+        wanted = frozenset(target)
+        closed = {wanted & set(view.digits) for view in self.views}
+        while True:
+            more = {a & b for a in closed for b in closed} | closed | {frozenset[int]()}
+            if more == closed:
+                break
+            closed = more
+        ordered = sorted((tuple(sorted(c)) for c in closed), key=len)
+        parts: dict[Digits, dict[Digits, int]] = {}
+        for digits in ordered:
+            own = {digits: 1}
+            for smaller, terms in parts.items():
+                if set(smaller) < set(digits):
+                    for c, sign in terms.items():
+                        own[c] = own.get(c, 0) - sign
+            parts[digits] = {c: sign for c, sign in own.items() if sign}
+        return parts
+
+    def _shares_of(self, digits: Digits) -> Floats:
+        """Return the nearest possible shares of the cells of a view, by all views."""
+        if digits not in self._plausible:
+            self._plausible[digits] = nearest_shares(self.shares(digits))
+        return self._plausible[digits]
+
+    def shares(self, target: Digits) -> Floats:
+        """Return the shares of the cells of a table."""
+        shares = np.full(self.size(target), 1 / self.size(target))
+        for view, terms in self._terms(target):
+            for kept, gamma in terms.items():
+                shares = shares + gamma * self._margin(view.shares, view.digits, kept, target)
+        return shares
+
+    def _margin(self, tables: Floats, digits: Digits, kept: Digits, target: Digits) -> Floats:
+        """Sum tables, flat ones along the last axis, down to some digits; repeat for the target's.
+
+        Leading digits are the usual case, and many axes would be slow.
+        """
+        rows, places = tables.shape[:-1], range(-len(digits), 0)
+        if kept == digits[: len(kept)]:
+            summed = tables.reshape(*rows, self.size(kept), -1).sum(axis=-1)
+        else:
+            shape = [self.radices[d] for d in digits]
+            gone = tuple(i for i, d in zip(places, digits, strict=True) if d not in kept)
+            summed = tables.reshape(*rows, *shape).sum(axis=gone).reshape(*rows, -1)
+        if kept == target[: len(kept)]:
+            return np.repeat(summed, self.size(target) // self.size(kept), axis=-1)
+        ones = [self.radices[d] if d in kept else 1 for d in target]
+        full = (*rows, *(self.radices[d] for d in target))
+        return np.broadcast_to(summed.reshape(*rows, *ones), full).reshape(*rows, -1)

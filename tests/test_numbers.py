@@ -1,0 +1,220 @@
+"""Numbers: how they are rounded, and what is told of their distribution and mean."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import answers as benchmark
+from deniable import DE, InvalidDocument, InvalidParameter, Number, OutOfDomain, Question, Views
+from deniable.advice.designs import tree_radices
+from tests.test_records import read_altered
+
+HOURS = Number(0, 100, unit="h", want=("distribution", "mean"))
+
+
+def hours(n: int, seed: int = 1) -> np.ndarray:
+    """Return hours of work, of which half are 40."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(n) < 0.5, 40, rng.normal(35, 12, n).clip(0, 100).round())
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Return a question, its estimates and what people answered."""
+    question = Question("hours", HOURS, epsilon=2.0)
+    reports = question.privatize(hours(40_000), np.random.default_rng(2))
+    return question, question.estimate(question.tally(reports)), hours(40_000)
+
+
+def test_numbers_are_rounded_to_the_nearest_step_and_kept_between_the_ends() -> None:
+    """Halves go up, and what lies outside counts as the end."""
+    number = Number(-1, 1, step=0.5)
+    given = [-7, -1, -0.76, -0.75, 0, 0.2, 0.25, 1, math.pi]
+    expected = [0, 0, 0, 1, 2, 2, 3, 4, 4]
+    assert number.encode(given).tolist() == expected
+    assert number.encode(np.array(given)).tolist() == expected
+    assert number.encode(["0.25", "1"]).tolist() == [3, 4]
+    assert number.scale.numbers == (-1.0, -0.5, 0.0, 0.5, 1.0)
+    assert number.labels == ("-1", "-0.5", "0", "0.5", "1")
+
+
+def test_decimal_steps_divide_exactly() -> None:
+    """A tenth divides one, whatever floats make of it."""
+    assert Number(0, 1, step=0.1).steps == 11
+    assert Number(0, 0.3, step=0.1).scale.written(3) == "0.3"
+    assert Number(0.1, 0.7, step=0.2).steps == 4
+
+
+NO_NUMBERS = [None, math.nan, math.inf, -math.inf, True, "many", "", [1], {}, 10**400]
+
+
+@pytest.mark.parametrize("answer", NO_NUMBERS)
+def test_what_is_no_number_is_refused_without_being_shown(answer: object) -> None:
+    """Errors name the position."""
+    assert not HOURS.takes(answer)
+    with pytest.raises(OutOfDomain, match="position 1"):
+        HOURS.encode([40, answer])
+    with pytest.raises(OutOfDomain, match="position 1"):
+        HOURS.encode(np.array([40, math.nan]))
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Number(1, 1), "low below high"),
+        (lambda: Number(1, 0), "low below high"),
+        (lambda: Number(0, 1, step=0), "step above 0"),
+        (lambda: Number(0, 1, step=-0.5), "step above 0"),
+        (lambda: Number(0, 1, step=0.3), "divides"),
+        (lambda: Number(0, 65_536), "at most 65,536 values"),
+        (lambda: Number(0, 1e300, step=1e-300), "at most 65,536 values"),
+        (lambda: Number(0, math.inf), "finite"),
+        (lambda: Number(math.nan, 1), "finite"),
+        (lambda: Number("0", 1), "as a number"),
+        (lambda: Number(0, 1, unit=3), "unit"),
+        (lambda: Number(0, 1, unit="x" * 21), "unit"),
+        (lambda: Number(0, 1, want=()), "want"),
+        (lambda: Number(0, 1, want=("median",)), "want"),
+        (lambda: Number(0, 1, want=("mean", "mean")), "want"),
+        (lambda: Question("q", Number(0, 9), DE(1.0, 10)), "expected Views"),
+        (lambda: Question("q", Number(0, 9), Views(1.0, (2, 2), ((0, 1),))), "expected Views"),
+        (lambda: Question("q", Number(0, 9), Views(1.0, (5, 2), ((1,),))), "expected Views"),
+    ],
+)
+def test_bad_numbers_are_refused(make, match: str) -> None:
+    """Each says what is wrong with it."""
+    with pytest.raises(InvalidParameter, match=match):
+        make()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"low": "0"}, {"low": None}, {"high": -1}, {"step": 0}, {"step": 0.3}, {"step": 1e-9},
+        {"unit": 3}, {"unit": None}, {"want": []}, {"want": "mean"}, {"low": 0.0001},
+        {"want": ["mean", "distribution"]}, {"high": True}, {"extra": 1},
+    ],
+)  # fmt: skip
+def test_hostile_numbers_are_refused(change: dict[str, object]) -> None:
+    """A document with other fields, or in another form, is refused as such."""
+    document = json.loads(Question("hours", HOURS, epsilon=1.0).to_json())
+    with pytest.raises(InvalidDocument):
+        read_altered({**document, "answers": {**document["answers"], **change}})
+
+
+@pytest.mark.parametrize("number", [Number(0, 1), Number(0, 2), Number(-5, 5, step=0.25), HOURS])
+def test_a_question_survives_its_document(number: Number) -> None:
+    """What is stored makes the same question again."""
+    for epsilon in (0.5, 4.0):
+        question = Question("number", number, epsilon=epsilon)
+        assert Question.from_json(question.to_json()) == question
+
+
+def test_digits_hold_all_values_with_at_most_a_quarter_to_spare() -> None:
+    """Every number of steps has digits, of which all but the first few are binary."""
+    for steps in [*range(2, 300), 1000, 4097, 65_536]:
+        size = math.prod(tree_radices(steps))
+        assert steps <= size < 1.26 * steps + 1
+
+
+def test_the_distribution_is_near_the_truth(asked) -> None:
+    """Rows, bins, ranges and the distribution function, each within five standard errors."""
+    _, found, values = asked
+    true = np.bincount(values.astype(int), minlength=101)
+    assert found.labels[:2] == ("0 h", "1 h")
+    # Some 220 figures, one of which is off with probability below 2e-4.
+    assert np.all(np.abs(found.counts - true) < 5 * found.std_errors)
+    bins = found.bins(4)
+    assert bins.labels[0] == "0 to 24 h"
+    expected = np.histogram(values, [0, 25, 50, 75, 101])[0]
+    assert np.all(np.abs(bins.counts - expected) < 5 * bins.std_errors)
+    until = found.cdf()
+    assert until.labels[40] == "up to 40 h"
+    assert np.all(np.abs(until.counts - np.cumsum(true)) <= 5 * until.std_errors + 1e-6)
+    assert until.counts[-1] == 40_000
+    some = found.between(35, 45)
+    assert abs(some.count - ((values >= 35) & (values <= 45)).sum()) < 5 * some.std_error
+
+
+def test_quantiles_and_mean_hold_the_truth(asked) -> None:
+    """The spike at 40 is the median, and the interval of the mean is near the mean."""
+    _, found, values = asked
+    median = found.quantile(0.5)
+    assert median.lower <= np.median(values) <= median.upper
+    assert median.value == 40
+    for share in (0.1, 0.9):
+        figure = found.quantile(share, level=0.9999)
+        assert figure.lower <= np.quantile(values, share) <= figure.upper
+        assert figure.lower <= figure.value <= figure.upper
+    mean = found.mean_at(0.99999)
+    assert mean.lower < values.mean() < mean.upper
+    assert str(found.mean).endswith(")")
+    assert found.mean.unit == "h"
+
+
+def test_the_curve_is_a_distribution(asked) -> None:
+    """No share is negative, and they add up to 1."""
+    _, found, _ = asked
+    curve = found.curve()
+    assert curve.min() >= 0
+    assert curve.sum() == pytest.approx(1)
+    assert len(curve) == 101
+
+
+def test_only_the_mean() -> None:
+    """A question for the mean alone has it, and both ends as rows; the rest is refused."""
+    question = Question("hours", Number(0, 100, want=("mean",)), epsilon=1.0)
+    values = hours(20_000)
+    found = question.estimate(question.tally(question.privatize(values, np.random.default_rng(3))))
+    mean = found.mean_at(0.99999)
+    assert mean.lower < values.mean() < mean.upper
+    assert found.labels == ("towards 0", "towards 100")
+    assert found.counts.sum() == pytest.approx(20_000)
+    for ask in (lambda: found.quantile(0.5), found.cdf, lambda: found.bins(2)):
+        with pytest.raises(InvalidParameter, match="nobody has told of the distribution"):
+            ask()
+
+
+def test_few_people_have_a_wide_mean() -> None:
+    """Hoeffding's bound covers whatever the numbers are."""
+    question = Question("x", Number(0, 10, want=("mean",)), epsilon=4.0)
+    rng, covered = np.random.default_rng(4), 0
+    for _ in range(100):
+        values = rng.choice([0, 10], 20)
+        mean = question.estimate(question.tally(question.privatize(values, rng))).mean
+        covered += mean.lower <= 5 <= mean.upper
+    assert covered >= 95
+
+
+def test_very_many_values_are_told_in_ranges() -> None:
+    """With 65,536 values people are asked for at most 4,096 ranges, and everything works."""
+    question = Question("ms", Number(0, 65_535, want=("distribution", "mean")), epsilon=2.0)
+    assert max(len(part) for part in question.protocol.views[:-1]) == 12
+    rng = np.random.default_rng(5)
+    values = rng.lognormal(7, 1, 5000).clip(0, 65_535)
+    found = question.estimate(question.tally(question.privatize(values, rng)))
+    assert len(found) <= 120
+    median = found.quantile(0.5, level=0.999)
+    assert median.lower <= np.median(values) <= median.upper
+
+
+def test_intervals_of_means_cover() -> None:
+    """A short form of ``benchmarks.answers means``."""
+    rng = np.random.default_rng(6)
+    covered = [benchmark.mean_coverage(1.0, lot, 5000, 40, rng) for lot in (0.2, 1.0)]
+    # 80 intervals at .95: 68 or fewer with probability below .001.
+    assert np.mean(covered) > 0.86
+
+
+def test_a_share_that_is_none_is_refused(asked) -> None:
+    """Quantiles are of shares between 0 and 1, ranges hold a value, and bins are some."""
+    _, found, _ = asked
+    for share in (0, 1, -1, "half"):
+        with pytest.raises(InvalidParameter, match="share"):
+            found.quantile(share)
+    with pytest.raises(OutOfDomain, match="holds some value"):
+        found.between(40.2, 40.4)
+    with pytest.raises(InvalidParameter, match="bins"):
+        found.bins(0)
