@@ -38,12 +38,11 @@ if TYPE_CHECKING:
 
 _FORMAT = "deniable-question"
 _FIELDS = {
-    1: {"format", "version", "name", "labels", "other", "protocol"},
-    2: {"format", "version", "name", "answers", "protocol", "repeat", "segments"},
+    1: ({"format", "version", "name", "labels", "other", "protocol"}, 1000),
+    2: ({"format", "version", "name", "answers", "protocol", "repeat", "segments"}, 8000),
 }
-"""The fields of each version of the document, all of which are always there."""
-_MOST_VALUES = {1: 1000, 2: 8000}
-"""How many values a document of each version may have; a list of strings is one."""
+"""The fields of each version of the document, all always there, and how many values it may have; a
+list of strings is one."""
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -228,8 +227,7 @@ class Question:
         data = text.encode("utf-8", "replace") if isinstance(text, str) else text
         document = documents.read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
         claimed = document.pop("digest", None)
-        version = int(document["version"])
-        documents.check_fields(document, _FIELDS[version], _MOST_VALUES[version])
+        documents.check_fields(document, *_FIELDS[int(document["version"])])
         found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
             raise InvalidDocument(
