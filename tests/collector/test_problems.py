@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from deniable.collector.api import INTERFACE, OPERATIONS, Operation
+from deniable.collector.handlers import REPEATED
 from deniable.collector.problems import PROBLEMS, Refusal, find_problem, render
 from tests.collector.conftest import Collector
 
@@ -42,7 +43,7 @@ def test_what_an_operation_does_not_state_is_refused(
     """A parameter that is misspelled, or stands twice, is never passed over in silence."""
     path = operation.path.replace("{digest}", "f" * 64)
     stated = [found["name"] for found in operation.parameters or ()]
-    queries = ["colour=red", *(f"{name}=1&{name}=1" for name in stated if name != "candidate")]
+    queries = ["colour=red", *(f"{name}=1&{name}=1" for name in stated if name not in REPEATED)]
     for query in queries:
         answer = collector.request(operation.method, f"{path}?{query}", role="admin")
         assert (answer.status, answer.problem) == (400, "invalid-request")

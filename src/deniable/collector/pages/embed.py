@@ -28,6 +28,8 @@ STATES = {
     "opted-out": "Nothing was sent: this browser is set not to take part.",
     "no-storage": "Nothing was sent: this browser keeps no data for this site.",
     "over-budget": "Nothing was sent: earlier answers have used up your privacy budget.",
+    "not-now": "Not this week: this browser is asked in another round. Nothing was sent.",
+    "finished": "This question is finished for this browser. Nothing was sent.",
     "failed": "Nothing was sent: this is not an answer, or the question cannot be asked now.",
 }
 """How an answer stands, and how the form says it: one attribute each."""
@@ -63,12 +65,13 @@ def unknown(question: Question) -> str:
     """Return what browsers do not know of a question: its protocol, or its kind of answers."""
     if question.protocol.name not in BROWSERS:
         return question.protocol.name
-    return "" if question.version == 1 else f"answers of the kind {question.answers.kind}"
+    kind = question.answers.kind
+    return "" if kind in ("choice", "text") else f"answers of the kind {kind}"
 
 
 def beyond(question: Question) -> str:
     """Say that browsers refuse a question, if it asks for more than their policy allows."""
-    total, limit = question.protocol.total_epsilon, min(CEILING, BUDGET)
+    total, limit = question.total_epsilon, min(CEILING, BUDGET)
     if total <= limit:
         return ""
     return (
