@@ -68,6 +68,14 @@ class DiscoveryPlan:
     def __str__(self) -> str:
         return self.explanation
 
+    def row(self) -> dict[str, object]:
+        """Return the plan as JSON has it."""
+        return {
+            "users": self.users, "epsilon": self.protocol.epsilon, "payload": self.protocol.payload,
+            "bits": list(self.bits), "cut": self.cut, "share": self.share,
+            "reachable": self.reachable, "explanation": self.explanation,
+        }  # fmt: skip
+
 
 def plan_discovery(
     examples: Iterable[str],

@@ -23,6 +23,8 @@ COMMANDS = {
     "privatize": ("reports", "Turn answers into deniable reports."),
     "tally": ("reports", "Sum up report files and tally files."),
     "estimate": ("reports", "Estimate how many people gave each answer."),
+    "discover": ("discovery", "Find frequent texts that nobody listed."),
+    "code": ("discovery", "Learn a public code of texts."),
     "compare": ("reports", "Tell which answers changed between two tallies."),
     "experiment": ("reports", "Compare the arms of an experiment with a control."),
     "serve": ("serve", "Collect reports over HTTP."),

@@ -18,7 +18,8 @@ from deniable.advice.ranking import Goal, find_protocols
 from deniable.auditing.probe import Privatizer
 from deniable.cli import options, outputs
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import read_question
+from deniable.cli.inputs import read_code, read_question
+from deniable.cli.labels import read_labels
 from deniable.errors import DeniableError
 from deniable.progress import listening
 from deniable.protocols import discover
@@ -105,11 +106,16 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
     "deniable plan --domain-size 41270 --users 1000000 --epsilon 1",
     "deniable plan --domain-size 100 --epsilon 1 --significant 0.005 --json",
     "deniable plan --domain-size 12 --users 100000 --rounds 26 --every 7 --lifetime 2 --cells 8",
+    "deniable plan --discover --examples words.txt --users 1000000 --epsilon 2",
     "deniable plan --domain-size 2 --epsilon 2 --arms 2 --from 0.1 --lift 0.02",
 )
-@click.option("--domain-size", type=int, required=True, help="How many answers there are.")
+@click.option("--domain-size", type=int, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--epsilon", type=float, help="The privacy loss of one report.")
+@click.option("--discover", "discovered", is_flag=True, help="Texts are to be discovered.")
+@click.option("--examples", type=options.FILE, help="Public examples of such texts.")
+@click.option("--code", "code_name", default="english", help="The public code of such texts.")
+@click.option("--share", type=float, help="The share of a text that is to be found.")
 @click.option("--error", type=float, help="The typical standard error of an estimated share "
               "(root mean square over all answers): 0.01 is one percentage point.")  # fmt: skip
 @click.option("--significant", type=float, help="In place of --error: the smallest share that will "
@@ -136,9 +142,13 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
 def plan(
     *,
-    domain_size: int,
+    domain_size: int | None,
     users: int | None,
     epsilon: float | None,
+    discovered: bool,
+    examples: Path | None,
+    code_name: str,
+    share: float | None,
     error: float | None,
     significant: float | None,
     at_most: int | None,
@@ -159,8 +169,18 @@ def plan(
 
     Give two of --users, --epsilon and one of --error and --significant. A question that is asked
     again needs --users, --rounds and --lifetime; an experiment --arms, --epsilon, --from and
-    --lift.
+    --lift; texts that are to be discovered --discover and --examples.
     """
+    if discovered:
+        if examples is None or epsilon is None or (users, share) == (None, None):
+            raise click.UsageError("--discover takes --examples, --epsilon, and --users or --share")
+        options.check_privacy(epsilon)
+        searched = advice.plan_discovery(read_labels(examples), epsilon=epsilon, users=users,
+                                         share=share, code=read_code(code_name))  # fmt: skip
+        _say_plan(searched.row(), searched.explanation, as_json, advice.meaning(epsilon))
+        return
+    if domain_size is None or examples is not None or share is not None:
+        raise click.UsageError("give --domain-size; --examples and --share belong to --discover")
     if rounds is not None:
         if users is None or lifetime is None or (epsilon, error, significant, arms) != (None,) * 4:
             raise click.UsageError("a plan of rounds takes --users, --rounds and --lifetime")

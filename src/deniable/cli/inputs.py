@@ -17,10 +17,13 @@ import numpy as np
 
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
+from deniable.documents import read_file
 from deniable.errors import DeniableError
 from deniable.files import describe, read_contents, read_raw_reports
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
+from deniable.protocols.discovery import Code
+from deniable.protocols.discovery.code import presets
 from deniable.question import Question
 from deniable.streams import Readable, decompressed, read_fully
 from deniable.tally import Accumulator, Tally
@@ -140,6 +143,21 @@ def read_question(path: Path) -> Question:
         return Question.from_json(data)
     except DeniableError as error:
         raise InputError(f"{name_of(path)}: {error}") from error
+
+
+def read_code(name: str) -> Code:
+    """Return the public code of that name, or the one in a file."""
+    if name in presets():
+        return Code.preset(name)
+    path = Path(name)
+    if not path.is_file():
+        raise click.UsageError(
+            f"--code takes {', '.join(presets())} or a file that deniable code learn wrote"
+        )
+    try:
+        return Code.from_json(read_file(path))
+    except DeniableError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def read_segment(given: Sequence[str]) -> dict[str, str]:

@@ -27,8 +27,6 @@ from deniable.presentation.view import View
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from deniable.comparison import Comparison
-    from deniable.estimates import Estimates
 
 STDIO = "-"
 FORMATS = ("table", "csv", "tsv", "json", "parquet", "html")
@@ -203,7 +201,7 @@ class Export:
     alpha: float
     plot: Path | None
 
-    def write(self, found: Estimates | Comparison) -> None:
+    def write(self, found: Presentable) -> None:
         """Write the rows that were asked for, and draw them where a figure is wanted."""
         most = _TOP if self.top is None else self.top or None
         if self.plot is not None:

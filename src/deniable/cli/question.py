@@ -12,9 +12,10 @@ from rich.text import Text
 from deniable.advice import reveals
 from deniable.advice.ranking import Goal
 from deniable.answers import Choice, Choices
+from deniable.answers import Text as Discovered
 from deniable.cli import options, outputs
 from deniable.cli.group import Group
-from deniable.cli.inputs import read_question
+from deniable.cli.inputs import read_code, read_question
 from deniable.cli.labels import Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
@@ -48,6 +49,7 @@ def question() -> None:
         "deniable question create surname --labels names.csv --labels-column name --epsilon 2 "
         "--protocol OLH -o surname.json",
         "deniable question create site --open --epsilon 3 -o site.json",
+        "deniable question create words --discover --code english --epsilon 4 -o words.json",
         "deniable question create tools --choices tools.txt --at-most 8 --epsilon 1 -o tools.json",
         "deniable question create crashes --label yes --label no --epsilon 2 --every 7 --rounds 26 "
         "--segment platform=linux,mac,windows -o crashes.json",
@@ -66,6 +68,11 @@ def question() -> None:
               help="Refuse answers with more than --at-most labels. [default: keep so many, at "
               "random]")  # fmt: skip
 @click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
+@click.option("--discover", "discovered", is_flag=True,
+              help="Any text is an answer, and the frequent ones are to be found.")  # fmt: skip
+@click.option("--code", "code_name", metavar="NAME|FILE",
+              help="The public code of --discover: english, digits, or a file of deniable code "
+              "learn. [default: english]")  # fmt: skip
 @click.option("--other", metavar="LABEL",
               help="The label that stands for all other answers; added if missing.")  # fmt: skip
 @click.option("--epsilon", type=float, help="The privacy loss of one report; 1 or 2 is usual.")
@@ -96,6 +103,8 @@ def create(
     at_most: int | None,
     no_cut: bool,
     is_open: bool,
+    discovered: bool,
+    code_name: str | None,
     other: str | None,
     epsilon: float | None,
     protocol_name: str,
@@ -121,13 +130,17 @@ def create(
     if labels_file and choices_file:
         raise click.UsageError("--choices is --labels for sets; pass one of them")
     labels_file = labels_file or choices_file
+    if code_name is not None and not discovered:
+        raise click.UsageError("--code is about texts that are to be discovered: pass --discover")
+    discovered = discovered or protocol_name.lower().partition(":")[0] == "discovery"
+    is_open = is_open or discovered
     if is_open and (labels or labels_file or other is not None):
         raise click.UsageError("an --open question takes any answer; leave out the labels")
     if labels_column is not None and not labels_file:
         raise click.UsageError("--labels-column is about the file of --labels; name one")
     listed = (*(read_labels(labels_file, labels_column) if labels_file else ()), *labels)
     if not listed and not is_open:
-        raise click.UsageError("no answers given: pass --labels, --label or --open")
+        raise click.UsageError("no answers given: pass --labels, --label, --open or --discover")
     if other is not None and other not in listed:
         listed = (*listed, other)
     size = None if is_open else len(listed)
@@ -136,7 +149,8 @@ def create(
         raise click.UsageError("--at-most is about labels; an --open question has none")
     if goal != "mean" and (is_open or protocol_name.lower() != options.AUTO):
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
-    answers = None if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
+    text = Discovered(read_code(code_name or "english")) if discovered else None
+    answers = text if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
     if protocol_name.lower() == options.AUTO:
         made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal,
                         repeat=again, segments=groups)  # fmt: skip

@@ -1,0 +1,70 @@
+"""Texts that nobody listed, on the command line: plan, code, question, discover."""
+
+import json
+
+import pytest
+
+from deniable import Code, Question
+
+WORDS = ("banana", "kiwi", "fig", "plum", "papaya")
+SETTINGS = "Discovery:bucket_bits=6:piece_bits=8"
+
+
+@pytest.fixture
+def words(shell):
+    """Return a command line with a list of words."""
+    shell.write("words.txt", "".join(f"{word}\n" for word in WORDS))
+    return shell
+
+
+def test_texts_are_discovered_and_asked_again(words) -> None:
+    """A tally gives its texts as a table or as data, and the closed question that follows."""
+    words.write("answers.txt", "".join(f"{word}\n" for word in WORDS for _ in range(8000)))
+    words("question", "create", "words", "--discover", "--epsilon", 4, "--protocol", SETTINGS,
+          "-o", "words.json")  # fmt: skip
+    words("privatize", "words.json", "answers.txt", "-o", "reports.bin")
+    words("tally", "words.json", "reports.bin", "-o", "tally.bin")
+    shown = words("discover", "words.json", "tally.bin").text
+    assert "5 sure texts" in shown
+    assert "papaya" in shown
+    found = words("discover", "words.json", "tally.bin", "--json", "--follow-up", 2,
+                  "--follow-up-file", "closed.json")  # fmt: skip
+    rows = json.loads(found.text)["discoveries"]
+    assert {row["label"] for row in rows if row["sure"]} == set(WORDS)
+    assert set(WORDS) < set(Question.from_json(words.read("closed.json")).labels)
+    named = words("estimate", "words.json", "tally.bin", "--candidates", "words.txt", "--json")
+    assert len(json.loads(named.text)["estimates"]) == len(WORDS)
+
+
+def test_code_is_learned_and_planned_with(words) -> None:
+    """A code learned from public examples makes a question, and a plan says what will be found."""
+    words("code", "learn", "words.txt", "-o", "code.json")
+    assert Code.from_json(words.read("code.json")).alphabet
+    planned = words("plan", "--discover", "--examples", "words.txt", "--users", 1_000_000,
+                    "--epsilon", 2, "--code", "code.json").text  # fmt: skip
+    assert "1,000,000 people" in " ".join(planned.split())
+    told = words("plan", "--discover", "--examples", "words.txt", "--share", 0.01, "--epsilon", 2,
+                 "--json")  # fmt: skip
+    assert json.loads(told.text)["reachable"]
+    words("question", "create", "w", "--discover", "--code", "code.json", "--epsilon", 2, "-o",
+          "made.json")  # fmt: skip
+    assert Question.from_json(words.read("made.json")).version == 2
+    assert "Discovery at epsilon = 2" in words("question", "show", "made.json").text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("question create w --open --code english --epsilon 1", "--discover"),
+        ("question create w --discover --code klingon --epsilon 1", "code learn"),
+        ("question create w --discover --code words.txt --epsilon 1", "words.txt"),
+        ("plan --discover --users 100 --epsilon 1", "--examples"),
+        ("plan --users 100 --epsilon 1", "--domain-size"),
+        ("discover a.json b.bin --follow-up 1", "words.txt"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(words, line: str, said: str) -> None:
+    """Options of discovery without discovery, and a code that is none, get a clear error."""
+    outcome = words.attempt(*line.split())
+    assert outcome.code != 0
+    assert said in outcome.err or line.startswith("discover")
