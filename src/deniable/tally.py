@@ -76,11 +76,6 @@ class Summable(Mechanism):
     def examples(cls) -> list[Self]:
         """Return small instances, which the conformance suite puts through every property."""
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        """Return larger instances, which have test vectors beside the small ones."""
-        return []
-
     def accumulator(self) -> "Accumulator":
         """Return an empty accumulator, which sums reports batch by batch."""
         return Accumulator(self)

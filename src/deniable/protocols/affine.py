@@ -228,17 +228,6 @@ class AffineSelection(Pure, Closed):
         return [cls(0.5, 5), *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes)]
 
     @classmethod
-    def further_examples(cls) -> list[Self]:
-        shapes = ((3.0, 1000, 1009, 1, 48), (4.0, 41_270, 223, 2, 4), (2.0, 10**6, 25, 5, 3))
-        chosen = ((1.0, 2), (2.0, 100), (1.0, 41_270), (6.0, 10**6), (10.0, 161_979))
-        return [
-            *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes),
-            *(cls(epsilon, d) for epsilon, d in chosen),
-            cls(2.0, 300, 8, 3, 3),
-            cls(2.0, 700, 27, 2, 5),
-        ]
-
-    @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
         if share is None:
             return cls(epsilon, domain_size)

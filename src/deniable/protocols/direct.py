@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
@@ -40,11 +39,6 @@ class DE(CountedPure):
 
     epsilon: float
     domain_size: int
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        sizes = ((4.0, 2), (1.0, 256), (4.0, 300), (3.0, 41_270), (8.0, 1 << 20))
-        return [cls(epsilon, d) for epsilon, d in sizes]
 
     def __post_init__(self) -> None:
         super().__post_init__()

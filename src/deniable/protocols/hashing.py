@@ -193,12 +193,6 @@ class LH(_LocalHashing, Closed):
     domain_size: int
     g: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        primes = [cls(2.0, 1000, g) for g in (2, 3, 8, 9)]
-        larger = ((3.0, 5000, 25), (4.0, 41_270, 53), (2.0, 41_270, 10), (6.0, 100, 300))
-        return [*primes, *(cls(epsilon, d, g) for epsilon, d, g in larger)]
-
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "g", linear.check_range(self.g, linear.LARGEST_RANGE))
@@ -229,10 +223,6 @@ class BLH(_LocalHashing, Closed):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(2.0, 300), cls(1.0, 41_270)]
-
     @cached_property
     def _family(self) -> linear.LinearFamily:
         return linear.LinearFamily(2, self.domain_size)
@@ -259,11 +249,6 @@ class OLH(_LocalHashing, Closed):
     @classmethod
     def examples(cls) -> list[Self]:
         return [*super().examples(), cls(2.0, 7, g=5)]
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        sizes = ((2.0, 27), (1.0, 41_270), (4.0, 41_270), (2.0, 162_252))
-        return [cls(epsilon, d) for epsilon, d in sizes]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -297,10 +282,6 @@ class OpenLH(_LocalHashing, Open):
 
     epsilon: float
     g: int | None = None
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(3.0), cls(6.0)]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))

@@ -109,10 +109,6 @@ class SHE(Closed, Counted):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(0.125, 3), cls(1.0, 9), cls(8.0, 2)]
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.epsilon < _MIN_EPSILON:
@@ -275,10 +271,6 @@ class THE(_Unary):
     epsilon: float
     domain_size: int
     theta: float | None = None
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(1.0, 10, theta=1.0), cls(4.0, 27)]
 
     def __post_init__(self) -> None:
         Closed.__post_init__(self)

@@ -69,10 +69,6 @@ class RAPPOR(Open, Counted):
     hashes: int = 2
     cohorts: int = 16
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(epsilon=4.0), cls(f=0.5, bits=20, cohorts=10)]
-
     def __post_init__(self) -> None:
         for name, least, most in (("bits", 2, 1 << 16), ("hashes", 1, 64), ("cohorts", 1, 1 << 16)):
             value = validation.check_whole(name, getattr(self, name), least, most, _USUAL)

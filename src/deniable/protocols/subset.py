@@ -67,11 +67,6 @@ class SubsetSelection(CountedPure):
         _ = self._places  # refuses what 64 bits cannot express
 
     @classmethod
-    def further_examples(cls) -> list[Self]:
-        chosen = ((1.0, 2), (1.0, 12), (1.0, 16), (0.5, 24), (1.0, 40), (0.1, 67))
-        return [*(cls(epsilon, d) for epsilon, d in chosen), cls(6.0, 1000, 3), cls(1.0, 12, 7)]
-
-    @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
         size = best_size(
             validation.check_epsilon(epsilon), validation.check_domain_size(domain_size), share

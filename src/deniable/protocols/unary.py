@@ -99,10 +99,6 @@ class UE(_Unary):
     q: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(p=0.75, q=0.25, domain_size=8), cls(p=0.5, q=0.1, domain_size=13)]
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
         for name in ("p", "q"):
@@ -134,10 +130,6 @@ class SUE(_Unary):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(2.0, 27), cls(1.0, 64)]
-
     @cached_property
     def _weights(self) -> Weights:
         low, _ = exponential_bounds(Fraction(self.epsilon) / 2)
@@ -157,10 +149,6 @@ class OUE(_Unary):
 
     epsilon: float
     domain_size: int
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(2.0, 27), cls(1.0, 64)]
 
     @cached_property
     def _weights(self) -> Weights:
