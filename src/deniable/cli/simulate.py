@@ -140,10 +140,7 @@ def _read_population(source: Source, matcher: Matcher) -> Population:
 
 
 def _choose_protocols(
-    names: str | None,
-    epsilons: Sequence[float],
-    question: Question | None,
-    population: Population,
+    names: str | None, epsilons: Sequence[float], question: Question | None, population: Population
 ) -> tuple[list[Protocol], list[str]]:
     """Return the protocols to try and the names of those that were left out as too slow."""
     d, own = len(population.labels), [] if question is None else [question.protocol]

@@ -26,8 +26,7 @@ def store() -> None:
 
 
 @click.group(
-    cls=Group,
-    examples=["deniable token create dashboard --role viewer", "deniable token list"],
+    cls=Group, examples=["deniable token create dashboard --role viewer", "deniable token list"]
 )
 def token() -> None:
     """Create, list and revoke tokens, and make login links."""

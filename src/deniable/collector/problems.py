@@ -15,10 +15,7 @@ from deniable import errors
 from deniable.collector.stores.records import StoreBroken, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
-CORS = [
-    (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"Retry-After"),
-]
+CORS = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"Retry-After")]
 """On every status, or a page takes a refusal for being offline. No cookie is ever read there."""
 
 

@@ -117,18 +117,14 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
         elif name in named and value:
             if named[name] in environment:
                 raise InvalidParameter(
-                    f"both {name} and {named[name]} are set; keep the file",
-                    value=name,
+                    f"both {name} and {named[name]} are set; keep the file", value=name
                 )
             found[known[named[name]]] = read_secret(Path(value), name)
         elif name.startswith(PREFIX) and name not in (*OTHERS, *named):
             others = [other.removeprefix(PREFIX) for other in (*known, *named, *OTHERS)]
             near = get_close_matches(name.removeprefix(PREFIX), others, 1)
             hint = f"; did you mean {PREFIX}{near[0]}?" if near else "; remove it"
-            raise InvalidParameter(
-                f"{name[:80]} is not a setting of deniable{hint}",
-                value=name,
-            )
+            raise InvalidParameter(f"{name[:80]} is not a setting of deniable{hint}", value=name)
     return found
 
 

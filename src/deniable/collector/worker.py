@@ -298,9 +298,7 @@ class Worker:
         """Hand an order to the worker, and return where its answer comes from."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None

@@ -129,23 +129,16 @@ def _support(report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]) -> F
     return np.less(hashed, width)
 
 
-def _count_some_compiled(columns: tuple[Words, ...], keys: Words) -> Halves:
+def _count_some_compiled(columns: Columns, keys: Words) -> Halves:
     """Count as `_count_some` does, compiled."""
+    # Filled up to a multiple of eight: reports of zeros have width 0, hence support nothing.
+    reports = np.zeros((len(columns), len(columns[0]) + -len(columns[0]) % 8), np.uint64)
+    reports[:, : len(columns[0])] = columns
     # Halves as wide as the counts let LLVM use whole vectors for both.
     lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
     counts = np.zeros(len(keys), np.uint32)
-    _add_support(_gather(*columns), lows, highs, counts)
+    _add_support(reports, lows, highs, counts)
     return counts
-
-
-def _gather(*columns: Words) -> Words:
-    """Return the columns as rows of one array, filled up to a multiple of eight reports."""
-    # Reports of zeros have width 0, hence support nothing.
-    n = len(columns[0])
-    rows = np.zeros((len(columns), n + -n % 8), np.uint64)
-    for row, column in zip(rows, columns, strict=True):
-        row[:n] = column
-    return rows
 
 
 @kernel
@@ -160,12 +153,8 @@ def _add_support(reports: Words, lows: Halves, highs: Halves, counts: Halves) ->
 @kernel
 def _add_eight(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> None:
     """Add the support of each key by eight reports, which stay in registers."""
-    a1, a2, c, width = (
-        _eight(reports[0]),
-        _eight(reports[1]),
-        _eight(reports[2]),
-        _eight(reports[3]),
-    )
+    a1, a2 = _eight(reports[0]), _eight(reports[1])
+    c, width = _eight(reports[2]), _eight(reports[3])
     for j in range(len(counts)):
         low, high = np.uint64(lows[j]), np.uint64(highs[j])
         counts[j] += (
@@ -238,17 +227,13 @@ def _make_rows(keys: Words, complemented: Flags, width: int) -> np.typing.NDArra
     states = mix(keys)
     masks = np.where(complemented, ~np.uint64(0), np.uint64(0))
 
+    steps = np.arange(1, width + 1, dtype=np.uint64) * GAMMA
+    height = max(1, STEP // width)
+
     def fill(start: int, stop: int) -> None:
-        _fill_rows(states[start:stop], masks[start:stop], rows[start:stop])
+        for first in range(start, stop, height):
+            part = slice(first, min(first + height, stop))
+            rows[part] = mix(states[part, None] + steps) ^ masks[part, None]
 
     run_chunks(fill, len(keys), max(1, TASK_BYTES // (8 * width)))
     return rows.astype("<u8", copy=False).view(np.uint8)
-
-
-def _fill_rows(states: Words, masks: Words, rows: Words) -> None:
-    """Write the words of each row, complemented where the mask says so."""
-    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * GAMMA
-    height = max(1, STEP // rows.shape[1])
-    for start in range(0, len(rows), height):
-        part = slice(start, start + height)
-        rows[part] = mix(states[part, None] + steps) ^ masks[part, None]

@@ -273,23 +273,14 @@ def window_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
 
 def line_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
     """Estimate tallying and decoding n reports of m lines each, with t digits over GF(g)."""
-    return _tally_time(g, t, m, n) + _decode_time(g, t, n * m, d)
-
-
-def _tally_time(g: Floats, t: Floats, m: Floats, n: int) -> Floats:
-    """Count all codes where there are few, else fold the m lines of each report."""
-    codes = g ** (t + 1)
-    folded = n * (_NORMALISE + _FOLD * m)
+    codes, folded = g ** (t + 1), n * (_NORMALISE + _FOLD * m)
+    # All codes are counted where there are few, else the m lines of each report are folded.
     counted = np.minimum(_COUNT * n + _SPREAD * codes, folded)
-    return np.where(codes <= min(_MOST_CODES, 64 * n), counted, folded)
-
-
-def _decode_time(g: Floats, t: Floats, lines: Floats, d: int) -> Floats:
-    """Shear the table of cells, or solve for the values on each line."""
+    tallied = np.where(codes <= min(_MOST_CODES, 64 * n), counted, folded)
     cells = _cells(g, t)
-    shear, solve = shear_time(g, t, d), solve_time(g, np.minimum(lines, cells), d)
+    solve = solve_time(g, np.minimum(n * m, cells), d)
     shears = (g <= LARGEST_TABLE) & (cells <= _MOST_CELLS)
-    return np.where(shears, np.minimum(shear, solve), solve)
+    return tallied + np.where(shears, np.minimum(shear_time(g, t, d), solve), solve)
 
 
 def shear_time(g: Floats, t: Floats, d: int) -> Floats:
