@@ -37,13 +37,10 @@ def check_whole(name: str, value: object, least: int, most: int, remedy: str = "
             result = None
     if result is None or not least <= result <= most:
         few = most >= _MAX_PEOPLE and (result is None or result < least)
-        limits = f"of at least {least}" if few else f"from {least} to {_limit_in_words(most)}"
+        end = f"{most:.0e}" if most >= _MAX_PEOPLE else most
+        limits = f"of at least {least}" if few else f"from {least} to {end}"
         raise InvalidParameter.expected(f"{name} as a whole number {limits}", value, remedy)
     return result
-
-
-def _limit_in_words(number: int) -> str:
-    return f"{number:.0e}" if number >= _MAX_PEOPLE else str(number)
 
 
 def check_positive(name: str, value: object) -> int:

@@ -152,7 +152,9 @@ class CommandLine(Group):
         **extra: Any,
     ) -> Any:
         """Run a command, and exit as docs/cli.md says."""
-        _escape_output()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # escape what the encoding of a stream lacks
+                stream.reconfigure(errors="backslashreplace")
         try:
             with _termination():
                 result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
@@ -249,13 +251,6 @@ def _discard_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)
         os.close(nowhere)
-
-
-def _escape_output() -> None:
-    """Write what the encoding of a stream lacks as escapes, instead of failing on it."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str, code: int = _WRONG) -> NoReturn:

@@ -23,7 +23,7 @@ from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.streams import Readable, decompressed, read_fully
-from deniable.tally import Accumulator, Tally
+from deniable.tally import Tally
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -184,30 +184,21 @@ def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> 
             # Reports without a header may begin as gzip does, so then the name decides.
             bare = raw and path.suffix.lower() != ".gz"
             with (open_raw if bare else open_input)(path) as opened:
-                stream = Watched(opened, digest, advance, done)
-                (_add_raw if raw else _add)(total, stream, question, name)
+                stream, before = Watched(opened, digest, advance, done), total.n
+                found = (read_raw_reports if raw else read_any)(stream, question, name=name)
+                if isinstance(found, Tally):
+                    total.merge(found)
+                else:
+                    for batch in _gathered(found):
+                        total.add(batch)
             done = stream.done
+            if raw:
+                size = counted(question.protocol.report_dtype.itemsize, "byte")
+                click.echo(f"{name}: {counted(total.n - before, 'report')} of {size}", err=True)
             first = seen.setdefault(digest.digest(), name)
             if first != name:
                 warn(f"{name} has the same content as {first}; every report in it counts twice")
     return total.tally()
-
-
-def _add(total: Accumulator, stream: Readable, question: Question, name: str) -> None:
-    contents = read_any(stream, question, name=name)
-    if isinstance(contents, Tally):
-        total.merge(contents)
-    else:
-        for batch in _gathered(contents):
-            total.add(batch)
-
-
-def _add_raw(total: Accumulator, stream: Readable, question: Question, name: str) -> None:
-    before = total.n
-    for batch in _gathered(read_raw_reports(stream, question, name=name)):
-        total.add(batch)
-    size = counted(question.protocol.report_dtype.itemsize, "byte")
-    click.echo(f"{name}: {counted(total.n - before, 'report')} of {size}", err=True)
 
 
 def _gathered(batches: Iterator[Reports]) -> Iterator[Reports]:

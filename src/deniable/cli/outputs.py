@@ -249,25 +249,24 @@ class Export:
 
 def choose_form(form: str | None, as_json: bool, output: Path) -> str:
     """Return the format that the options or the name of the output say, or refuse it early."""
-    chosen = "json" if as_json else form or _form_of(output)
-    if chosen == "parquet":
-        refuse_terminal(output)
-    return chosen
-
-
-def _form_of(output: Path) -> str:
-    if str(output) == STDIO:
-        return "table"
     suffix = output.suffix.lower()
-    if suffix in _PLOTS:
+    if as_json or form is not None:
+        chosen = "json" if as_json else form or ""
+    elif str(output) == STDIO:
+        chosen = "table"
+    elif suffix in _PLOTS:
         raise click.UsageError(f"{output} is the name of a figure; draw it with --plot {output}")
-    if suffix not in _SUFFIXES:
+    elif suffix in _SUFFIXES:
+        chosen = _SUFFIXES[suffix]
+    else:
         known = ", ".join(filter(None, _SUFFIXES))
         raise click.UsageError(
             f"expected an output whose name ends with {known}, got {str(output)!r}; rename it, or "
             "choose with --format what to write"
         )
-    return _SUFFIXES[suffix]
+    if chosen == "parquet":
+        refuse_terminal(output)
+    return chosen
 
 
 class _Output(Console):

@@ -82,7 +82,10 @@ class Housekeeping:
                 return
             else:
                 if self.failures == failures:
-                    self._succeed()
+                    self.last_success = time()
+                    if self.trouble is not None:
+                        _log.warning("housekeeping works again")
+                    self.trouble = None
             await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
@@ -92,24 +95,14 @@ class Housekeeping:
         except records.StoreBroken:
             raise
         except Exception as error:  # submissions do not depend on it
-            self._fail(error)
+            self.failures += 1
+            reason = f": {error.reason}" if isinstance(error, records.StoreError) else ""
+            said = f"{type(error).__name__}{reason}"
+            if self.trouble is None:
+                _log.error("housekeeping failed and will be tried again: %s", said)
+            self.trouble = said
             return False
         return True
-
-    def _succeed(self) -> None:
-        self.last_success = time()
-        if self.trouble is not None:
-            _log.warning("housekeeping works again")
-        self.trouble = None
-
-    def _fail(self, error: Exception) -> None:
-        self.failures += 1
-        said = type(error).__name__
-        if isinstance(error, records.StoreError):
-            said += f": {error.reason}"
-        if self.trouble is None:
-            _log.error("housekeeping failed and will be tried again: %s", said)
-        self.trouble = said
 
     async def inspect(self) -> None:
         """Set aside the waiting rows that cannot be placed."""

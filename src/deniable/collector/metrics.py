@@ -197,9 +197,6 @@ class Health:
         elif isinstance(error, StoreError):
             self.errors[error.kind] += 1
 
-    def leave(self) -> None:
-        self.leaving = True
-
     async def check(self, probe: Probe) -> StoreError | None:
         """Return what is wrong; if nothing was written lately, try to write."""
         if not self.broken and monotonic() - self._wrote > _FRESH:

@@ -73,19 +73,12 @@ def _summed_tail(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
         total += term
         if np.all(term <= _NEGLIGIBLE * total):
             break
-    return np.asarray(np.exp(_log_chance_of_table(a, b, c, d)) * total)
-
-
-def _log_chance_of_table(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:
-    """Return the logarithm of the probability of a table, given its margins.
-
-    Deviances from what the margins lead to expect cancel nothing for large counts.
-    """
-    margins = a + b, c + d, a + c, b + d
-    whole = a + b + c + d
+    # Deviances from what the margins lead to expect cancel nothing for large counts.
+    margins, whole = (a + b, c + d, a + c, b + d), a + b + c + d
     logs = sum((_stirling(x) for x in margins), np.zeros_like(a)) - _stirling(whole)
     logs -= sum((_stirling(x) for x in (a, b, c, d)), np.zeros_like(a))
-    return np.asarray(logs - _deviance(a, b, c, d))
+    logs -= _deviance(a, b, c, d)
+    return np.asarray(np.exp(logs) * total)
 
 
 def _deviance(a: Floats, b: Floats, c: Floats, d: Floats) -> Floats:

@@ -96,10 +96,6 @@ class Settings(NamedTuple):
     window: int
 
 
-def best_settings(epsilon: float, domain_size: int, share: float) -> Settings:
-    return _best(epsilon, domain_size, (None, None, None), share)
-
-
 def complete_settings(
     epsilon: float, domain_size: int, g: object, digits: object, window: object
 ) -> Settings:
@@ -231,9 +227,8 @@ class AffineSelection(Pure, Closed):
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
         if share is None:
             return cls(epsilon, domain_size)
-        chosen = best_settings(
-            validation.check_epsilon(epsilon), validation.check_domain_size(domain_size), share
-        )
+        epsilon, d = validation.check_epsilon(epsilon), validation.check_domain_size(domain_size)
+        chosen = _best(epsilon, d, (None, None, None), share)
         return cls(epsilon, domain_size, *chosen)
 
     @cached_property

@@ -301,7 +301,12 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
         candidates.add(_linear_from(max(low, root), 1, high))
     inside = (g for g in candidates if low <= g <= high and fits(g, domain_size))
     good = {best, *(g for g in inside if hashing_variance(epsilon, g) <= bound)}
-    return min(good, key=lambda g: (_decoding_time(g, domain_size), g))
+
+    def decoding_time(g: int) -> float:
+        order, t = np.array(float(g)), np.array(float(digits(g, domain_size)))
+        return float(linear.line_time(order, t, np.ones(()), domain_size, _TYPICAL_REPORTS))
+
+    return min(good, key=lambda g: (decoding_time(g), g))
 
 
 def digits(g: int, domain_size: int) -> int:
@@ -314,11 +319,6 @@ def digits(g: int, domain_size: int) -> int:
     while reach < domain_size:
         t, reach = t + 1, reach * g
     return t
-
-
-def _decoding_time(g: int, domain_size: int) -> float:
-    order, t = np.array(float(g)), np.array(float(digits(g, domain_size)))
-    return float(linear.line_time(order, t, np.ones(()), domain_size, _TYPICAL_REPORTS))
 
 
 def _optimum(epsilon: float, largest: int) -> int:

@@ -35,6 +35,7 @@ from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels.bits import count_bits, perturb_bits
 from deniable.kernels.hashes import scale, words_of
+from deniable.law import upper_normal
 from deniable.law.binomial_sum import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters, Share
@@ -226,8 +227,9 @@ class RAPPOR(Open, Counted):
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
         std_errors = np.minimum(std_errors, n)
-        if not regression.nearly_normal(n * self.hashes, self._noise):
-            large = np.flatnonzero(counts > regression.least_standing(len(counts)) * std_errors)
+        if n * self.hashes * self._noise.variance <= regression.NEARLY_NORMAL:
+            least = upper_normal(regression.LARGEST_ALPHA / max(len(counts), 1))
+            large = np.flatnonzero(counts > least * std_errors)
             trials, ones = self._ones(tally, chosen.keys[large])
             std_errors[large] = regression.widen(
                 counts[large], std_errors[large], trials, ones, self._noise

@@ -68,10 +68,8 @@ class SubsetSelection(CountedPure):
 
     @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
-        size = best_size(
-            validation.check_epsilon(epsilon), validation.check_domain_size(domain_size), share
-        )
-        return cls(epsilon, domain_size, size)
+        epsilon, d = validation.check_epsilon(epsilon), validation.check_domain_size(domain_size)
+        return cls(epsilon, d, best_size(epsilon, d, share))
 
     @cached_property
     def _k(self) -> int:

@@ -41,7 +41,14 @@ class _Unary(CountedPure):
         self._check_weights()
 
     def _check_weights(self) -> None:
-        _check_order(self._weights.p, self._weights.q, WORD)
+        """Refuse weights that leave a report impossible under some value."""
+        p, q = self._weights.p, self._weights.q
+        if not 0 < q < p < WORD:
+            raise InvalidParameter(
+                f"expected 0 < q < p < 1 in steps of 2^-64, got p = {p / WORD!r} and q = "
+                f"{q / WORD!r}; a report must be possible under every value",
+                value=(p / WORD, q / WORD),
+            )
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -154,13 +161,3 @@ class OUE(_Unary):
     def _weights(self) -> Weights:
         low, _ = exponential_bounds(self.epsilon)
         return Weights(WORD // 2, math.ceil(WORD / (low + 1)))
-
-
-def _check_order(p: int, q: int, whole: int) -> None:
-    """Refuse weights that leave a report impossible under some value."""
-    if not 0 < q < p < whole:
-        raise InvalidParameter(
-            f"expected 0 < q < p < 1 in steps of 2^-64, got p = {p / whole!r} and q = "
-            f"{q / whole!r}; a report must be possible under every value",
-            value=(p / whole, q / whole),
-        )
