@@ -85,7 +85,9 @@ def _features(
         columns = {min(v, flat[0].shape[1] - 1) for v in (first, second)}
         found.extend((_float_grid(flat[0][:, c]), _float_grid(flat[1][:, c])) for c in columns)
     half = len(mine) // 2
-    top = np.argsort(-_distances(mine[:half], theirs[:half]))[:2]
+    counts = [[np.bincount(c, minlength=256) for c in r[:half].T] for r in (mine, theirs)]
+    distances = [np.abs(a - b).sum() for a, b in zip(*counts, strict=True)]
+    top = np.argsort(-np.array(distances))[:2]
     both = np.concatenate([mine, theirs])
     for part in (both[:, top], both):
         rows = np.ascontiguousarray(part).view(np.dtype((np.void, part.shape[1]))).ravel()
@@ -101,12 +103,6 @@ def _float_grid(numbers: np.typing.NDArray[np.float64]) -> Codes:
     zeros = np.where(lowest == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64)))
     exponent = (bits >> np.uint64(52)).astype(np.int64)
     return exponent * 65 + zeros.astype(np.int64)
-
-
-def _distances(mine: Bytes, theirs: Bytes) -> Codes:
-    """Return how much the counts of each byte of the report differ."""
-    counts = ([np.bincount(c, minlength=256) for c in rows.T] for rows in (mine, theirs))
-    return np.array([np.abs(a - b).sum() for a, b in zip(*counts, strict=True)])
 
 
 def _event_bound(mine: Codes, theirs: Codes, failure: float) -> float:

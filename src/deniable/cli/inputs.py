@@ -193,8 +193,8 @@ def collect(question: Question, files: Sequence[Path], *, raw: bool = False) -> 
                         total.add(batch)
             done = stream.done
             if raw:
-                size = counted(question.protocol.report_dtype.itemsize, "byte")
-                click.echo(f"{name}: {counted(total.n - before, 'report')} of {size}", err=True)
+                each = counted(question.protocol.report_dtype.itemsize, "byte")
+                click.echo(f"{name}: {counted(total.n - before, 'report')} of {each}", err=True)
             first = seen.setdefault(digest.digest(), name)
             if first != name:
                 warn(f"{name} has the same content as {first}; every report in it counts twice")

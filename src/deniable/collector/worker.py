@@ -122,22 +122,18 @@ class Writer:
             return
         self._loop.call_soon_threadsafe(_succeed, [self._opened], [None])
         try:
-            while self._turn(store):
-                pass
+            going = True
+            while going:  # take everything in the queue, store it and answer
+                queued, works, going = self._take()
+                if queued:
+                    self._loop.call_soon_threadsafe(self._store(store, queued))
+                for work in works:
+                    self._loop.call_soon_threadsafe(work(store))
         finally:
             store.close()
 
-    def _turn(self, store: Store) -> bool:
-        """Take everything in the queue, store it and answer; false after the sentinel."""
-        queued, works, going = self._take()
-        if queued:
-            self._loop.call_soon_threadsafe(self._store(store, queued))
-        for work in works:
-            self._loop.call_soon_threadsafe(work(store))
-        return going
-
     def _take(self) -> tuple[list[_Queued], list[Work], bool]:
-        """Wait for something, and take everything that is in the queue by then."""
+        """Wait for something, and take all that is queued by then; false after the sentinel."""
         queued: list[_Queued] = []
         works: list[Work] = []
         item, size = self._queue.get(), 0

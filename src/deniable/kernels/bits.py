@@ -72,7 +72,9 @@ def count_bits(rows: Bytes, domain_size: int) -> Integers:
         part = np.ascontiguousarray(rows[start:stop])
         whole = len(part) // tile * tile
         tiles = count_columns(part[:whole].reshape(-1, tile * width))
-        return count_columns(part[whole:]) + tiles.reshape(tile, -1).sum(axis=0)
+        counts = count_columns(part[whole:])
+        counts += tiles.reshape(tile, -1).sum(axis=0)
+        return counts
 
     chunk, least = (COMPILED_CHUNK, LEAST_ROWS) if compiled else (COUNT_CHUNK, ROWS)
     total = np.zeros(domain_size, np.int64)

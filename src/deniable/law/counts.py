@@ -127,7 +127,13 @@ class SupportLaw(Law):
             return self._first_with(limit, tail)
         while limit > 0 and not fails(limit, math.ceil):
             limit -= 1
-        return self._first_above(limit, share, power, self._first_with(limit + 1, tail))
+        end = self._first_with(limit + 1, tail)
+
+        def too_few(n: int) -> bool:
+            held = min(math.ceil(share * n), n)
+            return n < end and replace(self, n=n).exceeds(held, limit) < power
+
+        return 1 + binomial_sum.last_true(too_few, end - 1)
 
     def _first_with(self, limit: int, tail: float) -> int:
         """Return the least number of people with at least this limit, up to ``MOST``."""
@@ -138,15 +144,6 @@ class SupportLaw(Law):
         return 1 + binomial_sum.last_true(
             lower, math.ceil(min(limit / max(self.by_chance.yes, 1e-300), binomial_sum.MOST / 2))
         )
-
-    def _first_above(self, limit: int, share: float, power: float, end: int) -> int:
-        """Return the least number of people, up to ``end``, that passes a limit."""
-
-        def fails(n: int) -> bool:
-            held = min(math.ceil(share * n), n)
-            return n < end and replace(self, n=n).exceeds(held, limit) < power
-
-        return 1 + binomial_sum.last_true(fails, end - 1)
 
     def _lower(self, supports: Floats, tail: float) -> Floats:
         """Return the smallest counts for which the supports are not in the upper tail."""

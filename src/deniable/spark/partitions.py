@@ -355,9 +355,10 @@ def group_rows(
     """
     codes, distinct = np.zeros(count, dtype=np.uint32), 1
     for key in keys:
-        more, several = _codes(key)
+        encoded = pc.dictionary_encode(key, null_encoding="encode")
+        several = max(1, len(encoded.dictionary))
         codes *= np.uint32(several)
-        codes += more
+        codes += encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
         distinct *= several
         if distinct > _MOST_CODES:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.uint32)
@@ -368,10 +369,3 @@ def group_rows(
     edges = [0, *np.unique(ends[ends > 0]).tolist()]
     parts = [slice(start, stop) for start, stop in pairwise(edges)]
     return order, [(tuple(key[int(order[p.start])].as_py() for key in keys), p) for p in parts]
-
-
-def _codes(key: pa.Array) -> tuple[npt.NDArray[np.uint32], int]:
-    """Return small integers that are equal where the keys are, and a bound above them."""
-    encoded = pc.dictionary_encode(key, null_encoding="encode")
-    codes: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
-    return codes.astype(np.uint32), max(1, len(encoded.dictionary))
