@@ -24,11 +24,7 @@ _KINDS = {"U": "text", "S": "bytes", "f": "numbers with a point", "b": "truth va
 
 
 def check_whole(name: str, value: object, least: int, most: int, remedy: str = "") -> int:
-    """Return a whole number from ``least`` to ``most`` as an int; refuse anything else.
-
-    >>> check_whole("g", np.int64(3), 2, 10)
-    3
-    """
+    """Return a whole number from ``least`` to ``most`` as an int; refuse anything else."""
     result = None
     if isinstance(value, SupportsIndex) and not isinstance(value, bool | np.bool_):
         try:
@@ -206,11 +202,7 @@ def check_shares(n: int, share: float | Floats) -> Floats:
 
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
-    """Return the narrowest little-endian unsigned type that holds ``largest``.
-
-    >>> smallest_unsigned(255), smallest_unsigned(256)
-    (dtype('uint8'), dtype('uint16'))
-    """
+    """Return the narrowest little-endian unsigned type that holds ``largest``."""
     for code in ("<u1", "<u2", "<u4"):
         if largest < 1 << (8 * np.dtype(code).itemsize):
             return np.dtype(code)
@@ -218,11 +210,7 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
 
 
 def exact_sum(values: Integers) -> int:
-    """Return the sum of integers, where that of 64 bits would wrap.
-
-    >>> exact_sum(np.array([2**62, 2**62, 2**62]))
-    13835058055282163712
-    """
+    """Return the sum of integers, where that of 64 bits would wrap."""
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 

@@ -192,11 +192,7 @@ def mix(words: Words) -> Words:
 
 
 def words_of(seeds: Words, indices: Words) -> Words:
-    """Return word(seed, i) for seeds and indices that broadcast against each other.
-
-    >>> [hex(word) for word in words_of(np.array([0], np.uint64), np.arange(2, dtype=np.uint64))]
-    ['0xe220a8397b1dcdaf', '0x6e789e6aa1b965f4']
-    """
+    """Return word(seed, i) for seeds and indices that broadcast against each other."""
     return mix(mix(seeds) + (indices + _ONE) * GAMMA)
 
 

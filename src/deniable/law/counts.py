@@ -208,12 +208,7 @@ _DEEPEST_NOISE = 120.0
 
 @dataclass(frozen=True)
 class LaplaceLaw(Law):
-    """The law of a count that is a sum of ``n`` noises.
-
-    >>> law = LaplaceLaw(1, 1.0)
-    >>> law.threshold(0.05 / 1000) / 2  # the scale is 2; half of e^-9.21 is 5e-5
-    9.2...
-    """
+    """The law of a count that is a sum of ``n`` noises."""
 
     n: int
     epsilon: float

@@ -37,11 +37,6 @@ class RepeatedLaw(Law):
 
     ``flip`` is f/2, the chance that a permanent bit is not the true one; ``p`` and ``q`` are the
     chances that a report supports the answer if the permanent bit is 1 or 0. Counts are of people.
-
-    >>> once, often = (RepeatedLaw(200, 200 * r, Fraction(1, 4), Fraction(3, 4), Fraction(1, 4))
-    ...                for r in (1, 50))
-    >>> round(once.variance.none, 1), round(often.variance.none, 1)
-    (750.0, 162.0)
     """
 
     people: int

@@ -277,11 +277,7 @@ def permanent_weights(f: float) -> Weights:
 
 
 def permanent_epsilon(f: float, hashes: int) -> float:
-    """Return 2 hashes ln((1 - f/2) / (f/2)), rounded up.
-
-    >>> round(permanent_epsilon(0.5, 2), 2), round(permanent_epsilon(0.25, 2), 2)
-    (4.39, 7.78)
-    """
+    """Return 2 hashes ln((1 - f/2) / (f/2)), rounded up."""
     return randomness.log_above((2 / Fraction(f) - 1) ** (2 * hashes))
 
 

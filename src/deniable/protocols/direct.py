@@ -10,6 +10,7 @@ Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is
 1, 2 or 4 bytes that holds d - 1. Also known as generalised randomised response (GRR).
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,13 +20,35 @@ import numpy as np
 
 from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
-from deniable.protocol import CountedPure, Parameters
-from deniable.randomness import Direct, Integers
+from deniable.protocol import CountedPure, Parameters, Pure
+from deniable.randomness import Direct, Integers, Weights
 from deniable.validation import Footprint, check_below, smallest_unsigned
 
 
+class Weighted(Pure, abstract=True):
+    """A pure protocol whose reports are made with the integer weights of two probabilities.
+
+    A subclass gives them, p rounded down and q rounded up.
+    """
+
+    @property
+    @abstractmethod
+    def _weights(self) -> Weights: ...
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        return Parameters(*self._weights.shares)
+
+    @cached_property
+    def worst_ratio(self) -> Fraction:
+        return self._weights.ratio
+
+    def _details(self) -> dict[str, object]:
+        return self._weights.document()
+
+
 @dataclass(frozen=True)
-class DE(CountedPure):
+class DE(Weighted, CountedPure):
     """Direct encoding: best when the domain is small, d < 3 e^eps + 2.
 
     >>> de = DE(epsilon=1.0, domain_size=4)
@@ -49,19 +72,8 @@ class DE(CountedPure):
         return Direct.at(self.epsilon, self.domain_size)
 
     @cached_property
-    def parameters(self) -> Parameters:
-        return Parameters(*self._weights.shares)
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        return self._weights.ratio
-
-    @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         return smallest_unsigned(self.domain_size - 1)
-
-    def _details(self) -> dict[str, object]:
-        return self._weights.document()
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         return self._weights.perturb(values, words[:, 0]).astype(self.report_dtype)

@@ -30,8 +30,9 @@ import numpy as np
 from deniable.candidates import Chosen
 from deniable.kernels import hashes
 from deniable.mechanism import Reports
-from deniable.protocol import Closed, Open, Parameters, Pure
+from deniable.protocol import Closed, Open, Parameters
 from deniable.protocols import linear
+from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Words
 from deniable.statistics import Collected, CollectedSum, Statistic, Sum, of_form
 from deniable.validation import check_below, check_epsilon, smallest_unsigned
@@ -48,11 +49,7 @@ class MultiplyShiftFamily:
 
     @property
     def collision(self) -> Fraction:
-        """The probability that two different keys hash alike.
-
-        >>> MultiplyShiftFamily(2).collision
-        Fraction(1, 2)
-        """
+        """The probability that two different keys hash alike."""
         share, larger = divmod(1 << 32, self.g)
         squares = larger * (share + 1) ** 2 + (self.g - larger) * share**2
         return Fraction(squares, 1 << 64)
@@ -118,7 +115,7 @@ class MultiplyShiftFamily:
 Family = linear.LinearFamily | MultiplyShiftFamily
 
 
-class _LocalHashing(Pure):
+class _LocalHashing(Weighted):
     """What all local hashing shares: a hash family, then direct encoding over its range."""
 
     @property
@@ -133,10 +130,6 @@ class _LocalHashing(Pure):
     def parameters(self) -> Parameters:
         p, q = self._weights.shares
         return Parameters(p, q + (p - q) * self._family.collision)
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        return self._weights.ratio
 
     @property
     def report_dtype(self) -> np.dtype[np.generic]:

@@ -305,11 +305,7 @@ def _upper_tail(rate: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
 
 @lru_cache(maxsize=256)
 def best_threshold(epsilon: float) -> float:
-    """Return the theta in (1/2, 1) that minimises Var* [eq:ohe:var], to nine digits.
-
-    >>> best_threshold(4.0)
-    0.81567...
-    """
+    """Return the theta in (1/2, 1) that minimises Var* [eq:ohe:var], to nine digits."""
 
     def variance(theta: float) -> float:
         p = 1 - math.exp(epsilon / 2 * (theta - 1)) / 2

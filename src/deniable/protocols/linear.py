@@ -249,42 +249,26 @@ def next_field(least: int) -> int:
 
 
 def fits(g: int, domain_size: int) -> bool:
-    """Tell whether the g^(t+1) reports of the linear family have 64-bit codes.
-
-    >>> fits(8_886_109, 2**20), fits(8_886_109, 2**24)
-    (True, False)
-    """
+    """Tell whether the g^(t+1) reports of the linear family have 64-bit codes."""
     return bool(g ** (digits(g, domain_size) + 1) <= WORD)
 
 
 def hashing_variance(epsilon: float, g: int) -> float:
-    """Return Var*/n of local hashing with the range g, from the weights that are executed.
-
-    >>> round(hashing_variance(1.0, 4), 2)
-    3.69
-    """
+    """Return Var*/n of local hashing with the range g, from the weights that are executed."""
     p = Direct.at(epsilon, g).p
     return float(Fraction((g - 1) * WORD**2, (g * p - WORD) ** 2))
 
 
 @lru_cache(maxsize=256)
 def best_integer(epsilon: float) -> int:
-    """Return the integer range of least variance, next to e^epsilon + 1 [eq:olhvar].
-
-    >>> best_integer(1.0), best_integer(4.0)
-    (4, 56)
-    """
+    """Return the integer range of least variance, next to e^epsilon + 1 [eq:olhvar]."""
     centre = _optimum(epsilon, LARGEST_OPEN_RANGE - 1)
     return min((max(centre, 2), centre + 1), key=lambda g: hashing_variance(epsilon, g))
 
 
 @lru_cache(maxsize=256)
 def best_prime_power(epsilon: float, domain_size: int) -> int:
-    """Return the prime power that decodes fastest with a variance within 1 % of the best.
-
-    >>> best_prime_power(1.0, 1000), best_prime_power(2.0, 1000)
-    (4, 8)
-    """
+    """Return the prime power that decodes fastest with a variance within 1 % of the best."""
     centre = _optimum(epsilon, LARGEST_RANGE)
     edges = (centre,) if fits(centre, domain_size) else (_TWO_DIGITS, domain_size)
     near = {_linear_from(edge, -1, 2) for edge in edges}
@@ -310,11 +294,7 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
 
 
 def digits(g: int, domain_size: int) -> int:
-    """Return t, the number of base-g digits that ``domain_size`` values need.
-
-    >>> digits(4, 1000), digits(2, 2), digits(101, 5)
-    (5, 1, 1)
-    """
+    """Return t, the number of base-g digits that ``domain_size`` values need."""
     t, reach = 1, g
     while reach < domain_size:
         t, reach = t + 1, reach * g

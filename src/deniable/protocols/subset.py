@@ -141,11 +141,7 @@ class SubsetSelection(CountedPure):
 
 
 def best_size(epsilon: float, domain_size: int, share: float | None = None) -> int:
-    """Return the size of the sets that has the least variance at a share, 1/d if not given.
-
-    >>> best_size(1.0, 12), best_size(4.0, 12), best_size(1.8, 12), best_size(1.8, 12, 0.0)
-    (3, 1, 2, 1)
-    """
+    """Return the size of the sets that has the least variance at a share, 1/d if not given."""
     d, share = float(domain_size), 1 / domain_size if share is None else share
     # The best size is next to d / (e^eps + 1), whatever the share.
     centre = math.floor(domain_size / (math.exp(epsilon) + 1))

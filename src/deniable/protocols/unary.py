@@ -12,7 +12,6 @@ bits are zero. In bulk, eight bits at a time are drawn from a table of their 256
 """
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,18 +22,14 @@ import numpy as np
 from deniable.errors import InvalidParameter
 from deniable.kernels.bits import count_bits, perturb_bits
 from deniable.mechanism import Reports
-from deniable.protocol import CountedPure, Parameters
+from deniable.protocol import CountedPure
+from deniable.protocols.direct import Weighted
 from deniable.randomness import WORD, Integers, Source, Weights, Words, exponential_bounds
 from deniable.validation import check_domain_size, check_padding, check_probability
 
 
-class _Unary(CountedPure):
-    """What all unary encodings share; a subclass gives the weights of p and q."""
-
-    @property
-    @abstractmethod
-    def _weights(self) -> Weights:
-        """The integer weights of p (rounded down) and q (rounded up)."""
+class _Unary(Weighted, CountedPure):
+    """What all unary encodings share."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,10 +46,6 @@ class _Unary(CountedPure):
             )
 
     @cached_property
-    def parameters(self) -> Parameters:
-        return Parameters(*self._weights.shares)
-
-    @cached_property
     def worst_ratio(self) -> Fraction:
         p, q = self._weights.p, self._weights.q
         return Fraction(p * (WORD - q), (WORD - p) * q)
@@ -66,9 +57,6 @@ class _Unary(CountedPure):
     @cached_property
     def words(self) -> Words:
         return Words(self.domain_size)
-
-    def _details(self) -> dict[str, object]:
-        return self._weights.document()
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         p, q = self._weights.p, self._weights.q
