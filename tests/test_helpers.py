@@ -1,15 +1,22 @@
 import gzip
 import io
+import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deniable import DE
+from deniable import DE, BasicRAPPOR
+from deniable.advice.disclosure import linkability
+from deniable.advice.ranking import saving
+from deniable.cli.inputs import suffix_of
 from deniable.kernels.hashes import words_of
-from deniable.law import LaplaceLaw, RepeatedLaw, upper_normal
+from deniable.law import LaplaceLaw, RepeatedLaw, SupportLaw, upper_normal
 from deniable.law.binomial_sum import Chance, clopper_pearson, last_true, upper_quantile
 from deniable.law.difference import fisher_tail, upper_limits
+from deniable.presentation.tables import guarded, unguarded
+from deniable.progress import listening, tell
 from deniable.protocols import discover
 from deniable.protocols.basic_rappor import permanent_epsilon
 from deniable.protocols.hashing import MultiplyShiftFamily
@@ -21,7 +28,7 @@ from deniable.protocols.linear import (
     fits,
     hashing_variance,
 )
-from deniable.protocols.subset import best_size
+from deniable.protocols.subset import SubsetSelection, best_size
 from deniable.simulation import Population, try_protocol
 from deniable.streams import decompressed
 from deniable.validation import check_whole, exact_sum, smallest_unsigned
@@ -46,6 +53,19 @@ def test_laws_have_the_variances_of_their_formulas():
     half, quarter = Fraction(3, 4), Fraction(1, 4)
     once, often = (RepeatedLaw(200, 200 * r, quarter, half, quarter) for r in (1, 50))
     assert (round(once.variance.none, 1), round(often.variance.none, 1)) == (750.0, 162.0)
+
+
+def test_supports_exceed_their_limit_as_their_law_says():
+    """Few supports of an answer nobody gave exceed the limit, and nearly all of a frequent one."""
+    law = SupportLaw(1000, Fraction(1, 2), Fraction(1, 50))
+    assert (law.limit(0.05 / 1000), round(law.threshold(0.05 / 1000), 2)) == (39, 40.62)
+    assert [round(law.exceeds(held, 39), 3) for held in (0, 40, 73)] == [0.0, 0.47, 0.996]
+
+
+def test_one_report_before_and_after_tells_a_change():
+    """The advantage of the best test for a change is the one that the protocol's page states."""
+    found = linkability(BasicRAPPOR(64, 0.5, 0.75, 0.25), samples=2000)
+    assert 0.55 < found.advantage < 0.63
 
 
 def test_the_last_number_with_a_property_is_found_from_any_guess():
@@ -94,3 +114,34 @@ def test_protocols_are_found_and_tried():
 def test_gzip_is_decompressed_as_it_is_read():
     """What gzip holds is read as if it had not been compressed."""
     assert decompressed(io.BytesIO(gzip.compress(b"kiwi"))).read() == b"kiwi"
+
+
+def test_memoised_reports_reveal_what_their_formula_says():
+    """The loss grows with the reports up to that of the permanent response, which f decides."""
+    assert BasicRAPPOR.from_epsilon(math.log(9), 10).f == pytest.approx(0.5, abs=1e-9)
+    protocol = BasicRAPPOR(32, 0.5, 0.75, 0.25)
+    assert [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)] == [1.02, 1.69, 2.13, 2.2]
+
+
+def test_people_saved_are_told_in_a_sentence():
+    """The saving against the guideline is told in people and as a share of them."""
+    assert str(saving(SubsetSelection(1.0, 12), 26_683)) == (
+        "OUE, which the paper's guideline takes, would need 33,213 people for that: 6,530 (20 %) "
+        "saved."
+    )
+
+
+def test_a_listener_is_told_how_far_the_work_is():
+    """Who listens hears each step, and nobody hears it afterwards."""
+    heard = []
+    with listening(lambda done, total: heard.append((done, total))):
+        tell(1, 2)
+    tell(2, 2)
+    assert heard == [(1, 2)]
+
+
+def test_names_and_cells_are_read_as_they_were_meant():
+    """A compressed file has the suffix of its contents, and the guard of a cell comes off."""
+    assert suffix_of(Path("people.CSV.gz")) == ".csv"
+    cells = ("=1+1", "kiwi", "'tis", "'=1", "", "-")
+    assert [unguarded(guarded(cell)) for cell in cells] == list(cells)

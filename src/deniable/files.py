@@ -34,9 +34,7 @@ from deniable.validation import check_reports
 
 MAGIC = b"dnbrprts"
 VERSION = 1
-_BLOCK_BYTES = 1 << 20
-_LARGEST_HEADER = 1 << 12
-_LOOKED_AT = 4096
+_BLOCK_BYTES, _LARGEST_HEADER, _LOOKED_AT = 1 << 20, 1 << 12, 4096
 _KINDS = (
     (MAGIC, "a report file", "give it where reports are read"),
     (tallies.MAGIC, "a tally file", "give it where tallies are read"),
@@ -52,17 +50,7 @@ _KINDS = (
 
 
 def write_reports(stream: Writable, question: Question, batches: Iterable[Reports]) -> int:
-    """Write a report file and return the number of reports; how they are batched does not matter.
-
-    >>> from io import BytesIO
-    >>> from deniable import DE, Question
-    >>> fruit, stream = Question("fruit", ("kiwi", "fig"), DE(1.0, 2)), BytesIO()
-    >>> write_reports(stream, fruit, [fruit.privatize(["kiwi", "fig"]), fruit.privatize(["fig"])])
-    3
-    >>> _ = stream.seek(0)
-    >>> sum(len(batch) for batch in read_reports(stream, fruit))
-    3
-    """
+    """Write a report file, however reports are batched, and return the number of reports."""
     digest, count, kind = sha256(), 0, question.protocol
 
     def write(data: bytes) -> None:

@@ -301,10 +301,6 @@ def saving(protocol: Closed, users: int, share: float | None = None) -> Saving |
 
     They are as accurate where variance over people is the same, at ``share`` or on average.
     None where nobody is saved: the guideline's is as good, or the same.
-
-    >>> from deniable.protocols.subset import SubsetSelection
-    >>> print(saving(SubsetSelection(1.0, 12), 26_683))
-    OUE, which the paper's guideline takes, would need 33,213 people for that: 6,530 (20 %) saved.
     """
     epsilon, d = protocol.epsilon, protocol.domain_size
     name = guideline(epsilon, d)

@@ -23,8 +23,7 @@ from deniable.auditing.report_law import Law, departure, difference
 _ALL_CALLS = 3 << 17
 """For 64 values that is 6144 each: a leak in one call of a thousand escapes with chance 2e-3."""
 _LEAST_CALLS = 32
-_ALL_WORDS = 1 << 25
-_ROUND_WORDS = 1 << 21
+_ALL_WORDS, _ROUND_WORDS = 1 << 25, 1 << 21
 _ROUNDS = 8
 _SMALL_BATCHES = {2: 8, 3: 8, 7: 16, 100: 128}
 """Sizes, and how many single calls there are to one such batch."""
@@ -32,10 +31,8 @@ LARGE_BATCHES = (1_009, 20_011, 100_003, 300_007, 1_000_003)
 _LARGE_REPLAYS = 4
 _COPIES = 64
 _IN_A_ROW = 32
-_BATCH_WORDS = 1 << 23
-_BATCH_BYTES = 1 << 25
-_ALL_DRAWN = 1 << 16
-_LEAST_DRAWN = 64
+_BATCH_WORDS, _BATCH_BYTES = 1 << 23, 1 << 25
+_ALL_DRAWN, _LEAST_DRAWN = 1 << 16, 64
 _ALIKE = 3
 """A batch of equal values has at most the size of this large batch, counted from 1."""
 _REFERENCE = 4

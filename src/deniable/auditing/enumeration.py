@@ -21,12 +21,10 @@ from deniable.auditing.probe import Bytes, NotEnumerable, Probe, Values, Words
 from deniable.auditing.report_law import Group, Model, Steps, widths_of
 
 _MAX_CELLS = 1 << 17
-_BASES = 3
-_ROUNDS = 6
+_BASES, _ROUNDS = 3, 6
 _PATIENCE = 2
 """After this many rounds each must at least halve the mispredictions."""
-_WRONG_KEPT = 8
-_FURTHER_BASES = 24
+_WRONG_KEPT, _FURTHER_BASES = 8, 24
 _CHECKED_WORDS = 1 << 25
 _MOST_WORK = 1 << 33
 """The most words that a search evaluates that varies one word at a time."""
@@ -35,13 +33,8 @@ _POINTS = 1 << 10
 FUNCTIONS = 24
 """How many public hash functions are enumerated, each by itself."""
 _MAX_PIECES = 45_000
-_MOST_ROWS = 1 << 21
-_FEW_WORDS = 1 << 18
-_MOST_BYTES = 1 << 26
-_EVEN = 256
-_DRAWN = 512
-_VARIED = 24
-_AROUND = 48
+_MOST_ROWS, _FEW_WORDS, _MOST_BYTES = 1 << 21, 1 << 18, 1 << 26
+_EVEN, _DRAWN, _VARIED, _AROUND = 256, 512, 24, 48
 _RARELY = 2
 
 Family = dict[int, np.typing.NDArray[np.intp]]

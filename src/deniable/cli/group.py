@@ -18,9 +18,7 @@ from click.shell_completion import CompletionItem
 
 from deniable.errors import DeniableError
 
-_WRONG = 2
-_INTERRUPTED = 130
-_TERMINATED = 143
+_WRONG, _INTERRUPTED, _TERMINATED = 2, 130, 143
 _FORCE = "force"
 
 

@@ -73,7 +73,10 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", temporary)
                 temporary.flush()
                 os.fsync(temporary.fileno())
-            os.chmod(temporary.name, _mode(target))
+            mask = os.umask(0)  # without which the permissions of a temporary file are narrower
+            os.umask(mask)
+            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask
+            os.chmod(temporary.name, mode)
             os.replace(temporary.name, target)
         except BaseException:
             with suppress(OSError):
@@ -172,15 +175,6 @@ def _is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _mode(target: Path) -> int:
-    """Return the permissions of a new file: those of a temporary file are narrower."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def _synchronise(directory: Path) -> None:
     """Make a rename durable; a system that cannot open directories has no need to."""
     with suppress(OSError):
@@ -213,7 +207,11 @@ class Export:
         if self.form == "table" or self.top is not None:
             found = found.top(most)
         if self.form == "table" and str(self.output) == STDIO:
-            print_view(open_console(), found.view(level=self.level, alpha=self.alpha))
+            console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
+            print_line(console, (Span(printable(view.heading), "head"),))
+            if view.source is not None:
+                print_line(console, (Span(printable(view.source), "dim"),))
+            print_rows(console, view)
         else:
             write_atomically(self.output, self._encoded(found))
 
@@ -331,14 +329,6 @@ def print_columns(
         console.print(fit(console, line), soft_wrap=True)
     if left_out:
         console.print(f"Not shown at this width: {', '.join(left_out)}.")
-
-
-def print_view(console: Console, view: View) -> None:
-    """Print what the rows are and where they come from, then the rows."""
-    print_line(console, (Span(printable(view.heading), "head"),))
-    if view.source is not None:
-        print_line(console, (Span(printable(view.source), "dim"),))
-    print_rows(console, view)
 
 
 def print_rows(console: Console, view: View) -> None:

@@ -30,9 +30,7 @@ from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
 
 _log = logging.getLogger("deniable.collector")
-_PAUSE = 1.0
-_ROUND = 60.0
-_SWEEP_ROUND = 15.0
+_PAUSE, _ROUND, _SWEEP_ROUND = 1.0, 60.0, 15.0
 _WORTH_IT = 64 * 1024
 """As many bytes of waiting reports are folded right away, fewer once a round."""
 _MOST_BYTES = MIB // 2

@@ -89,7 +89,12 @@ def read_settings(
     known = {field.name: field for field in fields(Settings)}
     found: dict[str, object] = {}
     if file is not None:
-        found |= _read_file(file)
+        try:
+            found |= tomllib.loads(file.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidParameter(
+                f"{file} is not TOML: {error}; write for example port = 8000", value=str(file)
+            ) from error
     if unknown := sorted(set(found) - set(known)):
         raise InvalidParameter(
             f"{file} has unknown settings: {', '.join(unknown)}; there are {', '.join(known)}",
@@ -142,12 +147,3 @@ def read_secret(file: Path, name: str) -> str:
 def variable(name: str) -> str:
     """Return the environment variable of a setting."""
     return PREFIX + name.upper()
-
-
-def _read_file(file: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidParameter(
-            f"{file} is not TOML: {error}; write for example port = 8000", value=str(file)
-        ) from error

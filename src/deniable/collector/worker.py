@@ -153,28 +153,27 @@ class Writer:
 
     def _store(self, store: Store, queued: list[_Queued]) -> Answer:
         futures, began = [item.future for item in queued], monotonic()
+        outcomes: Sequence[Outcome] = ()
+        failed: Exception | None = None
         try:
             if self._health.broken is not None:
                 raise self._health.broken
             outcomes = store.add([item.submission for item in queued])
-            took = monotonic() - began
-            answer = partial(self._succeed, futures, outcomes, took)
         except Exception as error:
-            answer = partial(self._fail, futures, error)
+            failed = error
+        took = monotonic() - began
 
         def tell() -> None:
             self.waiting -= len(futures)
             self._oldest = began  # those that still wait came later
-            answer()
+            if failed is not None:
+                self._fail(futures, failed)
+                return
+            self.commits.add(took)
+            self._health.wrote()
+            _succeed(futures, outcomes)
 
         return tell
-
-    def _succeed(
-        self, futures: Sequence[asyncio.Future[Outcome]], outcomes: Sequence[Outcome], took: float
-    ) -> None:
-        self.commits.add(took)
-        self._health.wrote()
-        _succeed(futures, outcomes)
 
     def _fail(self, futures: Sequence[asyncio.Future[Result]], error: Exception) -> None:
         self._health.failed(error)

@@ -36,8 +36,7 @@ Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
 # as many bytes wide, so that their bits, unpacked to a byte each, stay in a cache.
 ROWS = 255
 WIDTH, WIDEST = 128, 512
-COUNT_CHUNK = 1 << 22
-VALUES_CHUNK = 1 << 18
+COUNT_CHUNK, VALUES_CHUNK = 1 << 22, 1 << 18
 OWN_TABLE = 1 << 18
 """Above this size, chunks share one table of counts instead of having their own."""
 
@@ -45,11 +44,9 @@ OWN_TABLE = 1 << 18
 _BYTE, _VALUE = 1.2, 4.0
 
 # Compiled, sixteen words are added at a time into sixteen bit planes, COLUMNS words side by side.
-COMPILED_CHUNK = 1 << 23
-LEAST_ROWS = 1 << 12
+COMPILED_CHUNK, LEAST_ROWS = 1 << 23, 1 << 12
 INTERLEAVED = 1 << 14
-DEPTH = 16
-COLUMNS = 64
+DEPTH, COLUMNS = 16, 64
 MOST_BLOCKS = (1 << 16) // DEPTH - 1
 ZERO = np.uint64(0)
 

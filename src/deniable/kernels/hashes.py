@@ -29,18 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from deniable.kernels.bits import count_bits
+from deniable.kernels.bits import Flags, Integers, Unsigned, Words, count_bits
 from deniable.kernels.jit import kernel, pays
 from deniable.kernels.parallel import iterate_chunks, run_chunks
 
-Words = np.typing.NDArray[np.uint64]
-Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
-Integers = np.typing.NDArray[np.int64]
 Counts = np.typing.NDArray[np.integer[Any]]
 Columns = tuple[Words, ...]
 Word = Words | np.uint64
 Halves = np.typing.NDArray[np.uint32]
-Flags = np.typing.NDArray[np.bool_]
 Eight = tuple[np.uint64, ...]
 
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.

@@ -27,11 +27,9 @@ FEW = 100.0
 """Up to this variance the law is summed term by term."""
 _MANY = 1e4
 """From this variance on the saddle point stands for one binomial too."""
-_REACH = 7.0
-_MARGIN = 9
+_REACH, _MARGIN = 7.0, 9
 _LEAST = 1e-300
-_SERIES = 0.1
-_STIRLING = 15.0
+_SERIES, _STIRLING = 0.1, 15.0
 MOST = 10**18
 """No search goes beyond this number of people."""
 

@@ -37,14 +37,7 @@ _NEIGHBOURS = 128
 
 @dataclass(frozen=True)
 class SupportLaw(Law):
-    """The law of the supports of one answer among n reports.
-
-    >>> law = SupportLaw(1000, Fraction(1, 2), Fraction(1, 50))
-    >>> law.limit(0.05 / 1000), round(law.threshold(0.05 / 1000), 2)
-    (39, 40.62)
-    >>> [round(law.exceeds(held, 39), 3) for held in (0, 40, 73)]
-    [0.0, 0.47, 0.996]
-    """
+    """The law of the supports of one answer among n reports."""
 
     n: int
     p: Fraction
@@ -202,8 +195,7 @@ class SupportLaw(Law):
 
 UNIT = 16
 """Grid steps per person."""
-_FEW_NOISES = 8
-_DEEPEST_NOISE = 120.0
+_FEW_NOISES, _DEEPEST_NOISE = 8, 120.0
 
 
 @dataclass(frozen=True)

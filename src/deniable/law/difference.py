@@ -32,8 +32,7 @@ import numpy as np
 from deniable.law.normal import Floats, upper_normal
 
 _FEW_COUNTED = 20.0
-_MOST_TERMS = 100_000
-_NEGLIGIBLE = 1e-12
+_MOST_TERMS, _NEGLIGIBLE = 100_000, 1e-12
 _SMALL = np.array([math.lgamma(x + 1) - (x * math.log(x or 1) - x) for x in range(10)])
 _FEW = 40
 """Below this parameter the law of a sum is integrated."""
@@ -42,8 +41,7 @@ _REACH = 10.0
 _WIDE = 40.0
 """The quantiles lie within this many standard deviations of a sum."""
 _BLOCK = 256
-_STEPS = 90
-_CLOSE = 1e-7
+_STEPS, _CLOSE = 90, 1e-7
 
 
 def fisher_tail(x: Floats, n: int, y: Floats, m: int) -> Floats:

@@ -166,18 +166,13 @@ def _shapes(epsilon: float, d: int, g: int | None, t: int | None) -> tuple[Float
         digits_ = np.ceil(np.log(d) / np.log(ranges) - 1e-12)
         ranges, digits_ = ranges[digits_ > 1], digits_[digits_ > 1]
         # With one digit anything above the next prime power has only more variance.
-        line = [float(_line(d))] if d <= _LARGEST_LINE else []
+        line = list(table[table >= d][:1]) if d <= _LARGEST_LINE else []
+        if d <= _LARGEST_LINE and not line:
+            line = [float(next_field(d))]
         found, digits_ = np.append(ranges, line), np.append(digits_, np.ones(len(line)))
     digits_ += found**digits_ < d
     fits = (digits_ + 1) * np.log2(found) < 64
     return found[fits], digits_[fits]
-
-
-def _line(d: int) -> int:
-    """Return the least prime power from d on whose field is made at once."""
-    table = prime_powers(_LARGEST_RANGE)
-    at = int(np.searchsorted(table, d))
-    return int(table[at]) if at < len(table) else next_field(d)
 
 
 @lru_cache(maxsize=1)

@@ -158,8 +158,6 @@ class _LocalHashing(Weighted):
         return super()._estimate_bytes(chosen) + self._family.decoding_bytes
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
-        if isinstance(self._family, linear.LinearFamily):
-            return self._family.support(statistic)  # of all values at once
         return self._family.support(statistic, chosen.keys)
 
     def decoding_time(self, n: int) -> float:

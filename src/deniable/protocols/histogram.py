@@ -48,10 +48,8 @@ from deniable.validation import Footprint, check_number, check_shares
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""
 
-_SCALE = 128
-_TAIL_BITS = 50
-_MIN_EPSILON = 1e-2
-_MIN_THRESHOLDED = 1e-12
+_SCALE, _TAIL_BITS = 128, 50
+_MIN_EPSILON, _MIN_THRESHOLDED = 1e-2, 1e-12
 _MAX_VALUES = 1 << 28
 _CHUNK = 1 << 18
 _OPEN = 1 << 30

@@ -109,7 +109,10 @@ class Lines:
         footprint = Footprint(self.cells - 2, total=(m, m), row=self.g if m > 1 else None)
         return Table.decode(data, n, footprint, self.cells)
 
-    def support(self, statistic: Statistic) -> np.typing.NDArray[np.int64]:
+    def support(
+        self, statistic: Statistic, keys: Integers | None = None
+    ) -> np.typing.NDArray[np.int64]:
+        """Count the reports on whose lines each value is: of all values at once, not of keys."""
         table, f, t, d = of_form(statistic, Table), self.field, self.digits, self.domain_size
         if linear.shears(f, t, d, table.used):
             return linear.decode_folded(table.dense(), f, t, d)
@@ -144,8 +147,7 @@ class LinesSum(TableSum):
 
     def _add_lines(self, codes: Integers) -> None:
         if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
-            ones = np.ones(len(codes), dtype=np.int64)
-            self.add_dense(linear.fold_codes(codes, ones, self._lines.field, self._lines.digits))
+            self.add_dense(np.bincount(self._lines.fold(codes).view(np.int64), minlength=self.size))
         else:
             super().add(codes)
 

@@ -46,8 +46,7 @@ from deniable.statistics import Counts, of_form
 from deniable.tally import Counted, Tally
 
 MOST_CELLS = 1 << 24
-_COHORTS = 256
-_CROWDED = 512
+_COHORTS, _CROWDED = 256, 512
 _USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
 Signed = np.typing.NDArray[np.int64]
