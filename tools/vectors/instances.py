@@ -58,6 +58,10 @@ LARGER: tuple[Protocol, ...] = (
 
 
 def instances(kind: type[Protocol]) -> list[Protocol]:
-    """Return the instances of a protocol that have vectors: first the small, then the larger."""
-    larger = (each for each in LARGER if type(each) is kind)
-    return list(dict.fromkeys([*kind.examples(), *larger]))
+    """Return the instances of a protocol that have vectors: first the small, then the larger.
+
+    A protocol may name larger ones itself, as ``further_examples``.
+    """
+    own: list[Protocol] = getattr(kind, "further_examples", list)()
+    larger = [each for each in LARGER if type(each) is kind]
+    return list(dict.fromkeys([*kind.examples(), *own, *larger]))
