@@ -52,7 +52,11 @@ def choose_open(candidates: Candidates | None) -> Chosen:
     if isinstance(listed, np.ndarray) and (listed.ndim != 1 or listed.dtype.kind in "iufcb"):
         keys, labels = check_values(listed, FINGERPRINTS), None
     else:
-        labels = tuple(_check_label(candidate) for candidate in listed)
+        for candidate in listed:
+            if not isinstance(candidate, str):
+                wanted = "candidates as labels, or as an array of fingerprints"
+                raise InvalidParameter.expected(wanted, candidate)
+        labels = tuple(map(str, listed))
         keys = fingerprints(labels)
     if len(keys) == 0:
         raise InvalidParameter("the list of candidates is empty; name at least one")
@@ -68,14 +72,6 @@ def _check_listed(candidates: Candidates) -> Candidates:
             "a list of candidates", candidates, "pass a list, also of one"
         )
     return candidates
-
-
-def _check_label(candidate: object) -> str:
-    if not isinstance(candidate, str):
-        raise InvalidParameter.expected(
-            "candidates as labels, or as an array of fingerprints", candidate
-        )
-    return str(candidate)
 
 
 def _check_distinct(keys: np.typing.NDArray[np.uint64]) -> None:

@@ -1,13 +1,4 @@
-"""The errors that deniable raises.
-
-::
-
-    DeniableError
-    ├── InvalidParameter     a parameter that no protocol, plan or question can have
-    ├── OutOfDomain          an answer that is not one of the question's answers
-    ├── InvalidReport        bytes or arrays that no client of the protocol can have sent
-    ├── InvalidDocument      a question, tally or report file that is foreign, cut short or altered
-    └── IncompatibleTally    a tally that belongs to another protocol or question
+"""The errors that deniable raises, all of them a ``DeniableError``.
 
 Each is also a ``ValueError``. Its message says what was wrong and what to do, and ``value`` is the
 offending value. Answers and values that are to be privatized are the exception: the error names

@@ -35,9 +35,7 @@ from deniable.validation import check_reports
 
 MAGIC = b"dnbrprts"
 VERSION = 1
-_BLOCK_BYTES = 1 << 20
-_LARGEST_HEADER = 1 << 12
-_LOOKED_AT = 4096
+_BLOCK_BYTES, _LARGEST_HEADER, _LOOKED_AT = 1 << 20, 1 << 12, 4096
 _KINDS = (
     (MAGIC, "a report file", "give it where reports are read"),
     (tallies.MAGIC, "a tally file", "give it where tallies are read"),

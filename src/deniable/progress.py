@@ -17,12 +17,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Have ``listener(done, total)`` called as the work in this context goes on.
-
-    >>> with listening(lambda done, total: print(done, "of", total)):
-    ...     tell(1, 2)
-    1 of 2
-    """
+    """Have ``listener(done, total)`` called as the work in this context goes on."""
     token = _listener.set(listener)
     try:
         yield

@@ -96,13 +96,7 @@ def try_protocol(
     runs: int = 5,
     rng: "np.random.Generator | None" = None,
 ) -> Trial:
-    """Collect one report from everybody, ``runs`` times, and compare with the truth.
-
-    >>> people = Population(("kiwi", "fig"), np.array([0] * 30 + [1] * 10))
-    >>> from deniable import DE
-    >>> len(try_protocol(DE(1.0, 2), people, runs=3).squared_errors)
-    3
-    """
+    """Collect one report from everybody, ``runs`` times, and compare with the truth."""
     truth, n = population.truth, population.size
     best = set(_largest(truth, top))
     errors, recalls = [], []

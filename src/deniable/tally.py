@@ -35,8 +35,7 @@ _FIELDS = {"n", "protocol", "question", "statistic"}
 _DIGEST = re.compile("[0-9a-f]{64}")
 _START = b'{"n":"%d",'
 _COUNTED = re.compile(rb'\{"n":"([0-9]{1,18})",')
-_WAITING_BYTES = 1 << 19
-_MOST_WAITING = 1 << 15
+_WAITING_BYTES, _MOST_WAITING = 1 << 19, 1 << 15
 
 
 class Summable(Mechanism):
@@ -75,11 +74,6 @@ class Summable(Mechanism):
     @abstractmethod
     def examples(cls) -> list[Self]:
         """Return small instances, which the conformance suite puts through every property."""
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        """Return larger instances, which have test vectors beside the small ones."""
-        return []
 
     def accumulator(self) -> "Accumulator":
         """Return an empty accumulator, which sums reports batch by batch."""
@@ -170,11 +164,8 @@ class Tally:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tally):
             return NotImplemented
-        return (self.protocol, self.n, self.question) == (
-            other.protocol,
-            other.n,
-            other.question,
-        ) and self.statistic.encode() == other.statistic.encode()
+        mine, its = ((each.protocol, each.n, each.question) for each in (self, other))
+        return mine == its and self.statistic.encode() == other.statistic.encode()
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 

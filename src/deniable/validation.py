@@ -24,11 +24,7 @@ _KINDS = {"U": "text", "S": "bytes", "f": "numbers with a point", "b": "truth va
 
 
 def check_whole(name: str, value: object, least: int, most: int, remedy: str = "") -> int:
-    """Return a whole number from ``least`` to ``most`` as an int; refuse anything else.
-
-    >>> check_whole("g", np.int64(3), 2, 10)
-    3
-    """
+    """Return a whole number from ``least`` to ``most`` as an int; refuse anything else."""
     result = None
     if isinstance(value, SupportsIndex) and not isinstance(value, bool | np.bool_):
         try:
@@ -37,13 +33,10 @@ def check_whole(name: str, value: object, least: int, most: int, remedy: str = "
             result = None
     if result is None or not least <= result <= most:
         few = most >= _MAX_PEOPLE and (result is None or result < least)
-        limits = f"of at least {least}" if few else f"from {least} to {_limit_in_words(most)}"
+        end = f"{most:.0e}" if most >= _MAX_PEOPLE else most
+        limits = f"of at least {least}" if few else f"from {least} to {end}"
         raise InvalidParameter.expected(f"{name} as a whole number {limits}", value, remedy)
     return result
-
-
-def _limit_in_words(number: int) -> str:
-    return f"{number:.0e}" if number >= _MAX_PEOPLE else str(number)
 
 
 def check_positive(name: str, value: object) -> int:
@@ -214,11 +207,7 @@ def check_shares(n: int, share: float | Floats) -> Floats:
 
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
-    """Return the narrowest little-endian unsigned type that holds ``largest``.
-
-    >>> smallest_unsigned(255), smallest_unsigned(256)
-    (dtype('uint8'), dtype('uint16'))
-    """
+    """Return the narrowest little-endian unsigned type that holds ``largest``."""
     for code in ("<u1", "<u2", "<u4"):
         if largest < 1 << (8 * np.dtype(code).itemsize):
             return np.dtype(code)
@@ -226,11 +215,7 @@ def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
 
 
 def exact_sum(values: Integers) -> int:
-    """Return the sum of integers, where that of 64 bits would wrap.
-
-    >>> exact_sum(np.array([2**62, 2**62, 2**62]))
-    13835058055282163712
-    """
+    """Return the sum of integers, where that of 64 bits would wrap."""
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 

@@ -12,7 +12,7 @@ from deniable import DE
 from deniable.collector import folding, jobs
 from deniable.collector.jobs import Job, Order, Wanted, carry_out
 from deniable.collector.problems import InvalidRequest
-from deniable.collector.requests import read_slices
+from deniable.collector.requests import lines, read_day, read_slices
 from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
 from deniable.collector.views import look
 from deniable.question import Question
@@ -93,3 +93,9 @@ def test_days_to_compare_have_none_in_common() -> None:
     for wrong in ({"compare_from": "1970-01-03"}, {"compare_to": "1970-01-04"}):
         with pytest.raises(InvalidRequest, match="overlap"):
             read_slices(Q, {**days, "compare_from": None, **wrong})
+
+
+def test_forms_name_days_and_lines():
+    """A day is a number of days since 1970, and lines of a form lose the white space around."""
+    assert read_day("1970-01-02") == 1
+    assert lines("kiwi\r\n  fig \n\n") == ("kiwi", "fig")

@@ -12,6 +12,13 @@ from deniable.randomness import Seeded
 G, T, D = 9, 3, 700
 
 
+def fold_codes(codes, counts, f, t):
+    """Count the reports of each cell, one report after the other."""
+    folded = np.zeros(linear.folded_size(f.order, t), np.int64)
+    np.add.at(folded, linear.fold_each(codes, f, t).view(np.int64), counts)
+    return folded
+
+
 def hold(n):
     """Make n reports of linear hashing, count them and decode them."""
     rng, f = np.random.default_rng(n), field(G)
@@ -23,7 +30,7 @@ def hold(n):
         codes,
         table,
         folded,
-        linear.fold_codes(distinct, table[table > 0], f, T),
+        fold_codes(distinct, table[table > 0], f, T),
         linear.decode_folded(folded, f, T, D),
         linear.solve_cells(linear.fold_each(distinct[:99], f, T), table[table > 0][:99], f, T, D),
         np.array([others]),

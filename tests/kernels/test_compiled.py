@@ -27,18 +27,20 @@ def test_planes_are_flushed_before_they_overflow():
 def test_chunks_of_rows_lose_no_bit(monkeypatch, width):
     """Rows counted in small chunks give the counts of one chunk."""
     rows = np.random.default_rng(0).integers(0, 256, (5000, width), dtype=np.uint8)
-    whole = bits._count_bits(rows, 8 * width)
+    monkeypatch.setattr(jit, "_setting", True)
+    whole = bits.count_bits(rows, 8 * width)
     monkeypatch.setattr(bits, "COMPILED_CHUNK", 1000)
     monkeypatch.setattr(bits, "LEAST_ROWS", 100)
-    assert bits._count_bits(rows, 8 * width).tolist() == whole.tolist()
+    assert bits.count_bits(rows, 8 * width).tolist() == whole.tolist()
 
 
 def test_chunks_of_values_lose_none(monkeypatch):
     """Values counted in small chunks give the counts of one chunk."""
     values = np.random.default_rng(0).integers(0, 60, 10_000, dtype=np.uint8)
-    whole = bits._count_values(values, 50)
+    monkeypatch.setattr(jit, "_setting", True)
+    whole = bits.count_values(values, 50)
     monkeypatch.setattr(bits, "VALUES_CHUNK", 100)
-    chunked = bits._count_values(values, 50)
+    chunked = bits.count_values(values, 50)
     assert (chunked[0].tolist(), chunked[1]) == (whole[0].tolist(), whole[1])
 
 

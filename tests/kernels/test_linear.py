@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from deniable.kernels import linear, parallel
 from deniable.kernels.fields import field
+from tests.kernels.survey import fold_codes
 from tests.naive import fields as naive
 
 ORDERS = [2, 3, 4, 5, 7, 8, 9, 16, 25, 27, 53, 64, 101]
@@ -64,7 +65,7 @@ def test_every_way_of_decoding_is_that_of_the_twin(case, threads):
     parallel.set_threads(threads)
     expected = naive.support_counts(codes, counts, f, t, d)
     columns = arrays(codes, counts)
-    folded = linear.fold_codes(*columns, f, t)
+    folded = fold_codes(*columns, f, t)
     table = np.zeros(f.order ** (t + 1), np.int64)
     table[columns[0].astype(np.int64)] = columns[1]
     for result in (
@@ -110,7 +111,7 @@ def test_long_vectors_decode_alike(g, d):
     f, t, codes, counts = random_tally(g, d, 200)
     expected = supports(f, t, d, codes, counts)
     assert (solve(codes, counts, f, t, d) == expected).all()
-    folded = linear.fold_codes(codes, counts, f, t)
+    folded = fold_codes(codes, counts, f, t)
     assert (linear.decode_folded(folded, f, t, d) == expected).all()
 
 
@@ -124,7 +125,7 @@ def test_the_number_of_threads_changes_nothing(g, d):
     results = []
     for threads in (1, 2, 100):
         parallel.set_threads(threads)
-        folded = linear.fold_table(table, f, t), linear.fold_codes(codes, counts, f, t)
+        folded = linear.fold_table(table, f, t), fold_codes(codes, counts, f, t)
         results += [linear.decode_folded(cells, f, t, d) for cells in folded]
         results.append(solve(codes[:99], counts[:99], f, t, d))
     assert all((result == results[0]).all() for result in results[::3])

@@ -280,3 +280,18 @@ def test_people_who_may_answer_again_are_estimated_by_rounds(monkeypatch):
         frames.estimate(frame, once, rounds=4)
     with pytest.raises(InvalidParameter, match="reports of OpenLH are independent"):
         frames.estimate(frame, several, ["kiwi"], rounds=4)
+
+
+def test_a_column_has_reports_and_rows_that_are_none():
+    """Rows that are no reports are left out, and counted by reason."""
+    column = pa.array([b"\0", None, b"\3", b"", b"\1"], pa.binary())
+    reports, rows, refused = read_reports(column, DE(1.0, 3))
+    assert (reports.tolist(), rows.tolist()) == ([0, 1], [True, False, False, False, True])
+    assert refused == {"impossible report": 1, "null": 1, "wrong length": 1}
+
+
+def test_equal_keys_are_brought_together():
+    """Rows are ordered by the first appearance of their keys, and each key has its place."""
+    order, groups = group_rows([pa.array(["b", "a", "b"]), pa.array([1, 1, 1])], 3)
+    found = [(key, order[part].tolist()) for key, part in groups]
+    assert found == [(("b", 1), [0, 2]), (("a", 1), [1])]

@@ -24,6 +24,7 @@ from deniable.protocols.histogram import SHE, laplace_weights
 from deniable.randomness import WORD, Replayed
 from tools.vectors.codes import make_codes
 from tools.vectors.deliveries import make_deliveries
+from tools.vectors.instances import instances
 from tools.vectors.policy import make_policy
 from tools.vectors.questions import make_refusals
 from tools.vectors.turns import make_turns
@@ -57,11 +58,10 @@ def make_vectors() -> dict[str, dict[str, object]]:
     """Return the contents of all files of vectors, by name."""
     documents: dict[str, dict[str, object]] = {}
     for name, kind in discover(offers=False).items():
-        instances = dict.fromkeys([*kind.examples(), *kind.further_examples()])
         documents[name] = {
             "format": FORMAT,
             "version": VERSION,
-            "vectors": [protocol_vectors(protocol) for protocol in instances],
+            "vectors": [protocol_vectors(protocol) for protocol in instances(kind)],
         }
     known = [{"label": label, "fingerprint": str(fingerprint(label))} for label in _LABELS]
     documents["questions"] = make_refusals()

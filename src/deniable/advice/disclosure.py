@@ -98,11 +98,6 @@ def linkability(
 
     ``reports`` are how many are seen before and after. With ``known`` the observer knows the first
     value and what it would have changed to, else all values are as likely.
-
-    >>> from deniable import BasicRAPPOR
-    >>> found = linkability(BasicRAPPOR(64, 0.5, 0.75, 0.25), samples=2000)
-    >>> 0.55 < found.advantage < 0.63
-    True
     """
     before, after = (check_positive("the number of reports", number) for number in reports)
     bits, rng = _Bits(protocol, before, after), np.random.default_rng(seed)

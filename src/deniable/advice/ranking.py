@@ -11,7 +11,7 @@ form is listed apart: nothing can be said about it before it is tried.
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -163,12 +163,10 @@ def recommend(  # noqa: PLR0913 - what is asked, and what the answer has to suit
     share = (at_most or 1) / domain_size if wanted is None else wanted
     chosen = None if at_most else guideline(epsilon, domain_size, max_report_bytes)
     options = tuple(
-        replace(
-            _option(protocol, max_report_bytes, guideline=protocol.name == chosen),
-            std_error=None if users is None else math.sqrt(variance(protocol, share) / users),
-        )
+        _option(protocol, max_report_bytes, guideline=protocol.name == chosen,
+                std_error=None if users is None else math.sqrt(variance(protocol, share) / users))
         for protocol in rank(found, share, max_report_bytes)
-    )
+    )  # fmt: skip
     reason = _reason(options, max_report_bytes, goal)
     apart = tuple(protocol.name for protocol in every if protocol not in found)
     return Advice(
@@ -252,14 +250,16 @@ def _cost(protocol: Listed) -> tuple[bool, float, int]:
     return size > MANY_BYTES, protocol.decoding_time(TYPICAL_REPORTS), size
 
 
-def _option(protocol: Listed, limit: int | None, *, guideline: bool) -> Option:
+def _option(
+    protocol: Listed, limit: int | None, *, guideline: bool, std_error: float | None
+) -> Option:
     size, count = protocol.report_dtype.itemsize, protocol.words.count
     growth = _growth(type(protocol))
     return Option(
         protocol=protocol,
         variance=variance(protocol, 0.0),
         mean_variance=mean_variance(protocol),
-        std_error=None,
+        std_error=std_error,
         report_bytes=size,
         client_cost=f"{count:,} random word{'s' if count > 1 else ''}, {growth}",
         server_cost=_server_cost(protocol, growth),
@@ -332,10 +332,6 @@ def saving(protocol: Listed, users: int, share: float | None = None) -> Saving |
 
     They are as accurate where variance over people is the same, at ``share`` or on average.
     None where nobody is saved: the guideline's is as good, or the same.
-
-    >>> from deniable.protocols.subset import SubsetSelection
-    >>> print(saving(SubsetSelection(1.0, 12), 26_683))
-    OUE, which the paper's guideline takes, would need 33,213 people for that: 6,530 (20 %) saved.
     """
     if isinstance(protocol, Sets):
         return None

@@ -29,10 +29,7 @@ from deniable.candidates import FINGERPRINTS
 from deniable.randomness import log_above
 from deniable.validation import check_whole
 
-_MANY_VALUES = 64
-_SOME_VALUES = 16
-_FEW_VALUES = 8
-_LEAST_VALUES = 4
+_MANY_VALUES, _SOME_VALUES, _FEW_VALUES, _LEAST_VALUES = 64, 16, 8, 4
 _MOST_WORDS = 4096
 _WIDEST = 1 << 17
 _LARGE = 4096

@@ -25,12 +25,9 @@ _PAIRS = 4
 _LIMITS = 16
 """The most limits taken for a pair: two for each of four features, both ways."""
 _SCREENED = 64
-_FIRST_ROWS = 1 << 14
-_ROWS = 1 << 22
-_WORDS = 1 << 26
-_PART_WORDS = 1 << 22
-_EVENTS = 2
-_EVENT_LIMITS = 6
+_FIRST_ROWS, _ROWS = 1 << 14, 1 << 22
+_WORDS, _PART_WORDS = 1 << 26, 1 << 22
+_EVENTS, _EVENT_LIMITS = 2, 6
 
 Codes = np.typing.NDArray[np.int64]
 Draw = Callable[[int, int], Bytes]
@@ -85,7 +82,9 @@ def _features(
         columns = {min(v, flat[0].shape[1] - 1) for v in (first, second)}
         found.extend((_float_grid(flat[0][:, c]), _float_grid(flat[1][:, c])) for c in columns)
     half = len(mine) // 2
-    top = np.argsort(-_distances(mine[:half], theirs[:half]))[:2]
+    counts = [[np.bincount(c, minlength=256) for c in r[:half].T] for r in (mine, theirs)]
+    distances = [np.abs(a - b).sum() for a, b in zip(*counts, strict=True)]
+    top = np.argsort(-np.array(distances))[:2]
     both = np.concatenate([mine, theirs])
     for part in (both[:, top], both):
         rows = np.ascontiguousarray(part).view(np.dtype((np.void, part.shape[1]))).ravel()
@@ -101,12 +100,6 @@ def _float_grid(numbers: np.typing.NDArray[np.float64]) -> Codes:
     zeros = np.where(lowest == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64)))
     exponent = (bits >> np.uint64(52)).astype(np.int64)
     return exponent * 65 + zeros.astype(np.int64)
-
-
-def _distances(mine: Bytes, theirs: Bytes) -> Codes:
-    """Return how much the counts of each byte of the report differ."""
-    counts = ([np.bincount(c, minlength=256) for c in rows.T] for rows in (mine, theirs))
-    return np.array([np.abs(a - b).sum() for a, b in zip(*counts, strict=True)])
 
 
 def _event_bound(mine: Codes, theirs: Codes, failure: float) -> float:
@@ -139,23 +132,19 @@ def exceptional_bound(probe: Probe, models: list[Model]) -> tuple[float, tuple[i
         common = Counter(row.tobytes() for row in actual[missed]).most_common(2)
         found += [(times, k, report) for report, times in common]
     best, witness = 0.0, (models[0].value, models[-1].value)
+    failure = _FAILURE / (_EVENTS * _EVENT_LIMITS)
     for _, k, report in sorted(found, reverse=True)[:_EVENTS]:
         other = min((i for i in range(len(models)) if i != k), key=lambda i: laws[i].chance(report))
-        counted = [_count_exceptions(probe, models[i], report) for i in (k, other)]
-        bound = _exceptions_bound(counted, [laws[i].chance(report) for i in (k, other)])
+        gained, lost, rows = _count_exceptions(probe, models[k], report)
+        theirs, _, their_rows = _count_exceptions(probe, models[other], report)
+        # Exact chances, corrected by the exceptions both ways.
+        low = laws[k].chance(report) + clopper_pearson(gained, rows, failure)[0]
+        low -= clopper_pearson(lost, rows, failure)[1]
+        high = laws[other].chance(report) + clopper_pearson(theirs, their_rows, failure)[1]
+        bound = math.log(low / high) if low > 0 else 0.0
         if bound > best:
             best, witness = bound, (models[k].value, models[other].value)
     return best, witness
-
-
-def _exceptions_bound(counted: list[tuple[int, int, int]], chances: list[float]) -> float:
-    """Return a bound on the log ratio: exact chances, corrected by the exceptions both ways."""
-    (gained, lost, rows), (theirs, _, their_rows) = counted
-    failure = _FAILURE / (_EVENTS * _EVENT_LIMITS)
-    low = chances[0] + clopper_pearson(gained, rows, failure)[0]
-    low -= clopper_pearson(lost, rows, failure)[1]
-    high = chances[1] + clopper_pearson(theirs, their_rows, failure)[1]
-    return math.log(low / high) if low > 0 else 0.0
 
 
 def _count_exceptions(probe: Probe, model: Model, report: bytes) -> tuple[int, int, int]:

@@ -23,8 +23,7 @@ from deniable.auditing.report_law import Law, departure, difference
 _ALL_CALLS = 3 << 17
 """For 64 values that is 6144 each: a leak in one call of a thousand escapes with chance 2e-3."""
 _LEAST_CALLS = 32
-_ALL_WORDS = 1 << 25
-_ROUND_WORDS = 1 << 21
+_ALL_WORDS, _ROUND_WORDS = 1 << 25, 1 << 21
 _ROUNDS = 8
 _SMALL_BATCHES = {2: 8, 3: 8, 7: 16, 100: 128}
 """Sizes, and how many single calls there are to one such batch."""
@@ -32,10 +31,8 @@ LARGE_BATCHES = (1_009, 20_011, 100_003, 300_007, 1_000_003)
 _LARGE_REPLAYS = 4
 _COPIES = 64
 _IN_A_ROW = 32
-_BATCH_WORDS = 1 << 23
-_BATCH_BYTES = 1 << 25
-_ALL_DRAWN = 1 << 16
-_LEAST_DRAWN = 64
+_BATCH_WORDS, _BATCH_BYTES = 1 << 23, 1 << 25
+_ALL_DRAWN, _LEAST_DRAWN = 1 << 16, 64
 _ALIKE = 3
 """A batch of equal values has at most the size of this large batch, counted from 1."""
 _REFERENCE = 4
@@ -62,11 +59,15 @@ def check_replays(probe: Probe, values: Values) -> None:
         whose = np.repeat(values, max(1, rows))
         words = probe.random_words(len(whose))
         known = _Known(probe, whose, words, probe.run_many(whose, words))
-        known.check_again()
+        order = probe.generator.permutation(len(whose))
+        known.compare(
+            probe.run_many(whose[order], words[order]), order, "replayed in another order"
+        )
         if index == 0:
             known.check_batches()
             known.check_runs()
-        known.check_singles()
+        # The calls that clients make, with values mixed.
+        known.call(probe.generator.permutation(len(whose)), "privatize([value])")
         probe.advance(0.4 / rounds)
     _check_copies(probe, values)
 
@@ -97,48 +98,35 @@ class _Known:
         self.probe, self.whose, self.words, self.reports = probe, whose, words, reports
         self._data, self._values = words.astype("<u8", copy=False), whose.tolist()
 
-    def check_again(self) -> None:
-        """Replay everything once more, in another order."""
-        order = self.probe.generator.permutation(len(self.whose))
-        again = self.probe.run_many(self.whose[order], self.words[order])
-        self._compare(again, order, "replayed in another order")
-
-    def check_singles(self) -> None:
-        """Make the calls that clients make, with values mixed."""
-        self._call(self.probe.generator.permutation(len(self.whose)), "privatize([value])")
-
     def check_runs(self) -> None:
         """Make the same call many times in a row, and many calls of one value in a row."""
         starts = self.probe.generator.integers(0, len(self.whose), 2 * _IN_A_ROW)
         same = np.repeat(starts[:_IN_A_ROW], _IN_A_ROW)
         near = (starts[_IN_A_ROW:, None] + np.arange(_IN_A_ROW)).ravel() % len(self.whose)
-        self._call(np.concatenate([same, near]), "privatize([value]) many times in a row")
+        self.call(np.concatenate([same, near]), "privatize([value]) many times in a row")
 
     def check_batches(self) -> None:
         """Make batches of 2, of a few and of many, with single calls between them."""
-        for size, order in self._batches():
-            made = self.probe.run(self.whose[order], self.words[order])
-            self._compare(made, order, f"a batch of {size:,}")
-            self._call(order[:1], f"privatize([value]) after {size:,}")
-
-    def _batches(self) -> Iterator[tuple[int, np.typing.NDArray[np.intp]]]:
         rows, generator = len(self.whose), self.probe.generator
+        sizes = batch_sizes(self.reports.shape[1], self.probe.count)[:_LARGE_REPLAYS]
         for size, among in _SMALL_BATCHES.items():
             times = min(self.probe.calls // among, _BATCH_WORDS // (size * self.probe.count))
-            for _ in range(max(1, times)):
-                yield size, generator.integers(0, rows, size)
-        for size in batch_sizes(self.reports.shape[1], self.probe.count)[:_LARGE_REPLAYS]:
-            yield size, generator.integers(0, rows, size)
+            sizes += [size] * max(1, times)
+        for size in sorted(sizes):
+            order = generator.integers(0, rows, size)
+            self.compare(self.probe.run(self.whose[order], self.words[order]), order,
+                         f"a batch of {size:,}")  # fmt: skip
+            self.call(order[:1], f"privatize([value]) after {size:,}")
 
-    def _call(self, order: np.typing.NDArray[np.intp], call: str) -> None:
+    def call(self, order: np.typing.NDArray[np.intp], call: str) -> None:
         single, data, values = self.probe.single, self._data, self._values
         made = [single(values[i], data[i].tobytes()) for i in order.tolist()]
         size = self.reports.shape[1]
         if any(len(report) != size for report in made):
             raise Broken(f"{call}: reports do not have the {size} bytes that they have in batches")
-        self._compare(np.frombuffer(b"".join(made), np.uint8).reshape(-1, size), order, call)
+        self.compare(np.frombuffer(b"".join(made), np.uint8).reshape(-1, size), order, call)
 
-    def _compare(self, made: Bytes, order: np.typing.NDArray[np.intp], call: str) -> None:
+    def compare(self, made: Bytes, order: np.typing.NDArray[np.intp], call: str) -> None:
         wrong = np.any(made != self.reports[order], axis=1)
         if wrong.any():
             raise Broken(

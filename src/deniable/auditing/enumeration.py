@@ -21,12 +21,10 @@ from deniable.auditing.probe import Bytes, NotEnumerable, Probe, Values, Words
 from deniable.auditing.report_law import Group, Model, Steps, widths_of
 
 _MAX_CELLS = 1 << 17
-_BASES = 3
-_ROUNDS = 6
+_BASES, _ROUNDS = 3, 6
 _PATIENCE = 2
 """After this many rounds each must at least halve the mispredictions."""
-_WRONG_KEPT = 8
-_FURTHER_BASES = 24
+_WRONG_KEPT, _FURTHER_BASES = 8, 24
 _CHECKED_WORDS = 1 << 25
 _MOST_WORK = 1 << 33
 """The most words that a search evaluates that varies one word at a time."""
@@ -35,13 +33,8 @@ _POINTS = 1 << 10
 FUNCTIONS = 24
 """How many public hash functions are enumerated, each by itself."""
 _MAX_PIECES = 45_000
-_MOST_ROWS = 1 << 21
-_FEW_WORDS = 1 << 18
-_MOST_BYTES = 1 << 26
-_EVEN = 256
-_DRAWN = 512
-_VARIED = 24
-_AROUND = 48
+_MOST_ROWS, _FEW_WORDS, _MOST_BYTES = 1 << 21, 1 << 18, 1 << 26
+_EVEN, _DRAWN, _VARIED, _AROUND = 256, 512, 24, 48
 _RARELY = 2
 
 Family = dict[int, np.typing.NDArray[np.intp]]
@@ -63,13 +56,6 @@ def find_models(probe: Probe, values: Values) -> tuple[list[list[Model]], str | 
     return results, None
 
 
-def fresh_rows(probe: Probe, values: int) -> int:
-    """Return how many fresh rows of words check the map of each value."""
-    wanted = min(1 << 18, max(10_240, (1 << 20) // values))
-    functions = FUNCTIONS if probe.public else 1
-    return max(64, min(wanted, _CHECKED_WORDS // (values * probe.count)) // functions)
-
-
 def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str | None]:
     """Find the models around the base rows, and add rows until fresh words are predicted."""
     alone, before = False, math.inf
@@ -83,7 +69,9 @@ def _settle(probe: Probe, values: Values, base: Words) -> tuple[list[Model], str
             models = _tables(probe, values, base, steps, places)
         except NotEnumerable as reason:
             return _roughly(probe, values, base, steps), str(reason)
-        checks = fresh_rows(probe, len(values))
+        wanted = min(1 << 18, max(10_240, (1 << 20) // len(values)))
+        wanted = min(wanted, _CHECKED_WORDS // (len(values) * probe.count))
+        checks = max(64, wanted // (FUNCTIONS if probe.public else 1))
         wrong = np.concatenate([_unpredicted(probe, model, checks) for model in models])
         if len(wrong) == 0:
             return models, None
@@ -120,23 +108,22 @@ def _tables(
 ) -> list[Model]:
     groups = _groups(places, probe.run(values[:1], base[:1]).shape[1])
     return [
-        _table(probe, int(v), base[0], groups, own) for v, own in zip(values, steps, strict=True)
-    ]
+        Model(int(v), base[0], probe.limits, groups, own,
+              [_table(probe, int(v), base[0], group, own) for group in groups])
+        for v, own in zip(values, steps, strict=True)
+    ]  # fmt: skip
 
 
-def _table(probe: Probe, value: int, row: Words, groups: list[Group], steps: Steps) -> Model:
-    tables = []
-    for words, places in groups:
-        cells = math.prod(len(steps[j]) for j in words)
-        if cells > _MAX_CELLS:
-            raise NotEnumerable("too many combinations of random words matter")
-        grid = np.tile(row, (cells, 1))
-        if words:
-            mesh = np.meshgrid(*(steps[j] for j in words), indexing="ij")
-            for j, column in zip(words, mesh, strict=True):
-                grid[:, j] = column.ravel()
-        tables.append(np.ascontiguousarray(probe.run_one(value, grid)[:, list(places)]))
-    return Model(value, row, probe.limits, groups, steps, tables)
+def _table(probe: Probe, value: int, row: Words, group: Group, steps: Steps) -> Bytes:
+    words, places = group
+    cells = math.prod(len(steps[j]) for j in words)
+    if cells > _MAX_CELLS:
+        raise NotEnumerable("too many combinations of random words matter")
+    grid = np.tile(row, (cells, 1))
+    mesh = np.meshgrid(*(steps[j] for j in words), indexing="ij")
+    for j, column in zip(words, mesh, strict=True):
+        grid[:, j] = column.ravel()
+    return np.ascontiguousarray(probe.run_one(value, grid)[:, list(places)])
 
 
 def _groups(touches: Family, size: int) -> list[Group]:

@@ -70,9 +70,11 @@ class Probe:
         rows = getattr(getattr(protocol, "value_dtype", None), "shape", ())
         self._numbered = getattr(protocol, "numbered", None) if rows else None
         self._takes_source = _takes_source(protocol)
-        words = _announced(protocol)
-        self.replayable = words is not None and self._takes_source
-        self.count, limits, public = words or (0, {}, ())
+        words = getattr(protocol, "words", None)
+        count = getattr(words, "count", 0)
+        self.count: int = count if isinstance(count, int) and count > 0 else 0
+        self.replayable = self.count > 0 and self._takes_source
+        limits, public = dict(getattr(words, "limits", {})), tuple(getattr(words, "public", ()))
         self.limits = [limits.get(j, WORD) for j in range(self.count)]
         self.fresh = _copier(protocol)
         self.broken: str | None = None
@@ -185,15 +187,6 @@ class Probe:
             if np.array_equal(reports[:, start : start + 8], shown):
                 return start
         return None
-
-
-def _announced(protocol: object) -> tuple[int, dict[int, int], tuple[int, ...]] | None:
-    """Return how many words a report takes, their limits and the public ones, if announced."""
-    words = getattr(protocol, "words", None)
-    count = getattr(words, "count", None)
-    if not isinstance(count, int) or count < 1:
-        return None
-    return count, dict(getattr(words, "limits", {})), tuple(getattr(words, "public", ()))
 
 
 def _takes_source(protocol: Privatizer) -> bool:

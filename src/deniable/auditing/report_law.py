@@ -157,7 +157,9 @@ def departure(law: Law, rows: Bytes) -> str | None:
     for places, weights, total in zip(law.positions, law.weights, law.totals, strict=True):
         if not places:
             continue
-        found = _report_counts(rows[:, list(places)])
+        part = np.ascontiguousarray(rows[:, list(places)])
+        _, first, counts = np.unique(_report_codes(part), return_index=True, return_counts=True)
+        found = {part[i].tobytes(): n for i, n in zip(first, counts.tolist(), strict=True)}
         impossible = next((key for key in found if key not in weights), None)
         if impossible is not None:
             return (
@@ -228,11 +230,6 @@ def _repeated(law: Law, rows: Bytes) -> str | None:
         return None
     report = rows[first[int(counts.argmax())]].tobytes()[:16]
     return f"the report {report.hex()} came {k} times in {n:,}"
-
-
-def _report_counts(rows: Bytes) -> dict[bytes, int]:
-    _, first, counts = np.unique(_report_codes(rows), return_index=True, return_counts=True)
-    return {row.tobytes(): n for row, n in zip(rows[first], counts.tolist(), strict=True)}
 
 
 def _joint_counts(mine: Bytes, theirs: Bytes) -> tuple[Counted, Counted]:

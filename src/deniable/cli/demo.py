@@ -116,8 +116,7 @@ def _explain_report(survey: _Survey) -> str:
 
 
 def _survey_document(survey: _Survey, top: int) -> dict[str, object]:
-    estimates = survey.estimates
-    rows = survey.rows
+    estimates, rows = survey.estimates, survey.rows
     return {
         "people": estimates.n,
         "protocol": survey.question.protocol.specification(),

@@ -18,9 +18,7 @@ from click.shell_completion import CompletionItem
 
 from deniable.errors import DeniableError
 
-_WRONG = 2
-_INTERRUPTED = 130
-_TERMINATED = 143
+_WRONG, _INTERRUPTED, _TERMINATED = 2, 130, 143
 _FORCE = "force"
 
 
@@ -152,7 +150,9 @@ class CommandLine(Group):
         **extra: Any,
     ) -> Any:
         """Run a command, and exit as docs/cli.md says."""
-        _escape_output()
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # escape what the encoding of a stream lacks
+                stream.reconfigure(errors="backslashreplace")
         try:
             with _termination():
                 result = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
@@ -249,13 +249,6 @@ def _discard_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)
         os.close(nowhere)
-
-
-def _escape_output() -> None:
-    """Write what the encoding of a stream lacks as escapes, instead of failing on it."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _fail(message: str, code: int = _WRONG) -> NoReturn:

@@ -71,11 +71,7 @@ def name_of(path: Path) -> str:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix of a file's name, not counting .gz, in lower case.
-
-    >>> suffix_of(Path("people.CSV.gz"))
-    '.csv'
-    """
+    """Return the suffix of a file's name, not counting .gz, in lower case."""
     suffix = path.suffix.lower()
     return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
 

@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, repeat
+from itertools import chain, combinations, repeat
 from pathlib import Path
 from unicodedata import normalize
 
@@ -72,7 +72,11 @@ class Matcher:
         self._known = {label: i for i, label in enumerate(self._labels)}
         self._first_unknown = 0
         if len(self._values) < len(self._labels):
-            self._refuse_twins()
+            first, second = next(twins(self._labels, self.form))
+            raise InputError(
+                f"the labels {shorten(first)} and {shorten(second)} are equal with "
+                f"{self.form.options}; leave the option out, or merge them"
+            )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -123,20 +127,15 @@ class Matcher:
 
     def _unknown_answer(self, answer: str, batch: Batch, source: Source) -> InputError:
         remedy = "make a question with --other, a label for all other answers"
-        for form in _forms():
+        flags = ("strip", "normalise", "fold_case")  # those forms first that need the fewest
+        for chosen in chain.from_iterable(combinations(flags, count) for count in (1, 2, 3)):
+            form = Form(**dict.fromkeys(chosen, True))
             if form(answer) in {form(label) for label in self._labels}:
                 remedy = f"pass {form.options}, which makes it equal to one"
                 break
         return source.wrong(
             _line_of(answer, batch),
             f"the answer is none of the {len(self._labels):,} labels; correct it, or {remedy}",
-        )
-
-    def _refuse_twins(self) -> None:
-        first, second = next(twins(self._labels, self.form))
-        raise InputError(
-            f"the labels {shorten(first)} and {shorten(second)} are equal with "
-            f"{self.form.options}; leave the option out, or merge them"
         )
 
 
@@ -182,13 +181,6 @@ def twins(labels: Sequence[str], form: Form) -> Iterator[tuple[str, str]]:
         if key in seen:
             yield seen[key], label
         seen.setdefault(key, label)
-
-
-def _forms() -> Iterator[Form]:
-    """Yield all forms, those with the fewest options first."""
-    for count in (1, 2, 3):
-        for chosen in combinations(("strip", "normalise", "fold_case"), count):
-            yield Form(**dict.fromkeys(chosen, True))
 
 
 def read_labels(

@@ -192,7 +192,12 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
                 f"expected {kind.__name__} with {' and '.join(own) or 'no settings'}, got "
                 f"{setting!r}; write for example {_example_of(kind)}"
             )
-        given[key] = _read_setting(setting, value)
+        try:
+            point = any(mark in value.lower() for mark in ".en")
+            given[key] = float(value) if point else int(value)
+        except ValueError as error:
+            wanted = f"expected a number, got {setting!r}; write for example g=16"
+            raise InputError(wanted) from error
     if "epsilon" in known:
         if epsilon is not None or known["epsilon"].default is MISSING:
             given["epsilon"] = needed(epsilon)
@@ -272,13 +277,6 @@ def needed(epsilon: float | None) -> float:
     if epsilon is None:
         raise InputError("an epsilon is missing; pass for example --epsilon 1")
     return epsilon
-
-
-def _read_setting(setting: str, value: str) -> float | int:
-    try:
-        return float(value) if any(mark in value.lower() for mark in ".en") else int(value)
-    except ValueError as error:
-        raise InputError(f"expected a number, got {setting!r}; write for example g=16") from error
 
 
 def _example_of(kind: type[Protocol]) -> str:

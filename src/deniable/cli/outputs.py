@@ -71,7 +71,10 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", temporary)
                 temporary.flush()
                 os.fsync(temporary.fileno())
-            os.chmod(temporary.name, _mode(target))
+            mask = os.umask(0)  # without which the permissions of a temporary file are narrower
+            os.umask(mask)
+            mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~mask
+            os.chmod(temporary.name, mode)
             os.replace(temporary.name, target)
         except BaseException:
             with suppress(OSError):
@@ -170,15 +173,6 @@ def _is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def _mode(target: Path) -> int:
-    """Return the permissions of a new file: those of a temporary file are narrower."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def _synchronise(directory: Path) -> None:
     """Make a rename durable; a system that cannot open directories has no need to."""
     with suppress(OSError):
@@ -211,7 +205,11 @@ class Export:
         if self.form == "table" or self.top is not None:
             found = found.top(most)
         if self.form == "table" and str(self.output) == STDIO:
-            print_view(open_console(), found.view(level=self.level, alpha=self.alpha))
+            console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
+            print_line(console, (Span(printable(view.heading), "head"),))
+            if view.source is not None:
+                print_line(console, (Span(printable(view.source), "dim"),))
+            print_rows(console, view)
         else:
             write_atomically(self.output, self._encoded(found))
 
@@ -247,25 +245,24 @@ class Export:
 
 def choose_form(form: str | None, as_json: bool, output: Path) -> str:
     """Return the format that the options or the name of the output say, or refuse it early."""
-    chosen = "json" if as_json else form or _form_of(output)
-    if chosen == "parquet":
-        refuse_terminal(output)
-    return chosen
-
-
-def _form_of(output: Path) -> str:
-    if str(output) == STDIO:
-        return "table"
     suffix = output.suffix.lower()
-    if suffix in _PLOTS:
+    if as_json or form is not None:
+        chosen = "json" if as_json else form or ""
+    elif str(output) == STDIO:
+        chosen = "table"
+    elif suffix in _PLOTS:
         raise click.UsageError(f"{output} is the name of a figure; draw it with --plot {output}")
-    if suffix not in _SUFFIXES:
+    elif suffix in _SUFFIXES:
+        chosen = _SUFFIXES[suffix]
+    else:
         known = ", ".join(filter(None, _SUFFIXES))
         raise click.UsageError(
             f"expected an output whose name ends with {known}, got {str(output)!r}; rename it, or "
             "choose with --format what to write"
         )
-    return _SUFFIXES[suffix]
+    if chosen == "parquet":
+        refuse_terminal(output)
+    return chosen
 
 
 class _Output(Console):
@@ -330,14 +327,6 @@ def print_columns(
         console.print(fit(console, line), soft_wrap=True)
     if left_out:
         console.print(f"Not shown at this width: {', '.join(left_out)}.")
-
-
-def print_view(console: Console, view: View) -> None:
-    """Print what the rows are and where they come from, then the rows."""
-    print_line(console, (Span(printable(view.heading), "head"),))
-    if view.source is not None:
-        print_line(console, (Span(printable(view.source), "dim"),))
-    print_rows(console, view)
 
 
 def print_rows(console: Console, view: View) -> None:

@@ -15,7 +15,7 @@ import click
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
-from deniable.cli.settings import settings_options
+from deniable.cli.store import settings_options
 from deniable.collector import access, demonstration, stores
 from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, write_terms

@@ -110,7 +110,8 @@ def simulate(
     if people is not None:
         population = population.sample(people, np.random.default_rng(seed or 0))
     protocols, skipped = _choose_protocols(names, epsilons, question, population)
-    runs = runs or _repetitions(protocols, population)
+    work = max(sum(_words(protocol, population) for protocol in protocols), 1)
+    runs = runs or min(max(_SOON // work, 1), _RUNS)
     trials, seconds = _run_trials(protocols, population, top=top, runs=runs, rng=rng)
     if plot is not None:
         outputs.write_plot(simulation.draw(population, trials, top), plot)
@@ -140,10 +141,7 @@ def _read_population(source: Source, matcher: Matcher) -> Population:
 
 
 def _choose_protocols(
-    names: str | None,
-    epsilons: Sequence[float],
-    question: Question | None,
-    population: Population,
+    names: str | None, epsilons: Sequence[float], question: Question | None, population: Population
 ) -> tuple[list[Protocol], list[str]]:
     """Return the protocols to try and the names of those that were left out as too slow."""
     d, own = len(population.labels), [] if question is None else [question.protocol]
@@ -170,12 +168,6 @@ def _words(protocol: Protocol, population: Population) -> int:
     """Return the work of one run: the random words drawn, or the hashes of open protocols."""
     each = len(population.labels) if isinstance(protocol, Open) else protocol.words.count
     return population.size * each
-
-
-def _repetitions(protocols: Sequence[Protocol], population: Population) -> int:
-    """Return how often to try, so that it is done soon."""
-    work = sum(_words(protocol, population) for protocol in protocols)
-    return min(max(_SOON // max(work, 1), 1), _RUNS)
 
 
 def _run_trials(

@@ -1,20 +1,90 @@
-"""``deniable store`` and ``deniable token``: what a collector holds, and who may use it."""
+"""``deniable store`` and ``deniable token``: what a collector holds, and who may use it.
 
+The collector's settings are options of these commands, and of ``deniable serve``.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from functools import wraps
 from pathlib import Path
 
 import click
 
 from deniable.cli import options, outputs
 from deniable.cli.group import Group, InputError
-from deniable.cli.settings import with_settings, with_store
-from deniable.collector import access, stores
-from deniable.collector.settings import Settings
-from deniable.collector.stores.records import Key, Slice, Window, write_day
-from deniable.collector.stores.store import Store
+from deniable.optional import load
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 
+for _name in ("msgspec", "starlette", "uvicorn"):  # before the import of any of them fails
+    load(_name, "server")
+
+from deniable.collector import access, stores  # noqa: E402
+from deniable.collector.settings import Settings, read_settings, variable  # noqa: E402
+from deniable.collector.stores.records import Key, Slice, Window, write_day  # noqa: E402
+from deniable.collector.stores.store import Store  # noqa: E402
+
 _DAY = 86400
+_NAMED = ("store", "url", "host", "port", "window")
+"""The settings that a command on a store needs."""
+
+
+def settings_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the options of some settings, or of all, and of a file with the rest."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for setting in reversed(fields(Settings)):
+            if names and setting.name not in names:
+                continue
+            text = isinstance(setting.default, str)
+            option = click.option(
+                f"--{setting.name.replace('_', '-')}",
+                setting.name,
+                type=str if text else int,
+                metavar="TEXT" if text else "NUMBER",
+                help=f"{setting.metadata['help']} [{variable(setting.name)}; default: "
+                f"{setting.default or 'none'}]",
+            )
+            command = option(command)
+        file = click.option(
+            "--config", type=options.FILE, metavar="FILE", help="A TOML file of settings."
+        )
+        return file(command)
+
+    return decorate
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+
+    @settings_options(*_NAMED)
+    @wraps(command)
+    def set_up(*args: str, config: Path | None, **rest: str | int | None) -> None:
+        given = {name: rest.pop(name) for name in _NAMED}
+        settings = read_settings(given, os.environ, config)
+        command(settings, *args, **rest)
+
+    return set_up
+
+
+def with_store(command: Callable[..., None]) -> Callable[..., None]:
+    """Open the store that the settings name, and hand both to the command."""
+
+    @with_settings
+    @wraps(command)
+    def opened(settings: Settings, *args: str, **rest: str) -> None:
+        if not stores.is_postgres(settings.store) and not stores.file_of(settings.store).exists():
+            raise InputError(
+                f"{settings.store}: there is no store; name it with --store, or create it with "
+                "deniable serve"
+            )
+        found = stores.open_store(settings.store, window=settings.window)
+        try:
+            command(found, settings, *args, **rest)
+        finally:
+            found.close()
+
+    return opened
 
 
 @click.group(cls=Group, examples=["deniable store backup copy.db", "deniable store check"])
@@ -26,8 +96,7 @@ def store() -> None:
 
 
 @click.group(
-    cls=Group,
-    examples=["deniable token create dashboard --role viewer", "deniable token list"],
+    cls=Group, examples=["deniable token create dashboard --role viewer", "deniable token list"]
 )
 def token() -> None:
     """Create, list and revoke tokens, and make login links."""

@@ -206,11 +206,7 @@ class Connection(HttpToolsProtocol):
     """How many bytes are in memory because of this connection."""
 
     def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, object],
-        peer: Peer,
+        self, config: Config, server_state: ServerState, app_state: dict[str, object], peer: Peer
     ) -> None:
         super().__init__(config, server_state, app_state)
         self.peer = peer

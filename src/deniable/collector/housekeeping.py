@@ -31,9 +31,7 @@ from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
 
 _log = logging.getLogger("deniable.collector")
-_PAUSE = 1.0
-_ROUND = 60.0
-_SWEEP_ROUND = 15.0
+_PAUSE, _ROUND, _SWEEP_ROUND = 1.0, 60.0, 15.0
 _WORTH_IT = 64 * 1024
 """As many bytes of waiting reports are folded right away, fewer once a round."""
 _MOST_BYTES = MIB // 2
@@ -85,7 +83,10 @@ class Housekeeping:
                 return
             else:
                 if self.failures == failures:
-                    self._succeed()
+                    self.last_success = time()
+                    if self.trouble is not None:
+                        _log.warning("housekeeping works again")
+                    self.trouble = None
             await asyncio.sleep(_PAUSE)
 
     async def _attempt(self, step: Callable[[], Awaitable[None]]) -> bool:
@@ -95,24 +96,14 @@ class Housekeeping:
         except records.StoreBroken:
             raise
         except Exception as error:  # submissions do not depend on it
-            self._fail(error)
+            self.failures += 1
+            reason = f": {error.reason}" if isinstance(error, records.StoreError) else ""
+            said = f"{type(error).__name__}{reason}"
+            if self.trouble is None:
+                _log.error("housekeeping failed and will be tried again: %s", said)
+            self.trouble = said
             return False
         return True
-
-    def _succeed(self) -> None:
-        self.last_success = time()
-        if self.trouble is not None:
-            _log.warning("housekeeping works again")
-        self.trouble = None
-
-    def _fail(self, error: Exception) -> None:
-        self.failures += 1
-        said = type(error).__name__
-        if isinstance(error, records.StoreError):
-            said += f": {error.reason}"
-        if self.trouble is None:
-            _log.error("housekeeping failed and will be tried again: %s", said)
-        self.trouble = said
 
     async def inspect(self) -> None:
         """Set aside the waiting rows that cannot be placed."""

@@ -66,15 +66,9 @@ def _lines(named: str, help: str, value: Value) -> Iterator[str]:
         samples = [(f"{{{label}}}" if label else "", value)]
     yield f"# HELP {name} {help}"
     yield f"# TYPE {name} {kind}"
-    for end, number in samples:
-        yield f"{name}{end} {_number(number)}"
-
-
-def _number(value: float) -> str:
-    """Return a value as Prometheus reads it: whole numbers without a point."""
-    if isnan(value):
-        return "NaN"
-    return str(int(value)) if value == int(value) else repr(value)
+    for end, number in samples:  # whole numbers without a point
+        shown = "NaN" if isnan(number) else int(number) if number == int(number) else repr(number)
+        yield f"{name}{end} {shown}"
 
 
 ACCEPTED, REPEATED = "accepted", "repeated"
@@ -196,9 +190,6 @@ class Health:
             self.failed(error)
         elif isinstance(error, StoreError):
             self.errors[error.kind] += 1
-
-    def leave(self) -> None:
-        self.leaving = True
 
     async def check(self, probe: Probe) -> StoreError | None:
         """Return what is wrong; if nothing was written lately, try to write."""

@@ -15,10 +15,7 @@ from deniable import errors
 from deniable.collector.stores.records import StoreBroken, StoreUnavailable
 
 MEDIA_TYPE = "application/problem+json"
-CORS = [
-    (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"Retry-After"),
-]
+CORS = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", b"Retry-After")]
 """On every status, or a page takes a refusal for being offline. No cookie is ever read there."""
 
 
@@ -77,60 +74,33 @@ class Mistake(InvalidRequest):
         super().__init__(message, page=message)
 
 
-class Unauthorized(Refusal, problem=Problem("unauthorized", 401, "Login or token required")):
-    """No token, or one that is not known."""
+def _refusal(
+    name: str, type_: str, status: int, title: str, retry_after: int | None = None
+) -> type[Refusal]:
+    """Make a kind of refusal and its row; it says where it is found, since errors are pickled."""
+    row = Problem(type_, status, title, retry_after)
+    return type(name, (Refusal,), {"__module__": __name__}, problem=row)
 
 
-class Forbidden(Refusal, problem=Problem("forbidden", 403, "Not allowed")):
-    """A token of another role, or a form of another site."""
-
-
-class OriginRefused(Refusal, problem=Problem("origin-refused", 403, "Site not allowed")):
-    """A page of a site that the question does not list."""
-
-
-class UnknownQuestion(Refusal, problem=Problem("unknown-question", 404, "Question not found")):
-    """No question has this digest."""
-
-
-class NotFound(Refusal, problem=Problem("not-found", 404, "Not found")):
-    """There is nothing at this address."""
-
-
-class MethodRefused(Refusal, problem=Problem("method-refused", 405, "Method not allowed")):
-    """The resource has other methods."""
-
-
-class Conflict(Refusal, problem=Problem("conflict", 409, "Conflict")):
-    """The same id with other bytes, or another state than the request supposes."""
-
-
-class TooFewReports(Refusal, problem=Problem("too-few-reports", 409, "Too few reports")):
-    """Fewer reports than the question shows estimates for."""
-
-
-class Closed(Refusal, problem=Problem("question-closed", 410, "Question closed")):
-    """The question takes no reports any more."""
-
-
-class TooLarge(Refusal, problem=Problem("too-large", 413, "Too large")):
-    """More bytes than the limit."""
-
-
-class OutsideWindow(Refusal, problem=Problem("outside-window", 422, "Day not open")):
-    """The day is sealed, or has not come yet."""
-
-
-class TooCostly(Refusal, problem=Problem("too-costly", 422, "Estimate too costly")):
-    """An estimate that is better made elsewhere."""
-
-
-class QueueFull(Refusal, problem=Problem("queue-full", 503, "Too many submissions", 1)):
-    """More submissions than can be written at the moment."""
-
-
-class Stopping(Refusal, problem=Problem("stopping", 503, "Shutting down", 5)):
-    """The collector is about to end."""
+Unauthorized = _refusal("Unauthorized", "unauthorized", 401, "Login or token required")
+Forbidden = _refusal("Forbidden", "forbidden", 403, "Not allowed")
+"""A token of another role, or a form of another site."""
+OriginRefused = _refusal("OriginRefused", "origin-refused", 403, "Site not allowed")
+"""A page of a site that the question does not list."""
+UnknownQuestion = _refusal("UnknownQuestion", "unknown-question", 404, "Question not found")
+NotFound = _refusal("NotFound", "not-found", 404, "Not found")
+MethodRefused = _refusal("MethodRefused", "method-refused", 405, "Method not allowed")
+Conflict = _refusal("Conflict", "conflict", 409, "Conflict")
+"""The same id with other bytes, or another state than the request supposes."""
+TooFewReports = _refusal("TooFewReports", "too-few-reports", 409, "Too few reports")
+"""Fewer reports than the question shows estimates for."""
+Closed = _refusal("Closed", "question-closed", 410, "Question closed")
+TooLarge = _refusal("TooLarge", "too-large", 413, "Too large")
+OutsideWindow = _refusal("OutsideWindow", "outside-window", 422, "Day not open")
+"""The day is sealed, or has not come yet."""
+TooCostly = _refusal("TooCostly", "too-costly", 422, "Estimate too costly")
+QueueFull = _refusal("QueueFull", "queue-full", 503, "Too many submissions", 1)
+Stopping = _refusal("Stopping", "stopping", 503, "Shutting down", 5)
 
 
 class NotReady(Refusal, problem=_STORE):

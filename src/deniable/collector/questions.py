@@ -161,16 +161,11 @@ class Questions:
         """Return digest, name and state of all questions, as they were a moment ago."""
         at, found = self._listed
         if monotonic() - at >= _FRESH:
-            found = await self._readers.run(
-                lambda store: [
-                    {
-                        "digest": asked.digest,
-                        "name": read_name(asked.document),
-                        "state": asked.state.value,
-                    }
-                    for asked in store.all_asked()
-                ]
-            )
+            every = await self._readers.run(lambda store: store.all_asked())
+            found = [
+                {"digest": each.digest, "name": read_name(each.document), "state": each.state.value}
+                for each in every
+            ]
             self._listed = monotonic(), found
         return found
 

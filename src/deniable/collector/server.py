@@ -20,6 +20,7 @@ from deniable.collector.connections import FULL, LATE, Connection, Peer, limited
 from deniable.collector.settings import Settings
 from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.worker import WorkerEnded
+from deniable.presentation.text import printable
 
 _log = logging.getLogger("deniable.collector")
 _SWITCH = 0.0005
@@ -220,7 +221,7 @@ class Server(uvicorn.Server):
             _log.info("the collector was asked to end")
             wait = self._settings.lame_duck_seconds if self._captured_signals else 0
             self._ending = now + wait
-            self._services.health.leave()
+            self._services.health.leaving = True
         return now >= self._ending or self.force_exit
 
     def _connections(self) -> list[Connection]:
@@ -236,7 +237,7 @@ class Text(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
 
     def format(self, record: logging.LogRecord) -> str:
-        return _one_line(super().format(record))
+        return printable(super().format(record))
 
 
 class Json(Text):
@@ -253,13 +254,6 @@ class Json(Text):
         if record.exc_info:
             found["error"] = self.formatException(record.exc_info)
         return json.dumps(found, ensure_ascii=False)
-
-
-def _one_line(text: str) -> str:
-    """Return a text in which whatever could end or change a line is written out."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def configure_log(form: str, level: str) -> None:

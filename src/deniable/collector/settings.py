@@ -89,7 +89,12 @@ def read_settings(
     known = {field.name: field for field in fields(Settings)}
     found: dict[str, object] = {}
     if file is not None:
-        found |= _read_file(file)
+        try:
+            found |= tomllib.loads(file.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InvalidParameter(
+                f"{file} is not TOML: {error}; write for example port = 8000", value=str(file)
+            ) from error
     if unknown := sorted(set(found) - set(known)):
         raise InvalidParameter(
             f"{file} has unknown settings: {', '.join(unknown)}; there are {', '.join(known)}",
@@ -117,18 +122,14 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, object]:
         elif name in named and value:
             if named[name] in environment:
                 raise InvalidParameter(
-                    f"both {name} and {named[name]} are set; keep the file",
-                    value=name,
+                    f"both {name} and {named[name]} are set; keep the file", value=name
                 )
             found[known[named[name]]] = read_secret(Path(value), name)
         elif name.startswith(PREFIX) and name not in (*OTHERS, *named):
             others = [other.removeprefix(PREFIX) for other in (*known, *named, *OTHERS)]
             near = get_close_matches(name.removeprefix(PREFIX), others, 1)
             hint = f"; did you mean {PREFIX}{near[0]}?" if near else "; remove it"
-            raise InvalidParameter(
-                f"{name[:80]} is not a setting of deniable{hint}",
-                value=name,
-            )
+            raise InvalidParameter(f"{name[:80]} is not a setting of deniable{hint}", value=name)
     return found
 
 
@@ -146,12 +147,3 @@ def read_secret(file: Path, name: str) -> str:
 def variable(name: str) -> str:
     """Return the environment variable of a setting."""
     return PREFIX + name.upper()
-
-
-def _read_file(file: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidParameter(
-            f"{file} is not TOML: {error}; write for example port = 8000", value=str(file)
-        ) from error

@@ -122,22 +122,18 @@ class Writer:
             return
         self._loop.call_soon_threadsafe(_succeed, [self._opened], [None])
         try:
-            while self._turn(store):
-                pass
+            going = True
+            while going:  # take everything in the queue, store it and answer
+                queued, works, going = self._take()
+                if queued:
+                    self._loop.call_soon_threadsafe(self._store(store, queued))
+                for work in works:
+                    self._loop.call_soon_threadsafe(work(store))
         finally:
             store.close()
 
-    def _turn(self, store: Store) -> bool:
-        """Take everything in the queue, store it and answer; false after the sentinel."""
-        queued, works, going = self._take()
-        if queued:
-            self._loop.call_soon_threadsafe(self._store(store, queued))
-        for work in works:
-            self._loop.call_soon_threadsafe(work(store))
-        return going
-
     def _take(self) -> tuple[list[_Queued], list[Work], bool]:
-        """Wait for something, and take everything that is in the queue by then."""
+        """Wait for something, and take all that is queued by then; false after the sentinel."""
         queued: list[_Queued] = []
         works: list[Work] = []
         item, size = self._queue.get(), 0
@@ -157,28 +153,27 @@ class Writer:
 
     def _store(self, store: Store, queued: list[_Queued]) -> Answer:
         futures, began = [item.future for item in queued], monotonic()
+        outcomes: Sequence[Outcome] = ()
+        failed: Exception | None = None
         try:
             if self._health.broken is not None:
                 raise self._health.broken
             outcomes = store.add([item.submission for item in queued])
-            took = monotonic() - began
-            answer = partial(self._succeed, futures, outcomes, took)
         except Exception as error:
-            answer = partial(self._fail, futures, error)
+            failed = error
+        took = monotonic() - began
 
         def tell() -> None:
             self.waiting -= len(futures)
             self._oldest = began  # those that still wait came later
-            answer()
+            if failed is not None:
+                self._fail(futures, failed)
+                return
+            self.commits.add(took)
+            self._health.wrote()
+            _succeed(futures, outcomes)
 
         return tell
-
-    def _succeed(
-        self, futures: Sequence[asyncio.Future[Outcome]], outcomes: Sequence[Outcome], took: float
-    ) -> None:
-        self.commits.add(took)
-        self._health.wrote()
-        _succeed(futures, outcomes)
 
     def _fail(self, futures: Sequence[asyncio.Future[Result]], error: Exception) -> None:
         self._health.failed(error)
@@ -298,9 +293,7 @@ class Worker:
         """Hand an order to the worker, and return where its answer comes from."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None

@@ -29,14 +29,14 @@ Integers = np.typing.NDArray[np.int64]
 Halves = np.typing.NDArray[np.uint16]
 Flags = np.typing.NDArray[np.bool_]
 Places = np.typing.NDArray[np.int32] | np.typing.NDArray[np.int64]
+Tables = np.typing.NDArray[np.int64] | np.typing.NDArray[np.uint32]
 Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
 
 # A byte holds the sum of 255 bits, and NumPy adds bytes fastest. Blocks of that many rows are about
 # as many bytes wide, so that their bits, unpacked to a byte each, stay in a cache.
 ROWS = 255
 WIDTH, WIDEST = 128, 512
-COUNT_CHUNK = 1 << 22
-VALUES_CHUNK = 1 << 18
+COUNT_CHUNK, VALUES_CHUNK = 1 << 22, 1 << 18
 OWN_TABLE = 1 << 18
 """Above this size, chunks share one table of counts instead of having their own."""
 
@@ -44,11 +44,9 @@ OWN_TABLE = 1 << 18
 _BYTE, _VALUE = 1.2, 4.0
 
 # Compiled, sixteen words are added at a time into sixteen bit planes, COLUMNS words side by side.
-COMPILED_CHUNK = 1 << 23
-LEAST_ROWS = 1 << 12
+COMPILED_CHUNK, LEAST_ROWS = 1 << 23, 1 << 12
 INTERLEAVED = 1 << 14
-DEPTH = 16
-COLUMNS = 64
+DEPTH, COLUMNS = 16, 64
 MOST_BLOCKS = (1 << 16) // DEPTH - 1
 ZERO = np.uint64(0)
 
@@ -62,22 +60,22 @@ _DRAWN_BYTE = 5.0
 
 def count_bits(rows: Bytes, domain_size: int) -> Integers:
     """Return for each position how many rows have its bit set."""
-    if pays("count bits", _BYTE * rows.size):
-        return _count_bits(rows, domain_size)
-    width = rows.shape[1]
-    # Short rows are counted several at a time, as one row.
-    tile = max(1, WIDTH // width)
+    width, compiled = rows.shape[1], pays("count bits", _BYTE * rows.size)
+    # Short rows are counted several at a time, as one row that fills a cache or the kernel.
+    tile = max(1, (8 * COLUMNS if compiled else WIDTH) // width)
+    count_columns = _count_columns_compiled if compiled else _count_columns
 
     def count(start: int, stop: int) -> Integers:
         part = np.ascontiguousarray(rows[start:stop])
         whole = len(part) // tile * tile
-        counts = _count_columns(part[whole:])
-        tiles = _count_columns(part[:whole].reshape(-1, tile * width))
+        tiles = count_columns(part[:whole].reshape(-1, tile * width))
+        counts = count_columns(part[whole:])
         counts += tiles.reshape(tile, -1).sum(axis=0)
         return counts
 
+    chunk, least = (COMPILED_CHUNK, LEAST_ROWS) if compiled else (COUNT_CHUNK, ROWS)
     total = np.zeros(domain_size, np.int64)
-    for part in iterate_chunks(count, len(rows), max(COUNT_CHUNK // width, ROWS)):
+    for part in iterate_chunks(count, len(rows), max(chunk // width, least)):
         total += part[:domain_size]
     return total
 
@@ -93,24 +91,10 @@ def _count_columns(rows: Bytes) -> Integers:
     return total
 
 
-def _count_bits(rows: Bytes, domain_size: int) -> Integers:
-    """Count bits as `count_bits` does, compiled."""
-    width = rows.shape[1]
-    # Short rows are counted several at a time, as one row that fills the columns of the kernel.
-    tile = max(1, 8 * COLUMNS // width)
-
-    def count(start: int, stop: int) -> Integers:
-        part = frozen(rows[start:stop])
-        whole = len(part) // tile * tile
-        counts = np.zeros(8 * tile * width, np.int64)
-        _add_bits(part[:whole].reshape(-1, tile * width), counts)
-        _add_bits(part[whole:].reshape(1, -1), counts)
-        return counts
-
-    total = np.zeros(domain_size, np.int64)
-    for part in iterate_chunks(count, len(rows), max(COMPILED_CHUNK // width, LEAST_ROWS)):
-        total += part.reshape(tile, -1).sum(axis=0)[:domain_size]
-    return total
+def _count_columns_compiled(rows: Bytes) -> Integers:
+    counts = np.zeros(8 * rows.shape[1], np.int64)
+    _add_bits(frozen(rows), counts)
+    return counts
 
 
 @kernel
@@ -196,37 +180,20 @@ def _flush_planes(planes: Words, counts: Integers, blocks: int) -> None:
 
 def count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
     """Return how often each of 0..size-1 occurs, and how many values are larger."""
-    if pays(f"count values {values.dtype}", _VALUE * len(values)):
-        return _count_values(values, size)
-    total = np.zeros(size + 1, np.int64)
-    if size > OWN_TABLE:
-        for start in range(0, len(values), VALUES_CHUNK):
-            np.add.at(total, _places(values[start : start + VALUES_CHUNK], size), 1)
-    else:
+    compiled = pays(f"count values {values.dtype}", _VALUE * len(values))
+    total, chunk = np.zeros(size + 1, np.int64), VALUES_CHUNK
+    if size > OWN_TABLE and not compiled:
+        for start in range(0, len(values), chunk):
+            np.add.at(total, _places(values[start : start + chunk], size), 1)
+        return total[:size], int(total[size])
+    if compiled:
+        # A chunk is worth its own table if it is several times longer; 32 bits must hold it.
+        share = -(-len(values) // (4 * threads()))
+        chunk = min(max(chunk, 8 * size, share), (1 << 32) - 1)
 
-        def count(start: int, stop: int) -> Integers:
-            return np.bincount(_places(values[start:stop], size), minlength=size + 1)
-
-        for part in iterate_chunks(count, len(values), VALUES_CHUNK):
-            total += part
-    return total[:size], int(total[size])
-
-
-def _places(values: Unsigned, size: int) -> Integers:
-    """Return the places of values in a table whose last place counts all larger ones."""
-    if size <= np.iinfo(values.dtype).max:
-        values = np.minimum(values, values.dtype.type(size))
-    return values.astype(np.int64)
-
-
-def _count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
-    """Count values as `count_values` does, compiled."""
-    # A chunk is worth its own table if it is several times longer; thirty-two bits must hold it.
-    share = -(-len(values) // (4 * threads()))
-    chunk = min(max(VALUES_CHUNK, 8 * size, share), (1 << 32) - 1)
-    total = np.zeros(size + 1, np.int64)
-
-    def count(start: int, stop: int) -> np.typing.NDArray[np.uint32]:
+    def count(start: int, stop: int) -> Tables:
+        if not compiled:
+            return np.bincount(_places(values[start:stop], size), minlength=size + 1)[None, :]
         part = frozen(values[start:stop].astype(values.dtype.newbyteorder("="), copy=False))
         tables = np.zeros((4 if size <= INTERLEAVED else 1, size + 1), np.uint32)
         _tabulate(part, tables)
@@ -236,6 +203,13 @@ def _count_values(values: Unsigned, size: int) -> tuple[Integers, int]:
         for table in tables:
             total += table
     return total[:size], int(total[size])
+
+
+def _places(values: Unsigned, size: int) -> Integers:
+    """Return the places of values in a table whose last place counts all larger ones."""
+    if size <= np.iinfo(values.dtype).max:
+        values = np.minimum(values, values.dtype.type(size))
+    return values.astype(np.int64)
 
 
 @kernel

@@ -30,9 +30,7 @@ Small = np.typing.NDArray[np.uint16]
 
 Table = TypeVar("Table", bound=np.typing.NDArray[Any])
 
-LARGEST_PRIME = 2**31
-LARGEST_POWER = 2**16
-LARGEST_TABLE = 1024
+LARGEST_PRIME, LARGEST_POWER, LARGEST_TABLE = 2**31, 2**16, 1024
 _LARGEST_BLOCK = 128
 
 

@@ -29,18 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from deniable.kernels.bits import count_bits
+from deniable.kernels.bits import Flags, Integers, Unsigned, Words, count_bits
 from deniable.kernels.jit import kernel, pays
 from deniable.kernels.parallel import iterate_chunks, run_chunks
 
-Words = np.typing.NDArray[np.uint64]
-Unsigned = np.typing.NDArray[np.unsignedinteger[np.typing.NBitBase]]
-Integers = np.typing.NDArray[np.int64]
 Counts = np.typing.NDArray[np.integer[Any]]
 Columns = tuple[Words, ...]
 Word = Words | np.uint64
 Halves = np.typing.NDArray[np.uint32]
-Flags = np.typing.NDArray[np.bool_]
 Eight = tuple[np.uint64, ...]
 
 # A task has at most SPAN keys and REPORTS reports, and about PAIRS pairs: some milliseconds.
@@ -129,23 +125,16 @@ def _support(report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]) -> F
     return np.less(hashed, width)
 
 
-def _count_some_compiled(columns: tuple[Words, ...], keys: Words) -> Halves:
+def _count_some_compiled(columns: Columns, keys: Words) -> Halves:
     """Count as `_count_some` does, compiled."""
+    # Filled up to a multiple of eight: reports of zeros have width 0, hence support nothing.
+    reports = np.zeros((len(columns), len(columns[0]) + -len(columns[0]) % 8), np.uint64)
+    reports[:, : len(columns[0])] = columns
     # Halves as wide as the counts let LLVM use whole vectors for both.
     lows, highs = (keys & LOW).astype(np.uint32), (keys >> HALF).astype(np.uint32)
     counts = np.zeros(len(keys), np.uint32)
-    _add_support(_gather(*columns), lows, highs, counts)
+    _add_support(reports, lows, highs, counts)
     return counts
-
-
-def _gather(*columns: Words) -> Words:
-    """Return the columns as rows of one array, filled up to a multiple of eight reports."""
-    # Reports of zeros have width 0, hence support nothing.
-    n = len(columns[0])
-    rows = np.zeros((len(columns), n + -n % 8), np.uint64)
-    for row, column in zip(rows, columns, strict=True):
-        row[:n] = column
-    return rows
 
 
 @kernel
@@ -160,12 +149,8 @@ def _add_support(reports: Words, lows: Halves, highs: Halves, counts: Halves) ->
 @kernel
 def _add_eight(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> None:
     """Add the support of each key by eight reports, which stay in registers."""
-    a1, a2, c, width = (
-        _eight(reports[0]),
-        _eight(reports[1]),
-        _eight(reports[2]),
-        _eight(reports[3]),
-    )
+    a1, a2 = _eight(reports[0]), _eight(reports[1])
+    c, width = _eight(reports[2]), _eight(reports[3])
     for j in range(len(counts)):
         low, high = np.uint64(lows[j]), np.uint64(highs[j])
         counts[j] += (
@@ -203,11 +188,7 @@ def mix(words: Words) -> Words:
 
 
 def words_of(seeds: Words, indices: Words) -> Words:
-    """Return word(seed, i) for seeds and indices that broadcast against each other.
-
-    >>> [hex(word) for word in words_of(np.array([0], np.uint64), np.arange(2, dtype=np.uint64))]
-    ['0xe220a8397b1dcdaf', '0x6e789e6aa1b965f4']
-    """
+    """Return word(seed, i) for seeds and indices that broadcast against each other."""
     return mix(mix(seeds) + (indices + _ONE) * GAMMA)
 
 
@@ -238,17 +219,13 @@ def _make_rows(keys: Words, complemented: Flags, width: int) -> np.typing.NDArra
     states = mix(keys)
     masks = np.where(complemented, ~np.uint64(0), np.uint64(0))
 
+    steps = np.arange(1, width + 1, dtype=np.uint64) * GAMMA
+    height = max(1, STEP // width)
+
     def fill(start: int, stop: int) -> None:
-        _fill_rows(states[start:stop], masks[start:stop], rows[start:stop])
+        for first in range(start, stop, height):
+            part = slice(first, min(first + height, stop))
+            rows[part] = mix(states[part, None] + steps) ^ masks[part, None]
 
     run_chunks(fill, len(keys), max(1, TASK_BYTES // (8 * width)))
     return rows.astype("<u8", copy=False).view(np.uint8)
-
-
-def _fill_rows(states: Words, masks: Words, rows: Words) -> None:
-    """Write the words of each row, complemented where the mask says so."""
-    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64) * GAMMA
-    height = max(1, STEP // rows.shape[1])
-    for start in range(0, len(rows), height):
-        part = slice(start, start + height)
-        rows[part] = mix(states[part, None] + steps) ^ masks[part, None]

@@ -44,15 +44,10 @@ _MOST_CODES = 1 << 23
 _MOST_CELLS = 1 << 26
 """Tables with more cells, at 24 bytes each while they are decoded, are solved instead."""
 # Nanoseconds on one core at 2.3 GHz.
-_SORT = 60.0
-_ROTATE = 6.0
-_DIVIDE, _POINT = 400.0, 10.0
-_COUNT = 5.0
-_SPREAD = 8.0
-_NORMALISE = 35.0
-_FOLD = 6.0
-_MOVE = 1.5
-_ADD, _ADD_ALONE = 0.2, 1.7
+_COUNT, _SORT, _SPREAD = 5.0, 60.0, 8.0
+_ROTATE, _DIVIDE, _POINT = 6.0, 400.0, 10.0
+_NORMALISE, _FOLD = 35.0, 6.0
+_MOVE, _ADD, _ADD_ALONE = 1.5, 0.2, 1.7
 _SOLVE, _SOLVE_ROW = 2.0, 14.0
 
 
@@ -101,15 +96,6 @@ def _fold_some(codes: Codes, field: Field, starts: Codes) -> Codes:
     cells += starts[levels]
     cells[zero] = starts[-1] + (y[zero] > 0)
     return cells
-
-
-def fold_codes(codes: Codes, counts: Counts, field: Field, t: int) -> Counts:
-    """Count the reports of each cell; the levels 0 .. t follow each other."""
-    folded = np.zeros(folded_size(field.order, t), np.int64)
-    for start in range(0, len(codes), _PART):
-        cells = fold_each(codes[start : start + _PART], field, t)
-        np.add.at(folded, cells.view(np.int64), counts[start : start + _PART])
-    return folded
 
 
 def fold_table(table: Counts, field: Field, t: int, most: int = 1 << 62) -> Counts:
@@ -273,23 +259,14 @@ def window_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
 
 def line_time(g: Floats, t: Floats, m: Floats, d: int, n: int) -> Floats:
     """Estimate tallying and decoding n reports of m lines each, with t digits over GF(g)."""
-    return _tally_time(g, t, m, n) + _decode_time(g, t, n * m, d)
-
-
-def _tally_time(g: Floats, t: Floats, m: Floats, n: int) -> Floats:
-    """Count all codes where there are few, else fold the m lines of each report."""
-    codes = g ** (t + 1)
-    folded = n * (_NORMALISE + _FOLD * m)
+    codes, folded = g ** (t + 1), n * (_NORMALISE + _FOLD * m)
+    # All codes are counted where there are few, else the m lines of each report are folded.
     counted = np.minimum(_COUNT * n + _SPREAD * codes, folded)
-    return np.where(codes <= min(_MOST_CODES, 64 * n), counted, folded)
-
-
-def _decode_time(g: Floats, t: Floats, lines: Floats, d: int) -> Floats:
-    """Shear the table of cells, or solve for the values on each line."""
+    tallied = np.where(codes <= min(_MOST_CODES, 64 * n), counted, folded)
     cells = _cells(g, t)
-    shear, solve = shear_time(g, t, d), solve_time(g, np.minimum(lines, cells), d)
+    solve = solve_time(g, np.minimum(n * m, cells), d)
     shears = (g <= LARGEST_TABLE) & (cells <= _MOST_CELLS)
-    return np.where(shears, np.minimum(shear, solve), solve)
+    return tallied + np.where(shears, np.minimum(shear_time(g, t, d), solve), solve)
 
 
 def shear_time(g: Floats, t: Floats, d: int) -> Floats:

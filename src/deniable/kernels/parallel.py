@@ -24,7 +24,13 @@ def threads() -> int:
         return _setting
     text = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if not text:
-        return _available_cores()
+        if sys.version_info >= (3, 13):
+            return os.process_cpu_count() or 1
+        return (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
     # Python refuses to read a number of thousands of digits.
     count = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
     if count < 1:
@@ -79,11 +85,3 @@ def iterate_chunks(
         finally:
             for future in pending:
                 future.cancel()
-
-
-def _available_cores() -> int:
-    if sys.version_info >= (3, 13):
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -110,29 +110,8 @@ def select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
 
 def select_many(values: Words, ranks: Words, places: Members, table: Words) -> Words:
     """Return what ``select`` does, compiled where that pays."""
-    if pays("select subsets", _SELECT_MEMBER * len(table) * len(values)):
-        return _select(values, ranks, places, table)
-    return select(values, ranks, places, table)
-
-
-def count_members(ranks: Words, table: Words) -> Counts:
-    """Count for each value the subsets that it is in."""
-    if pays("count members", _COUNT_MEMBER * len(table) * len(ranks)):
-        return _count_members(ranks, table)
-    d = table.shape[1]
-
-    def count(start: int, stop: int) -> Counts:
-        counts = np.zeros(d, np.int64)
-        for first in range(start, stop, _STEP):
-            members = unrank(ranks[first : min(first + _STEP, stop)], table)
-            counts += np.bincount(members.ravel(), minlength=d)
-        return counts
-
-    return sum(run_chunks(count, len(ranks), _CHUNK), np.zeros(d, np.int64))
-
-
-def _select(values: Words, ranks: Words, places: Members, table: Words) -> Words:
-    """Select as `select` does, compiled."""
+    if not pays("select subsets", _SELECT_MEMBER * len(table) * len(values)):
+        return select(values, ranks, places, table)
     codes, stepping = np.empty(len(values), np.uint64), _steps_down(table)
 
     def fill(start: int, stop: int) -> None:
@@ -144,13 +123,19 @@ def _select(values: Words, ranks: Words, places: Members, table: Words) -> Words
     return codes
 
 
-def _count_members(ranks: Words, table: Words) -> Counts:
-    """Count as `count_members` does, compiled."""
-    d, stepping = table.shape[1], _steps_down(table)
+def count_members(ranks: Words, table: Words) -> Counts:
+    """Count for each value the subsets that it is in."""
+    compiled = pays("count members", _COUNT_MEMBER * len(table) * len(ranks))
+    d = table.shape[1]
 
     def count(start: int, stop: int) -> Counts:
         counts = np.zeros(d, np.int64)
-        _count_each(frozen(ranks[start:stop]), frozen(table), stepping, counts)
+        if compiled:
+            _count_each(frozen(ranks[start:stop]), frozen(table), _steps_down(table), counts)
+            return counts
+        for first in range(start, stop, _STEP):
+            members = unrank(ranks[first : min(first + _STEP, stop)], table)
+            counts += np.bincount(members.ravel(), minlength=d)
         return counts
 
     return sum(run_chunks(count, len(ranks), _CHUNK), np.zeros(d, np.int64))

@@ -15,7 +15,7 @@ from itertools import count
 import numpy as np
 
 from deniable.kernels.fields import Field, prime_factors
-from deniable.kernels.parallel import iterate_chunks
+from deniable.kernels.parallel import iterate_chunks, run_chunks
 
 Codes = np.typing.NDArray[np.uint64]
 Counts = np.typing.NDArray[np.int64]
@@ -93,8 +93,7 @@ def spread(table: Counts, field: Field, m: int) -> Counts:
         sums = window_sums(rows[start:stop], field, m)
         result[1 + start : 1 + stop] = sums[:, negative]
 
-    for _ in iterate_chunks(fill, len(rows), max(1, _CELLS // g)):
-        pass
+    run_chunks(fill, len(rows), max(1, _CELLS // g))
     return result.ravel()
 
 

@@ -27,11 +27,9 @@ FEW = 100.0
 """Up to this variance the law is summed term by term."""
 _MANY = 1e4
 """From this variance on the saddle point stands for one binomial too."""
-_REACH = 7.0
-_MARGIN = 9
+_REACH, _MARGIN = 7.0, 9
 _LEAST = 1e-300
-_SERIES = 0.1
-_STIRLING = 15.0
+_SERIES, _STIRLING = 0.1, 15.0
 MOST = 10**18
 """No search goes beyond this number of people."""
 
@@ -128,23 +126,13 @@ def _tilt(variances: tuple[float, float], excess: float, p: float, q: float) -> 
 
 
 def upper_quantile(n: int, chance: Chance, tail: float) -> int:
-    """Return the least s that Bin(n, chance) exceeds with probability of at most ``tail``.
-
-    >>> upper_quantile(1000, Chance(0.5, 0.5), 0.05)
-    526
-    >>> upper_quantile(1000, Chance(0.001, 0.999), 1e-6)
-    9
-    """
+    """Return the least s that Bin(n, chance) exceeds with probability of at most ``tail``."""
     guess = n * chance.yes + upper_normal(tail) * math.sqrt(n * chance.variance)
     return last_true(lambda s: tail_of(n, 0, s, chance, chance) > tail, math.ceil(guess))
 
 
 def last_true(holds: Callable[[int], bool], guess: int) -> int:
-    """Return the last number up to which a property holds, or 0 if it does not hold for 1.
-
-    >>> last_true(lambda i: i * i <= 200, guess=3)
-    14
-    """
+    """Return the last number up to which a property holds, or 0 if it does not hold for 1."""
     low, high, step = 0, MOST, 1
     middle = min(max(guess, 1), MOST)
     # Steps that double, away from the guess, until the end lies between two numbers.
@@ -161,12 +149,7 @@ def last_true(holds: Callable[[int], bool], guess: int) -> int:
 
 
 def clopper_pearson(successes: int, trials: int, failure: float) -> tuple[float, float]:
-    """Return exact limits of a chance, each wrong with probability of at most ``failure``.
-
-    >>> low, high = clopper_pearson(50, 100, 0.025)
-    >>> round(low, 4), round(high, 4)
-    (0.3983, 0.6017)
-    """
+    """Return exact limits of a chance, each wrong with probability of at most ``failure``."""
     failed = trials - successes
     low = _beta_quantile(failure, successes, failed + 1) if successes else 0.0
     return low, _beta_quantile(1 - failure, successes + 1, failed) if failed else 1.0

@@ -37,14 +37,7 @@ _NEIGHBOURS = 128
 
 @dataclass(frozen=True)
 class SupportLaw(Law):
-    """The law of the supports of one answer among n reports.
-
-    >>> law = SupportLaw(1000, Fraction(1, 2), Fraction(1, 50))
-    >>> law.limit(0.05 / 1000), round(law.threshold(0.05 / 1000), 2)
-    (39, 40.62)
-    >>> [round(law.exceeds(held, 39), 3) for held in (0, 40, 73)]
-    [0.0, 0.47, 0.996]
-    """
+    """The law of the supports of one answer among n reports."""
 
     n: int
     p: Fraction
@@ -127,7 +120,13 @@ class SupportLaw(Law):
             return self._first_with(limit, tail)
         while limit > 0 and not fails(limit, math.ceil):
             limit -= 1
-        return self._first_above(limit, share, power, self._first_with(limit + 1, tail))
+        end = self._first_with(limit + 1, tail)
+
+        def too_few(n: int) -> bool:
+            held = min(math.ceil(share * n), n)
+            return n < end and replace(self, n=n).exceeds(held, limit) < power
+
+        return 1 + binomial_sum.last_true(too_few, end - 1)
 
     def _first_with(self, limit: int, tail: float) -> int:
         """Return the least number of people with at least this limit, up to ``MOST``."""
@@ -138,15 +137,6 @@ class SupportLaw(Law):
         return 1 + binomial_sum.last_true(
             lower, math.ceil(min(limit / max(self.by_chance.yes, 1e-300), binomial_sum.MOST / 2))
         )
-
-    def _first_above(self, limit: int, share: float, power: float, end: int) -> int:
-        """Return the least number of people, up to ``end``, that passes a limit."""
-
-        def fails(n: int) -> bool:
-            held = min(math.ceil(share * n), n)
-            return n < end and replace(self, n=n).exceeds(held, limit) < power
-
-        return 1 + binomial_sum.last_true(fails, end - 1)
 
     def _lower(self, supports: Floats, tail: float) -> Floats:
         """Return the smallest counts for which the supports are not in the upper tail."""
@@ -205,18 +195,12 @@ class SupportLaw(Law):
 
 UNIT = 16
 """Grid steps per person."""
-_FEW_NOISES = 8
-_DEEPEST_NOISE = 120.0
+_FEW_NOISES, _DEEPEST_NOISE = 8, 120.0
 
 
 @dataclass(frozen=True)
 class LaplaceLaw(Law):
-    """The law of a count that is a sum of ``n`` noises.
-
-    >>> law = LaplaceLaw(1, 1.0)
-    >>> law.threshold(0.05 / 1000) / 2  # the scale is 2; half of e^-9.21 is 5e-5
-    9.2...
-    """
+    """The law of a count that is a sum of ``n`` noises."""
 
     n: int
     epsilon: float

@@ -11,11 +11,7 @@ Ends = tuple[Floats, Floats]
 
 
 def upper_normal(tail: float) -> float:
-    """Return the z that a normal variable exceeds with probability ``tail``.
-
-    >>> round(upper_normal(0.025), 3)
-    1.96
-    """
+    """Return the z that a normal variable exceeds with probability ``tail``."""
     from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
 
     return -NormalDist().inv_cdf(max(tail, math.ulp(0.0)))

@@ -37,11 +37,6 @@ class RepeatedLaw(Law):
 
     ``flip`` is f/2, the chance that a permanent bit is not the true one; ``p`` and ``q`` are the
     chances that a report supports the answer if the permanent bit is 1 or 0. Counts are of people.
-
-    >>> once, often = (RepeatedLaw(200, 200 * r, Fraction(1, 4), Fraction(3, 4), Fraction(1, 4))
-    ...                for r in (1, 50))
-    >>> round(once.variance.none, 1), round(often.variance.none, 1)
-    (750.0, 162.0)
     """
 
     people: int
@@ -134,7 +129,7 @@ class RepeatedLaw(Law):
         size = max(1, _ROWS // (self.people + 1))
         for start in range(0, len(supports), size):
             part = slice(start, start + size)
-            tails = self._bits @ self._given_bits(supports[part])
+            tails = _bits(self.people, self.flip) @ self._given_bits(supports[part])
             ends[part] = (tails <= tail).sum(axis=0)
         first, last = self._last(0, tail), self._last(self.people, tail)
         ends = np.where(ends == 0, (supports - first) / self._gap, ends)
@@ -147,18 +142,15 @@ class RepeatedLaw(Law):
 
     def _last(self, held: int, tail: float) -> int:
         """Return the largest support not in the upper tail if ``held`` people hold the answer."""
+        law = _bits(self.people, self.flip)
 
         def common(support: int) -> bool:
             tails = self._given_bits(np.array([float(support)]))
-            return support <= self.reports and (self._bits[held] @ tails)[0] > tail
+            return support <= self.reports and (law[held] @ tails)[0] > tail
 
         spread = math.sqrt(float(self.variance.at(np.array([float(held)]))[0]))
         guess = self._mean + self._gap * (held + upper_normal(tail) * spread)
         return last_true(common, math.ceil(guess))
-
-    @property
-    def _bits(self) -> Floats:
-        return _bits(self.people, self.flip)
 
     def _given_bits(self, supports: Floats) -> Floats:
         """Return the upper tails of the supports (columns) for each number of ones (rows)."""

@@ -97,10 +97,6 @@ class Settings(NamedTuple):
     window: int
 
 
-def best_settings(epsilon: float, domain_size: int, share: float) -> Settings:
-    return _best(epsilon, domain_size, (None, None, None), share)
-
-
 def complete_settings(
     epsilon: float, domain_size: int, g: object, digits: object, window: object
 ) -> Settings:
@@ -171,18 +167,13 @@ def _shapes(epsilon: float, d: int, g: int | None, t: int | None) -> tuple[Float
         digits_ = np.ceil(np.log(d) / np.log(ranges) - 1e-12)
         ranges, digits_ = ranges[digits_ > 1], digits_[digits_ > 1]
         # With one digit anything above the next prime power has only more variance.
-        line = [float(_line(d))] if d <= _LARGEST_LINE else []
+        line = list(table[table >= d][:1]) if d <= _LARGEST_LINE else []
+        if d <= _LARGEST_LINE and not line:
+            line = [float(next_field(d))]
         found, digits_ = np.append(ranges, line), np.append(digits_, np.ones(len(line)))
     digits_ += found**digits_ < d
     fits = (digits_ + 1) * np.log2(found) < 64
     return found[fits], digits_[fits]
-
-
-def _line(d: int) -> int:
-    """Return the least prime power from d on whose field is made at once."""
-    table = prime_powers(_LARGEST_RANGE)
-    at = int(np.searchsorted(table, d))
-    return int(table[at]) if at < len(table) else next_field(d)
 
 
 @lru_cache(maxsize=1)
@@ -229,23 +220,11 @@ class AffineSelection(Pure, Closed):
         return [cls(0.5, 5), *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes)]
 
     @classmethod
-    def further_examples(cls) -> list[Self]:
-        shapes = ((3.0, 1000, 1009, 1, 48), (4.0, 41_270, 223, 2, 4), (2.0, 10**6, 25, 5, 3))
-        chosen = ((1.0, 2), (2.0, 100), (1.0, 41_270), (6.0, 10**6), (10.0, 161_979))
-        return [
-            *(cls(epsilon, d, g, t, m) for epsilon, d, g, t, m in shapes),
-            *(cls(epsilon, d) for epsilon, d in chosen),
-            cls(2.0, 300, 8, 3, 3),
-            cls(2.0, 700, 27, 2, 5),
-        ]
-
-    @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
         if share is None:
             return cls(epsilon, domain_size)
-        chosen = best_settings(
-            validation.check_epsilon(epsilon), validation.check_domain_size(domain_size), share
-        )
+        epsilon, d = validation.check_epsilon(epsilon), validation.check_domain_size(domain_size)
+        chosen = _best(epsilon, d, (None, None, None), share)
         return cls(epsilon, domain_size, *chosen)
 
     @cached_property

@@ -99,11 +99,7 @@ class BasicRAPPOR(_Unary, Memoising):
     def from_epsilon(
         cls, epsilon: float, domain_size: int, *, p: float | None = None, q: float | None = None
     ) -> "BasicRAPPOR":
-        """Return the protocol that spends ``epsilon`` on any number of reports of one value.
-
-        >>> round(BasicRAPPOR.from_epsilon(math.log(9), 10).f, 9)
-        0.5
-        """
+        """Return the protocol that spends ``epsilon`` on any number of reports of one value."""
         return cls(domain_size, permanent_f(check_epsilon(epsilon), 1), p, q)
 
     @classmethod
@@ -143,12 +139,7 @@ class BasicRAPPOR(_Unary, Memoising):
         return permanent_epsilon(self.f, 1)
 
     def epsilon_after(self, reports: int) -> float:
-        """Return the privacy loss of this many reports of one value by one client.
-
-        >>> protocol = BasicRAPPOR(32, 0.5, 0.75, 0.25)
-        >>> [round(protocol.epsilon_after(k), 2) for k in (1, 2, 4, 8)]
-        [1.02, 1.69, 2.13, 2.2]
-        """
+        """Return the privacy loss of this many reports of one value by one client."""
         reports = check_positive("the number of reports", reports)
         if self.p is None or self.q is None:
             return self.epsilon_forever
@@ -169,11 +160,8 @@ class BasicRAPPOR(_Unary, Memoising):
         return {"weights": weights}
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
-        permanent = self._permanently(values, words[:, : self.domain_size])
+        permanent = super()._perturb(values, words[:, : self.domain_size])
         return self._instantly(permanent, words[:, self.domain_size :])
-
-    def _permanently(self, values: Integers, words: Integers) -> Reports:
-        return super()._perturb(values, words)
 
     def _instantly(self, permanent: Reports, words: Integers) -> Reports:
         if self.p is None:
@@ -244,7 +232,7 @@ class PermanentClient(Client):
     def permanent(self, value: int) -> Reports:
         """Return the permanent response to a value, packed as a report; not to be sent itself."""
         checked = self.protocol._check_values([value])
-        return self.protocol._permanently(checked, self._words(int(checked[0]))[None, :])
+        return _Unary._perturb(self.protocol, checked, self._words(int(checked[0]))[None, :])
 
     def privatize(
         self, values: Values, rng: "np.random.Generator | Source | None" = None
@@ -277,11 +265,7 @@ def permanent_weights(f: float) -> Weights:
 
 
 def permanent_epsilon(f: float, hashes: int) -> float:
-    """Return 2 hashes ln((1 - f/2) / (f/2)), rounded up.
-
-    >>> round(permanent_epsilon(0.5, 2), 2), round(permanent_epsilon(0.25, 2), 2)
-    (4.39, 7.78)
-    """
+    """Return 2 hashes ln((1 - f/2) / (f/2)), rounded up."""
     return randomness.log_above((2 / Fraction(f) - 1) ** (2 * hashes))
 
 

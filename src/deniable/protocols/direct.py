@@ -10,24 +10,46 @@ Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is
 1, 2 or 4 bytes that holds d - 1. Also known as generalised randomised response (GRR).
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from deniable.kernels.bits import count_values
 from deniable.law import Pairs
 from deniable.mechanism import Reports
-from deniable.protocol import CountedPure, Parameters
-from deniable.randomness import Direct, Integers
+from deniable.protocol import CountedPure, Parameters, Pure
+from deniable.randomness import Direct, Integers, Weights
 from deniable.validation import Footprint, check_below, smallest_unsigned
 
 
+class Weighted(Pure, abstract=True):
+    """A pure protocol whose reports are made with the integer weights of two probabilities.
+
+    A subclass gives them, p rounded down and q rounded up.
+    """
+
+    @property
+    @abstractmethod
+    def _weights(self) -> Weights: ...
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        return Parameters(*self._weights.shares)
+
+    @cached_property
+    def worst_ratio(self) -> Fraction:
+        return self._weights.ratio
+
+    def _details(self) -> dict[str, object]:
+        return self._weights.document()
+
+
 @dataclass(frozen=True)
-class DE(CountedPure):
+class DE(Weighted, CountedPure):
     """Direct encoding: best when the domain is small, d < 3 e^eps + 2.
 
     >>> de = DE(epsilon=1.0, domain_size=4)
@@ -42,11 +64,6 @@ class DE(CountedPure):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        sizes = ((4.0, 2), (1.0, 256), (4.0, 300), (3.0, 41_270), (8.0, 1 << 20))
-        return [cls(epsilon, d) for epsilon, d in sizes]
-
     def __post_init__(self) -> None:
         super().__post_init__()
         _ = self._weights  # refuses what 64 bits cannot express
@@ -54,10 +71,6 @@ class DE(CountedPure):
     @cached_property
     def _weights(self) -> Direct:
         return Direct.at(self.epsilon, self.domain_size)
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        return Parameters(*self._weights.shares)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -68,16 +81,9 @@ class DE(CountedPure):
         """How many reports there are: they are the integers below it."""
         return self.domain_size
 
-    @property
-    def worst_ratio(self) -> Fraction:
-        return self._weights.ratio
-
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         return smallest_unsigned(self.domain_size - 1)
-
-    def _details(self) -> dict[str, object]:
-        return self._weights.document()
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         return self._weights.perturb(values, words[:, 0]).astype(self.report_dtype)

@@ -31,8 +31,9 @@ from deniable.candidates import Chosen
 from deniable.kernels import hashes
 from deniable.law import Pairs
 from deniable.mechanism import Reports
-from deniable.protocol import Closed, Open, Parameters, Pure
+from deniable.protocol import Closed, Open, Parameters
 from deniable.protocols import linear
+from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Words
 from deniable.statistics import Collected, CollectedSum, Statistic, Sum, of_form
 from deniable.validation import check_below, check_epsilon, smallest_unsigned
@@ -49,11 +50,7 @@ class MultiplyShiftFamily:
 
     @property
     def collision(self) -> Fraction:
-        """The probability that two different keys hash alike.
-
-        >>> MultiplyShiftFamily(2).collision
-        Fraction(1, 2)
-        """
+        """The probability that two different keys hash alike."""
         share, larger = divmod(1 << 32, self.g)
         squares = larger * (share + 1) ** 2 + (self.g - larger) * share**2
         return Fraction(squares, 1 << 64)
@@ -119,7 +116,7 @@ class MultiplyShiftFamily:
 Family = linear.LinearFamily | MultiplyShiftFamily
 
 
-class _LocalHashing(Pure):
+class _LocalHashing(Weighted):
     """What all local hashing shares: a hash family, then direct encoding over its range."""
 
     @property
@@ -143,10 +140,6 @@ class _LocalHashing(Pure):
             return Pairs.independent(p, q)
         collision, in_line = self._family.collision, self._family.in_line
         return Pairs(p, q, p * collision, collision * (q + in_line * (p - q)))
-
-    @property
-    def worst_ratio(self) -> Fraction:
-        return self._weights.ratio
 
     @property
     def report_dtype(self) -> np.dtype[np.generic]:
@@ -175,8 +168,6 @@ class _LocalHashing(Pure):
         return super()._estimate_bytes(chosen) + self._family.decoding_bytes
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
-        if isinstance(self._family, linear.LinearFamily):
-            return self._family.support(statistic)  # of all values at once
         return self._family.support(statistic, chosen.keys)
 
     def decoding_time(self, n: int) -> float:
@@ -202,12 +193,6 @@ class LH(_LocalHashing, Closed):
     epsilon: float
     domain_size: int
     g: int
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        primes = [cls(2.0, 1000, g) for g in (2, 3, 8, 9)]
-        larger = ((3.0, 5000, 25), (4.0, 41_270, 53), (2.0, 41_270, 10), (6.0, 100, 300))
-        return [*primes, *(cls(epsilon, d, g) for epsilon, d, g in larger)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -239,10 +224,6 @@ class BLH(_LocalHashing, Closed):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(2.0, 300), cls(1.0, 41_270)]
-
     @cached_property
     def _family(self) -> linear.LinearFamily:
         return linear.LinearFamily(2, self.domain_size)
@@ -269,11 +250,6 @@ class OLH(_LocalHashing, Closed):
     @classmethod
     def examples(cls) -> list[Self]:
         return [*super().examples(), cls(2.0, 7, g=5)]
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        sizes = ((2.0, 27), (1.0, 41_270), (4.0, 41_270), (2.0, 162_252))
-        return [cls(epsilon, d) for epsilon, d in sizes]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -307,10 +283,6 @@ class OpenLH(_LocalHashing, Open):
 
     epsilon: float
     g: int | None = None
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(3.0), cls(6.0)]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))

@@ -48,10 +48,8 @@ from deniable.validation import Footprint, check_number, check_shares
 UNIT = 16
 """Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""
 
-_SCALE = 128
-_TAIL_BITS = 50
-_MIN_EPSILON = 1e-2
-_MIN_THRESHOLDED = 1e-12
+_SCALE, _TAIL_BITS = 128, 50
+_MIN_EPSILON, _MIN_THRESHOLDED = 1e-2, 1e-12
 _MAX_VALUES = 1 << 28
 _CHUNK = 1 << 18
 _OPEN = 1 << 30
@@ -108,10 +106,6 @@ class SHE(Closed, Counted):
 
     epsilon: float
     domain_size: int
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(0.125, 3), cls(1.0, 9), cls(8.0, 2)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -277,10 +271,6 @@ class THE(_Unary):
     domain_size: int
     theta: float | None = None
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(1.0, 10, theta=1.0), cls(4.0, 27)]
-
     def __post_init__(self) -> None:
         Closed.__post_init__(self)
         if self.epsilon < _MIN_THRESHOLDED:
@@ -314,11 +304,7 @@ def _upper_tail(rate: Fraction, x: Fraction) -> tuple[Fraction, Fraction]:
 
 @lru_cache(maxsize=256)
 def best_threshold(epsilon: float) -> float:
-    """Return the theta in (1/2, 1) that minimises Var* [eq:ohe:var], to nine digits.
-
-    >>> best_threshold(4.0)
-    0.81567...
-    """
+    """Return the theta in (1/2, 1) that minimises Var* [eq:ohe:var], to nine digits."""
 
     def variance(theta: float) -> float:
         p = 1 - math.exp(epsilon / 2 * (theta - 1)) / 2

@@ -109,7 +109,10 @@ class Lines:
         footprint = Footprint(self.cells - 2, total=(m, m), row=self.g if m > 1 else None)
         return Table.decode(data, n, footprint, self.cells)
 
-    def support(self, statistic: Statistic) -> np.typing.NDArray[np.int64]:
+    def support(
+        self, statistic: Statistic, keys: Integers | None = None
+    ) -> np.typing.NDArray[np.int64]:
+        """Count the reports on whose lines each value is: of all values at once, not of keys."""
         table, f, t, d = of_form(statistic, Table), self.field, self.digits, self.domain_size
         if linear.shears(f, t, d, table.used):
             return linear.decode_folded(table.dense(), f, t, d)
@@ -144,8 +147,7 @@ class LinesSum(TableSum):
 
     def _add_lines(self, codes: Integers) -> None:
         if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
-            ones = np.ones(len(codes), dtype=np.int64)
-            self.add_dense(linear.fold_codes(codes, ones, self._lines.field, self._lines.digits))
+            self.add_dense(np.bincount(self._lines.fold(codes).view(np.int64), minlength=self.size))
         else:
             super().add(codes)
 
@@ -254,42 +256,26 @@ def next_field(least: int) -> int:
 
 
 def fits(g: int, domain_size: int) -> bool:
-    """Tell whether the g^(t+1) reports of the linear family have 64-bit codes.
-
-    >>> fits(8_886_109, 2**20), fits(8_886_109, 2**24)
-    (True, False)
-    """
+    """Tell whether the g^(t+1) reports of the linear family have 64-bit codes."""
     return bool(g ** (digits(g, domain_size) + 1) <= WORD)
 
 
 def hashing_variance(epsilon: float, g: int) -> float:
-    """Return Var*/n of local hashing with the range g, from the weights that are executed.
-
-    >>> round(hashing_variance(1.0, 4), 2)
-    3.69
-    """
+    """Return Var*/n of local hashing with the range g, from the weights that are executed."""
     p = Direct.at(epsilon, g).p
     return float(Fraction((g - 1) * WORD**2, (g * p - WORD) ** 2))
 
 
 @lru_cache(maxsize=256)
 def best_integer(epsilon: float) -> int:
-    """Return the integer range of least variance, next to e^epsilon + 1 [eq:olhvar].
-
-    >>> best_integer(1.0), best_integer(4.0)
-    (4, 56)
-    """
+    """Return the integer range of least variance, next to e^epsilon + 1 [eq:olhvar]."""
     centre = _optimum(epsilon, LARGEST_OPEN_RANGE - 1)
     return min((max(centre, 2), centre + 1), key=lambda g: hashing_variance(epsilon, g))
 
 
 @lru_cache(maxsize=256)
 def best_prime_power(epsilon: float, domain_size: int) -> int:
-    """Return the prime power that decodes fastest with a variance within 1 % of the best.
-
-    >>> best_prime_power(1.0, 1000), best_prime_power(2.0, 1000)
-    (4, 8)
-    """
+    """Return the prime power that decodes fastest with a variance within 1 % of the best."""
     centre = _optimum(epsilon, LARGEST_RANGE)
     edges = (centre,) if fits(centre, domain_size) else (_TWO_DIGITS, domain_size)
     near = {_linear_from(edge, -1, 2) for edge in edges}
@@ -306,24 +292,20 @@ def best_prime_power(epsilon: float, domain_size: int) -> int:
         candidates.add(_linear_from(max(low, root), 1, high))
     inside = (g for g in candidates if low <= g <= high and fits(g, domain_size))
     good = {best, *(g for g in inside if hashing_variance(epsilon, g) <= bound)}
-    return min(good, key=lambda g: (_decoding_time(g, domain_size), g))
+
+    def decoding_time(g: int) -> float:
+        order, t = np.array(float(g)), np.array(float(digits(g, domain_size)))
+        return float(linear.line_time(order, t, np.ones(()), domain_size, _TYPICAL_REPORTS))
+
+    return min(good, key=lambda g: (decoding_time(g), g))
 
 
 def digits(g: int, domain_size: int) -> int:
-    """Return t, the number of base-g digits that ``domain_size`` values need.
-
-    >>> digits(4, 1000), digits(2, 2), digits(101, 5)
-    (5, 1, 1)
-    """
+    """Return t, the number of base-g digits that ``domain_size`` values need."""
     t, reach = 1, g
     while reach < domain_size:
         t, reach = t + 1, reach * g
     return t
-
-
-def _decoding_time(g: int, domain_size: int) -> float:
-    order, t = np.array(float(g)), np.array(float(digits(g, domain_size)))
-    return float(linear.line_time(order, t, np.ones(()), domain_size, _TYPICAL_REPORTS))
 
 
 def _optimum(epsilon: float, largest: int) -> int:

@@ -33,7 +33,8 @@ from deniable.estimates import Estimates
 from deniable.kernels.hashes import add_rows, words_of
 from deniable.law import WidenedLaw
 from deniable.mechanism import Reports
-from deniable.protocol import Closed, Parameters, Pure
+from deniable.protocol import Closed, Parameters
+from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Uniform, Words
 from deniable.statistics import Statistic, Table, TableSum, of_form
 from deniable.tally import Tally
@@ -47,7 +48,7 @@ _ONE, _SIX, _63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 @dataclass(frozen=True)
-class RandomMatrixProjection(Pure, Closed):
+class RandomMatrixProjection(Weighted, Closed):
     """The protocol of Bassily and Smith, at the variance of BLH; ``seed`` names the matrix.
 
     Give it at least as many rows as there will be people.
@@ -84,10 +85,6 @@ class RandomMatrixProjection(Pure, Closed):
     def parameters(self) -> Parameters:
         return Parameters(self._weights.shares[0], Fraction(1, 2))
 
-    @property
-    def worst_ratio(self) -> Fraction:
-        return self._weights.ratio
-
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
         return smallest_unsigned(2 * self.rows - 1)
@@ -99,9 +96,6 @@ class RandomMatrixProjection(Pure, Closed):
     @cached_property
     def words(self) -> Words:
         return Words(2, self._row.limits)
-
-    def _details(self) -> dict[str, object]:
-        return self._weights.document()
 
     def bits(self, rows: Integers, values: Integers) -> Integers:
         """Return Phi[r, v] for rows and values that broadcast against each other."""

@@ -35,6 +35,7 @@ from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels.bits import count_bits, perturb_bits
 from deniable.kernels.hashes import scale, words_of
+from deniable.law import upper_normal
 from deniable.law.binomial_sum import Chance
 from deniable.mechanism import Reports
 from deniable.protocol import Open, Parameters, Share
@@ -45,8 +46,7 @@ from deniable.statistics import Counts, of_form
 from deniable.tally import Counted, Tally
 
 MOST_CELLS = 1 << 24
-_COHORTS = 256
-_CROWDED = 512
+_COHORTS, _CROWDED = 256, 512
 _USUAL = "128 bits, 2 hashes and 16 cohorts are usual"
 
 Signed = np.typing.NDArray[np.int64]
@@ -68,10 +68,6 @@ class RAPPOR(Open, Counted):
     bits: int = 128
     hashes: int = 2
     cohorts: int = 16
-
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(epsilon=4.0), cls(f=0.5, bits=20, cohorts=10)]
 
     def __post_init__(self) -> None:
         for name, least, most in (("bits", 2, 1 << 16), ("hashes", 1, 64), ("cohorts", 1, 1 << 16)):
@@ -230,8 +226,9 @@ class RAPPOR(Open, Counted):
         n, null = tally.n, math.sqrt(float(self.variance(tally.n)))
         counts = np.where(std_errors < n, counts, counts.clip(0, n))
         std_errors = np.minimum(std_errors, n)
-        if not regression.nearly_normal(n * self.hashes, self._noise):
-            large = np.flatnonzero(counts > regression.least_standing(len(counts)) * std_errors)
+        if n * self.hashes * self._noise.variance <= regression.NEARLY_NORMAL:
+            least = upper_normal(regression.LARGEST_ALPHA / max(len(counts), 1))
+            large = np.flatnonzero(counts > least * std_errors)
             trials, ones = self._ones(tally, chosen.keys[large])
             std_errors[large] = regression.widen(
                 counts[large], std_errors[large], trials, ones, self._noise

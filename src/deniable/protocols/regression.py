@@ -48,8 +48,10 @@ _BLOCK = 4096
 _LEAST_INFORMATION = 1e-9
 _SLOPES = np.linspace(0.25, 12.0, 48)
 _MOST_ENTRIES = (1 << 31) - 1
-_NEARLY_NORMAL = 20.0
-_LARGEST_ALPHA = 0.2
+NEARLY_NORMAL = 20.0
+"""From this variance of its bits on the normal law will do for a candidate."""
+LARGEST_ALPHA = 0.2
+"""No usual alpha is larger."""
 _LEAST_STANDING = 1e-9
 
 
@@ -269,16 +271,6 @@ def _standing(table: Floats, places: Integers, weights: Floats, slopes: Floats) 
     largest = exponents.max(axis=2)
     cumulants = largest + np.log(np.exp(exponents - largest[:, :, None]).mean(axis=2))
     return math.sqrt(2 * max(0.0, float((slopes * total - cumulants.sum(axis=1)).max())))
-
-
-def nearly_normal(trials: int, chance: Chance) -> bool:
-    """Tell whether there are enough bits for the normal law."""
-    return trials * chance.variance > _NEARLY_NORMAL
-
-
-def least_standing(candidates: int) -> float:
-    """Return how many errors a count must stand out to be significant at any usual alpha."""
-    return upper_normal(_LARGEST_ALPHA / max(candidates, 1))
 
 
 def widen(

@@ -68,16 +68,9 @@ class SubsetSelection(CountedPure):
         _ = self._places  # refuses what 64 bits cannot express
 
     @classmethod
-    def further_examples(cls) -> list[Self]:
-        chosen = ((1.0, 2), (1.0, 12), (1.0, 16), (0.5, 24), (1.0, 40), (0.1, 67))
-        return [*(cls(epsilon, d) for epsilon, d in chosen), cls(6.0, 1000, 3), cls(1.0, 12, 7)]
-
-    @classmethod
     def usual(cls, epsilon: float, domain_size: int, share: float | None = None) -> Self:
-        size = best_size(
-            validation.check_epsilon(epsilon), validation.check_domain_size(domain_size), share
-        )
-        return cls(epsilon, domain_size, size)
+        epsilon, d = validation.check_epsilon(epsilon), validation.check_domain_size(domain_size)
+        return cls(epsilon, d, best_size(epsilon, d, share))
 
     @cached_property
     def _k(self) -> int:
@@ -159,11 +152,7 @@ class SubsetSelection(CountedPure):
 
 
 def best_size(epsilon: float, domain_size: int, share: float | None = None) -> int:
-    """Return the size of the sets that has the least variance at a share, 1/d if not given.
-
-    >>> best_size(1.0, 12), best_size(4.0, 12), best_size(1.8, 12), best_size(1.8, 12, 0.0)
-    (3, 1, 2, 1)
-    """
+    """Return the size of the sets that has the least variance at a share, 1/d if not given."""
     d, share = float(domain_size), 1 / domain_size if share is None else share
     # The best size is next to d / (e^eps + 1), whatever the share.
     centre = math.floor(domain_size / (math.exp(epsilon) + 1))

@@ -12,7 +12,6 @@ bits are zero. In bulk, eight bits at a time are drawn from a table of their 256
 """
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -24,29 +23,28 @@ from deniable.errors import InvalidParameter
 from deniable.kernels.bits import count_bits, perturb_bits
 from deniable.law import Pairs
 from deniable.mechanism import Reports
-from deniable.protocol import CountedPure, Parameters
+from deniable.protocol import CountedPure
+from deniable.protocols.direct import Weighted
 from deniable.randomness import WORD, Integers, Source, Weights, Words, exponential_bounds
 from deniable.validation import check_domain_size, check_padding, check_probability
 
 
-class _Unary(CountedPure):
-    """What all unary encodings share; a subclass gives the weights of p and q."""
-
-    @property
-    @abstractmethod
-    def _weights(self) -> Weights:
-        """The integer weights of p (rounded down) and q (rounded up)."""
+class _Unary(Weighted, CountedPure):
+    """What all unary encodings share."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_weights()
 
     def _check_weights(self) -> None:
-        _check_order(self._weights.p, self._weights.q, WORD)
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        return Parameters(*self._weights.shares)
+        """Refuse weights that leave a report impossible under some value."""
+        p, q = self._weights.p, self._weights.q
+        if not 0 < q < p < WORD:
+            raise InvalidParameter(
+                f"expected 0 < q < p < 1 in steps of 2^-64, got p = {p / WORD!r} and q = "
+                f"{q / WORD!r}; a report must be possible under every value",
+                value=(p / WORD, q / WORD),
+            )
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -64,9 +62,6 @@ class _Unary(CountedPure):
     @cached_property
     def words(self) -> Words:
         return Words(self.domain_size)
-
-    def _details(self) -> dict[str, object]:
-        return self._weights.document()
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         p, q = self._weights.p, self._weights.q
@@ -104,10 +99,6 @@ class UE(_Unary):
     q: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(p=0.75, q=0.25, domain_size=8), cls(p=0.5, q=0.1, domain_size=13)]
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
         for name in ("p", "q"):
@@ -139,10 +130,6 @@ class SUE(_Unary):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(2.0, 27), cls(1.0, 64)]
-
     @cached_property
     def _weights(self) -> Weights:
         low, _ = exponential_bounds(Fraction(self.epsilon) / 2)
@@ -163,21 +150,7 @@ class OUE(_Unary):
     epsilon: float
     domain_size: int
 
-    @classmethod
-    def further_examples(cls) -> list[Self]:
-        return [cls(2.0, 27), cls(1.0, 64)]
-
     @cached_property
     def _weights(self) -> Weights:
         low, _ = exponential_bounds(self.epsilon)
         return Weights(WORD // 2, math.ceil(WORD / (low + 1)))
-
-
-def _check_order(p: int, q: int, whole: int) -> None:
-    """Refuse weights that leave a report impossible under some value."""
-    if not 0 < q < p < whole:
-        raise InvalidParameter(
-            f"expected 0 < q < p < 1 in steps of 2^-64, got p = {p / whole!r} and q = "
-            f"{q / whole!r}; a report must be possible under every value",
-            value=(p / whole, q / whole),
-        )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import pickle
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -160,19 +160,26 @@ def second_stage(
     Without groups there are as many parts as the driver has room for their sums.
     """
     parts = -(-size // DRIVER_BYTES) + 1 if by else max(1, rows * DRIVER_BYTES // size)
-    moved = partials.where(f"{REASON} is null").repartition(parts, *by)
+    moved = partials.repartition(parts, *by)
     return sums_of(moved.sortWithinPartitions(*by) if by else moved, work, by)
 
 
-def fetch(frame: DataFrame) -> Iterable[pa.RecordBatch]:
-    fetched: Iterable[pa.RecordBatch] = frame.where(f"{REASON} is null").toArrow().to_batches()
-    return fetched
+def refusal(
+    frame: DataFrame, question: Question, column: str, refused: Counter[str], *, tallies: bool
+) -> InvalidReport:
+    """Compose the error about rows that are refused: how many, why, and in which files.
 
-
-def refusal(refused: Counter[str], by_file: Counter[tuple[str, str]]) -> InvalidReport:
-    """Compose the error about rows that are refused: how many, why, and in which files."""
+    Everything is read once more for it.
+    """
+    functions, errors = load("pyspark.sql.functions", "spark"), load("pyspark.errors", "spark")
+    work = send("refused_rows", question, column, file=_FILE, tallies=tallies)
+    try:
+        named = frame.select(column, functions.input_file_name().alias(_FILE))
+        rows = sums_of(named, work, [_FILE]).select(_FILE, REASON, COUNT).collect()
+    except errors.AnalysisException:  # rows of several sources have no file
+        rows = []
     reasons, files = Counter[str](), Counter[str]()
-    for (file, reason), count in by_file.items():
+    for file, reason, count in rows:
         reasons[reason] += count
         files[file] += count
     reasons = reasons or refused
@@ -184,21 +191,3 @@ def refusal(refused: Counter[str], by_file: Counter[tuple[str, str]]) -> Invalid
         "correct them, or pass refused=Counter() to leave them out and count them",
         value=dict(reasons),
     )
-
-
-def count_by_file(
-    frame: DataFrame, question: Question, column: str, *, tallies: bool
-) -> Counter[tuple[str, str]]:
-    """Read everything once more, to say how many rows of which file are refused and why."""
-    functions = load("pyspark.sql.functions", "spark")
-    errors = load("pyspark.errors", "spark")
-    work = send("refused_rows", question, column, file=_FILE, tallies=tallies)
-    try:
-        named = frame.select(column, functions.input_file_name().alias(_FILE))
-        rows = sums_of(named, work, [_FILE]).select(_FILE, REASON, COUNT).collect()
-    except errors.AnalysisException:  # rows of several sources have no file
-        return Counter()
-    found = Counter[tuple[str, str]]()
-    for file, reason, count in rows:
-        found[file, reason] += count
-    return found

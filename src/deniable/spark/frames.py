@@ -12,7 +12,7 @@ Rows that are not reports are refused with an error that names their files, unle
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -96,9 +96,11 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
         names = None if candidates is None else [str(candidate) for candidate in candidates]
         if protocol.memoises and rounds is None:
             question.estimate(question.tally([]), names)  # refuses, before anything is read
-        number = _count_rounds(frame, column, rounds) if isinstance(rounds, str) else rounds
+        if isinstance(rounds, str):
+            _check_columns(frame, column, (rounds,))
+            rounds = max(1, int(frame.select(rounds).distinct().count()))
         total = cast("Tally", tally(frame, question, column, refused=refused))
-        return question.estimate(total, names, rounds=number)
+        return question.estimate(total, names, rounds=rounds)
     if rounds is not None:
         raise InvalidParameter(
             f"reports of {protocol.name} are independent; leave out rounds, and let a person "
@@ -111,7 +113,7 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
     size, strict = len(chosen.keys), refused is None
     work = send("partial_supports", question, column, keys=chosen.keys, strict=strict)
     again = send("added_supports", question, size=size)
-    fetched, _ = _sums(frame.select(column), question, column, (work, again), refused=refused)
+    fetched = _sums(frame, question, [column], (work, again), refused)
     (added,) = added_supports(fetched, question, size=size)
     support, n = np.frombuffer(added.column(SUM)[0].as_py(), "<i8"), added.column(COUNT)[0].as_py()
     if not n:
@@ -163,12 +165,9 @@ def _summed(
     function = "merged_tallies" if tallies else "partial_tallies"
     work = send(function, question, column, by=by, strict=refused is None)
     again = send("merged_tallies", question, SUM, by=by, strict=True)
-    fetched, result = _sums(
-        frame.select(*names), question, column, (work, again), by=by, refused=refused,
-        tallies=tallies,
-    )  # fmt: skip
-    if result is not None:
-        return result
+    fetched = _sums(frame, question, names, (work, again), refused, tallies=tallies)
+    if not isinstance(fetched, list):
+        return fetched
     totals = list(merged_tallies(fetched, question, SUM, by=by, strict=True))
     if by:
         return _frame_of(frame, totals, by)
@@ -178,30 +177,28 @@ def _summed(
 def _sums(  # noqa: PLR0913 - one job: what is summed, how, and what becomes of bad rows
     frame: DataFrame,
     question: Question,
-    column: str,
+    names: Sequence[str],
     stages: tuple[Work, Work],
-    *,
-    by: Sequence[str] = (),
     refused: Counter[str] | None,
+    *,
     tallies: bool = False,
-) -> tuple[Iterable[pa.RecordBatch], DataFrame | None]:
+) -> list[pa.RecordBatch] | DataFrame:
     """Run one stage or two, and return the sums; groups too large for the driver stay a frame."""
-    with executors.kept(executors.sums_of(frame, stages[0], by)) as partials:
+    column, *by = names
+    with executors.kept(executors.sums_of(frame.select(*names), stages[0], by)) as partials:
         rows, size, found = executors.measure(partials)
         if found and refused is None:
-            by_file = executors.count_by_file(frame, question, column, tallies=tallies)
-            raise executors.refusal(found, by_file)
-        sums, result = partials, None
-        large = size > executors.DRIVER_BYTES
+            raise executors.refusal(frame, question, column, found, tallies=tallies)
+        sums, large = partials.where(f"{REASON} is null"), size > executors.DRIVER_BYTES
         if large:
-            sums = executors.second_stage(partials, stages[1], by, rows=rows, size=size)
+            sums = executors.second_stage(sums, stages[1], by, rows=rows, size=size)
         if large and by:
-            result = executors.on_disk(sums.drop(REASON))
-            result.count()
-        fetched = [] if result is not None else executors.fetch(sums)
+            sums = executors.on_disk(sums.drop(REASON))
+            sums.count()
+        result = sums if large and by else sums.toArrow().to_batches()
     if refused is not None:
         refused += found
-    return fetched, result
+    return result
 
 
 def _frame_of(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str]) -> DataFrame:
@@ -211,11 +208,6 @@ def _frame_of(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str
     fields += [types.StructField(name, kind) for name, kind in kinds]
     rows = pa.Table.from_batches(sums).select([*by, COUNT, SUM]) if sums else []
     return frame.sparkSession.createDataFrame(rows, types.StructType(fields))
-
-
-def _count_rounds(frame: DataFrame, column: str, rounds: str) -> int:
-    _check_columns(frame, column, (rounds,))
-    return max(1, int(frame.select(rounds).distinct().count()))
 
 
 def _refuse_answers(

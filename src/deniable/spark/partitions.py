@@ -28,12 +28,8 @@ SUM, COUNT, REASON = "tally", "n", "reason"
 """The names of the columns that every result has beside those to group by."""
 REPORT = "report"
 """The column of reports that ``private_reports`` makes."""
-NULL = "null"
-LENGTH = "wrong length"
-IMPOSSIBLE = "impossible report"
-NOT_A_TALLY = "not a tally"
-FOREIGN = "of another question"
-NO_ANSWER = "not an answer"
+NULL, LENGTH, IMPOSSIBLE = "null", "wrong length", "impossible report"
+NOT_A_TALLY, FOREIGN, NO_ANSWER = "not a tally", "of another question", "not an answer"
 
 _CHUNK_ROWS = 1 << 20
 _CHUNK_BYTES = 1 << 22
@@ -278,16 +274,7 @@ def _batches(rows: Rows, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
 
 
 def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, Counter[str]]:
-    r"""Return the reports of a column, which rows they are, and counts of the others by reason.
-
-    >>> from deniable import DE
-    >>> column = pa.array([b"\0", None, b"\3", b"", b"\1"], pa.binary())
-    >>> reports, rows, refused = read_reports(column, DE(1.0, 3))
-    >>> reports.tolist(), rows.tolist()
-    ([0, 1], [True, False, False, False, True])
-    >>> sorted(refused.items())
-    [('impossible report', 1), ('null', 1), ('wrong length', 1)]
-    """
+    r"""Return the reports of a column, which rows they are, and counts of the others by reason."""
     size, (starts, held) = protocol.report_dtype.itemsize, _layout(column)
     present: Mask = column.is_valid().to_numpy(zero_copy_only=False)
     rows = present & (np.diff(starts) == size)
@@ -346,18 +333,13 @@ def _sound(protocol: Mechanism, data: bytes) -> Mask:
 def group_rows(
     keys: Sequence[pa.Array], count: int
 ) -> tuple[npt.NDArray[np.intp], list[tuple[Key, slice]]]:
-    """Return ``count`` rows in an order that brings equal keys together, and each key's place.
-
-    >>> keys = [pa.array(["b", "a", "b"]), pa.array([1, 1, 1])]
-    >>> order, groups = group_rows(keys, 3)
-    >>> [(key, order[part].tolist()) for key, part in groups]
-    [(('b', 1), [0, 2]), (('a', 1), [1])]
-    """
+    """Return ``count`` rows in an order that brings equal keys together, and each key's place."""
     codes, distinct = np.zeros(count, dtype=np.uint32), 1
     for key in keys:
-        more, several = _codes(key)
+        encoded = pc.dictionary_encode(key, null_encoding="encode")
+        several = max(1, len(encoded.dictionary))
         codes *= np.uint32(several)
-        codes += more
+        codes += encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
         distinct *= several
         if distinct > _MOST_CODES:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.uint32)
@@ -368,10 +350,3 @@ def group_rows(
     edges = [0, *np.unique(ends[ends > 0]).tolist()]
     parts = [slice(start, stop) for start, stop in pairwise(edges)]
     return order, [(tuple(key[int(order[p.start])].as_py() for key in keys), p) for p in parts]
-
-
-def _codes(key: pa.Array) -> tuple[npt.NDArray[np.uint32], int]:
-    """Return small integers that are equal where the keys are, and a bound above them."""
-    encoded = pc.dictionary_encode(key, null_encoding="encode")
-    codes: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
-    return codes.astype(np.uint32), max(1, len(encoded.dictionary))

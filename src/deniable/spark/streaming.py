@@ -128,7 +128,13 @@ def count_batches(
     """
 
     def count(frame: DataFrame, batch: int) -> None:
-        name = query or _query_id(frame)
+        # Spark's id is in the checkpoint too.
+        context = frame.sparkSession.sparkContext
+        name = query or context.getLocalProperty("sql.streaming.queryId")
+        if not name:
+            raise InvalidParameter(
+                "this batch does not say of which stream it is; pass query= to count_batches"
+            )
         if table.holds(name, batch):
             return
         refused = Counter[str]()
@@ -145,12 +151,3 @@ def _grouped(found: Tally | DataFrame, by: Sequence[str]) -> Iterator[tuple[Grou
     for row in found.toLocalIterator():
         group = tuple(None if row[name] is None else str(row[name]) for name in by)
         yield group, Tally.from_bytes(bytes(row[SUM]))
-
-
-def _query_id(frame: DataFrame) -> str:
-    """Return the id of the query that a batch belongs to, as in its checkpoint."""
-    found = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-    if not found:
-        raise InvalidParameter("this batch does not say of which stream it is; pass query= to "
-                               "count_batches")  # fmt: skip
-    return str(found)
