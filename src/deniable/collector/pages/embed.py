@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from deniable.collector.pages.templating import CLIENT, assets, client_address
+from deniable.answers import Choices
+from deniable.collector.pages.templating import client_address, client_for
 from deniable.collector.requests import Call
-from deniable.policy import BROWSERS, BUDGET, CEILING
+from deniable.policy import BROWSERS, BUDGET, BUILDS, CEILING
 from deniable.question import Question
 
 STATES = {
@@ -53,7 +54,7 @@ def make(call: Call, question: Question) -> Snippet:
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form = f"deniable-{question.digest[:8]}"
     return Snippet(
-        f"{_form(form, question)}{_tag(form, base, question.digest)}",
+        f"{_form(form, question)}{_tag(form, base, question)}",
         f"{base}/try/{question.digest}",
         f"deniable send {base} answers.txt --question {question.digest}",
         unknown(question),
@@ -63,6 +64,9 @@ def make(call: Call, question: Question) -> Snippet:
 
 def unknown(question: Question) -> str:
     """Return what browsers do not know of a question: its protocol, or its kind of answers."""
+    if question.answers.kind in BUILDS:
+        spoken = question.protocol.name in BUILDS[question.answers.kind]
+        return "" if spoken else question.protocol.name
     if question.protocol.name not in BROWSERS:
         return question.protocol.name
     kind = question.answers.kind
@@ -91,12 +95,14 @@ def _form(name: str, question: Question) -> str:
     )
 
 
-def _tag(form: str, base: str, digest: str) -> str:
+def _tag(form: str, base: str, question: Question) -> str:
+    kind = question.answers.kind
+    address, named = client_address(kind), f'  data-kind="{kind}"\n' if kind in BUILDS else ""
     return (
-        f'<script type="module" src="{escape(base)}{client_address()}" crossorigin="anonymous"\n'
-        f'  integrity="{assets()[CLIENT].integrity}"\n'
-        f'  data-collector="{escape(base)}"\n'
-        f'  data-question="{digest}"\n'
+        f'<script type="module" src="{escape(base)}{address}" crossorigin="anonymous"\n'
+        f'  integrity="{client_for(kind).integrity}"\n'
+        f'  data-collector="{escape(base)}"\n{named}'
+        f'  data-question="{question.digest}"\n'
         f'  data-form="#{form}"></script>\n'
     )
 
@@ -112,6 +118,8 @@ def _field(question: Question) -> str:
     """
     name = _written(question.name[:200])
     asked = question.answers.field()
+    if isinstance(question.answers, Choices):
+        return _boxes(name, question.answers)
     labels = asked["labels"] if asked["kind"] == "choice" else None
     if not isinstance(labels, list) or len(labels) > _MOST_CHOICES:
         return f'  <label>{name} <input type="text" required></label>'
@@ -120,6 +128,22 @@ def _field(question: Question) -> str:
     )
     choose = '      <option value="" disabled selected>Choose …</option>'
     return f"  <label>{name}\n    <select required>\n{choose}\n{options}\n    </select>\n  </label>"
+
+
+def _boxes(name: str, answers: Choices) -> str:
+    """Return a box for each of few labels, and how many may be ticked; of many labels a list."""
+    limit, labels = f"at most {answers.at_most}", [_written(label) for label in answers.labels]
+    if len(labels) > _MOST_CHOICES:
+        options = "\n".join(f'      <option value="{label}">{label}</option>' for label in labels)
+        field = f"    <select multiple>\n{options}\n    </select>"
+        return f"  <label>{name} ({limit})\n{field}\n  </label>"
+    boxes = "\n".join(
+        f'    <label><input type="checkbox" value="{label}"> {label}</label>' for label in labels
+    )
+    return (
+        f"  <fieldset>\n    <legend>{name} ({limit})</legend>\n{boxes}\n"
+        f"    <output>0 / {answers.at_most}</output>\n  </fieldset>"
+    )
 
 
 def _written(text: str) -> str:

@@ -17,6 +17,7 @@ from deniable.collector.pages.templating import page
 from deniable.collector.questions import Known
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import Slice, State
+from deniable.policy import BUILDS
 from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
 
@@ -64,6 +65,8 @@ async def show(call: Call) -> Response:
     said, counts = await _counts(call, known)
     gain, fall = _shifts(protocol)
     lacking, too_much = unknown(question), beyond(question)
+    if question.answers.kind in BUILDS:  # whose reports this page does not follow
+        lacking = "how to show what a set of answers reveals"
     tried = not lacking and not too_much
     context = Trying(
         name=one_line(question.name, _NAME_WIDTH),
