@@ -18,8 +18,7 @@ from deniable.collector.stores.records import Days, Publication, Slice, Snapshot
 from deniable.division import least_reports
 from deniable.errors import DeniableError
 from deniable.estimates import Estimates
-from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.html import html_page
+from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import csv_text, json_text
 from deniable.presentation.trend import Point, Series, Trend
 from deniable.question import Question
@@ -295,8 +294,7 @@ def _render(found: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return found.to_csv().encode()
     if form == "html":
-        shown = found if len(found) <= MOST_ROWS else found.top(MOST_ROWS)
-        return html_page(shown.view(), title, SHEET_PATH).encode()
+        return found.page(title, sheet=SHEET_PATH).encode()
     return found.to_json().encode()
 
 
