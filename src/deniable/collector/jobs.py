@@ -5,7 +5,7 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 
 import pickle
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -168,6 +168,11 @@ class Sums:
         """Compare the two wanted slices, which have no report in common, with one of them first."""
         return comparison.compare(self.estimates(first), self.estimates(1 - first))
 
+    def over(self, days: Sequence[Slice]) -> Estimates:
+        """Estimate from some of the single days together."""
+        tally = _merged(self.question, [self.tallies[day][0] for day in days])
+        return self._estimate(tally, self.order.wanted.candidates, len(days))
+
     def trend(self, labels: Sequence[str]) -> Trend:
         """Follow answers from day to day.
 
@@ -208,7 +213,7 @@ class Job(NamedTuple, Generic[Result]):
     """What to make of sums: a function of this module or of ``views``, and its second argument."""
 
     function: Callable[[Sums, Any], Result]
-    argument: object = None
+    argument: Hashable = None
 
 
 class Done(NamedTuple, Generic[Result]):

@@ -116,6 +116,11 @@ class Sentences(Part):
     def lines(self, width: int) -> list[str]:
         return wrap(str(self).replace("\u00a0", " "), width, break_long_words=False)
 
+    @property
+    def headline(self) -> str:
+        """The first sentence."""
+        return "".join(span.text for phrase in self.phrases[:1] for span in phrase)
+
     def __str__(self) -> str:
         """Return all of it in one line; names are fit to be printed already."""
         return " ".join("".join(span.text for span in phrase) for phrase in self.phrases)

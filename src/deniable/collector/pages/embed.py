@@ -13,10 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+
 from deniable.answers import Choices
-from deniable.collector.pages.templating import client_address, client_for
+from deniable.collector.pages.head import Head, head_of, is_admin
+from deniable.collector.pages.templating import UNCACHED, client_address, client_for, page
 from deniable.collector.requests import Call
+from deniable.collector.stores.records import Slice
 from deniable.policy import BROWSERS, BUDGET, BUILDS, CEILING
+from deniable.presentation.view import counted
 from deniable.question import Question
 
 STATES = {
@@ -37,6 +43,34 @@ STATES = {
 UNREADY = "Answering needs JavaScript. Send works as soon as the page has loaded."
 """What the form says where the client does not run."""
 _MOST_CHOICES = 50
+
+
+@dataclass(frozen=True)
+class CollectPage:
+    """The tab that says how to collect answers."""
+
+    head: Head
+    snippet: Snippet
+    arrived: str
+    preview: Markup
+    admin: bool
+    place: str = "question"
+
+
+async def show(call: Call) -> Response:
+    """Show what to paste, and whether anything has arrived; with ``fragment`` only the latter."""
+    query, known = call.query("fragment"), await call.known()
+    standing = await call.services.readers.run(
+        lambda store: store.standing(Slice(known.asked.digest))
+    )
+    arrived = counted(standing.n, "report") if standing.n else ""
+    if "fragment" in query:
+        return HTMLResponse(escape(arrived), headers=UNCACHED)
+    # Shown without its script, so that nothing can be sent from here.
+    preview = Markup(_field(known.question))
+    head = head_of(known, standing, "collect")
+    context = CollectPage(head, make(call, known.question), arrived, preview, is_admin(call))
+    return page("collect.html", context)
 
 
 @dataclass(frozen=True)

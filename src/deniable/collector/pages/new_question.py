@@ -8,11 +8,11 @@ from re import compile
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import views
+from deniable.collector import drafts
+from deniable.collector.drafts import Draft, Proposal
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Mistake
 from deniable.collector.requests import Call, lines
-from deniable.collector.views import Draft, Proposal
 from deniable.errors import DeniableError
 from deniable.policy import CEILING
 
@@ -72,7 +72,7 @@ async def _create(call: Call, fields: Mapping[str, str]) -> str:
     draft = _draft(fields)
     if not draft.name:
         raise Mistake("Enter a name for the question.")
-    found = await call.services.worker.run(views.propose, draft)
+    found = await call.services.worker.run(drafts.propose, draft)
     if found.document is None:
         raise Mistake(" ".join(found.sentences))
     reading, _ = await call.services.questions.ask(found.document.encode())
@@ -83,7 +83,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
     if fields["kind"] == "closed" and len(lines(fields["labels"])) + bool(fields["other"]) < 2:
         return Plan(("Enter at least two answers to see what the question will tell.",), None, None)
     try:
-        found = await call.services.worker.run(views.propose, _draft(fields))
+        found = await call.services.worker.run(drafts.propose, _draft(fields))
     except DeniableError as error:
         return Plan((), _said(error), None)
     return Plan(_sentences(found, fields["solve"]), None, _warning(found))

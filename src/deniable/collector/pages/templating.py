@@ -29,6 +29,10 @@ from deniable.presentation.html import STYLE
 CLIENT = "deniable.js"
 BUILT = {"": CLIENT} | {kind: f"deniable-{kind}.js" for kind in BUILDS}
 """The file of the client for each kind of answers that has one of its own, and for all others."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 UNCACHED = {"cache-control": "no-store"}
 _FIRST = "0.2.0"
 """The version whose tags name the client without its hash."""
