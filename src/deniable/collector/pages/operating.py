@@ -38,10 +38,10 @@ class AccessPage:
 
     tokens: tuple[Pass, ...]
     sessions: tuple[Pass, ...]
-    secret: str = ""
-    link: str = ""
-    wrong: str = ""
-    name: str = ""
+    secret: str
+    link: str
+    wrong: str
+    name: str
     roles: tuple[str, ...] = _ROLES
     admin: bool = True
     place: str = "access"
@@ -67,7 +67,8 @@ async def _access(call: Call, more: Mapping[str, str], status: int = 200) -> Res
     tokens, sessions = await call.services.readers.run(
         lambda store: (store.keys(TOKEN), store.keys(SESSION))
     )
-    context = AccessPage(_passes(call, tokens), _passes(call, sessions), **more)
+    told = (more.get(name, "") for name in ("secret", "link", "wrong", "name"))
+    context = AccessPage(_passes(call, tokens), _passes(call, sessions), *told)
     return page("access.html", context, status)
 
 

@@ -86,8 +86,8 @@ async def send(call: Call) -> Response:
         )
     elif action == "expected":
         expected = tuple(dict.fromkeys((*known.terms.expected, source)))
-        said = _entry(call, f"expect {one_line(source)} to differ")
-        await services.questions.change(digest, Change(expected=expected), entry=said)
+        noted = _entry(call, f"expect {one_line(source)} to differ")
+        await services.questions.change(digest, Change(expected=expected), entry=noted)
     else:
         raise Mistake("This form has no such button: go back and load the page again.")
     tab = fields.get("tab", "")
