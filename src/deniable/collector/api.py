@@ -233,7 +233,8 @@ INTERFACE = [
 
 PAGES = [
     Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
-              (_parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
+              (_parameter("key", "The secret of the link.", _TEXT),
+               _parameter("next", "Where to go then.", _TEXT)), answers={200: _HTML}),
     Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", None, _FORM,
               {303: None}),
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
@@ -266,7 +267,7 @@ PAGES = [
     Operation("GET", "/check", Role.PUBLIC, public.check, "What a respondent can check.",
               None, answers={200: _HTML}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
-              "Try a question, and see what a report reveals.", answers={200: _HTML}),
+              "Try a question, and see what a report reveals.", None, answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, templating.serve, "Files of pages.",
               answers={200: f"text/css {_SCRIPT} image/svg+xml"}),
     Operation("GET", "/client/{hash}/deniable.js", Role.PUBLIC, templating.client,

@@ -51,9 +51,8 @@ COUNTS = {
 PEOPLE = sum(COUNTS.values())
 RATE = 20
 """How many reports are sent in a second, as long as the demonstration runs."""
-QUESTION = Question(
-    "What do you drink first in the morning?", tuple(COUNTS), SubsetSelection(2.0, len(COUNTS))
-)
+_PROTOCOL = SubsetSelection(2.0, len(COUNTS))
+QUESTION = Question("What do you drink first in the morning?", tuple(COUNTS), _PROTOCOL)
 HISTORY = 21
 """So many days of history there are."""
 CHANGED = 7
@@ -119,7 +118,7 @@ def _crafted(rng: np.random.Generator) -> npt.NDArray[np.generic]:
     """Return made-up reports that all support one answer."""
     place = list(COUNTS).index(TARGET)
     drawn = QUESTION.privatize([TARGET] * (4 * CRAFTED), rng)
-    return drawn[QUESTION.protocol.supports(drawn, place)][:CRAFTED]
+    return drawn[_PROTOCOL.supports(drawn, place)][:CRAFTED]
 
 
 def _keep(

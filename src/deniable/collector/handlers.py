@@ -87,7 +87,7 @@ async def read_status(call: Call) -> Response:
         "reports": found.n,
         **_by_segment(known.question, found.segments),
         **_by_round(known.question, found.daily),
-        **msgspec.structs.asdict(read_terms(asked.terms)),
+        **{name: getattr(read_terms(asked.terms), name) for name in _SHOWN},
     })  # fmt: skip
 
 

@@ -38,10 +38,8 @@ class AccessPage:
 
     tokens: tuple[Pass, ...]
     sessions: tuple[Pass, ...]
-    secret: str
-    link: str
-    wrong: str
-    name: str
+    told: Mapping[str, str]
+    """A secret or a link that was just made, or what is wrong with a name."""
     roles: tuple[str, ...] = _ROLES
     admin: bool = True
     place: str = "access"
@@ -67,8 +65,7 @@ async def _access(call: Call, more: Mapping[str, str], status: int = 200) -> Res
     tokens, sessions = await call.services.readers.run(
         lambda store: (store.keys(TOKEN), store.keys(SESSION))
     )
-    told = (more.get(name, "") for name in ("secret", "link", "wrong", "name"))
-    context = AccessPage(_passes(call, tokens), _passes(call, sessions), *told)
+    context = AccessPage(_passes(call, tokens), _passes(call, sessions), more)
     return page("access.html", context, status)
 
 

@@ -30,14 +30,18 @@ class SettingsPage:
 
 async def form(call: Call) -> Response:
     query, known = call.query("done"), await call.known()
+    return await _page(call, known, _stored(known), {}, query.get("done", ""))
+
+
+def _stored(known: Known) -> dict[str, str]:
+    """Return the form as the settings stand."""
     terms = known.terms
-    fields = {
+    return {
         "origins": "\n".join(terms.origins),
         "minimum": str(terms.minimum or ""),
         **({"public_results": "yes"} if terms.public_results else {}),
         **({"collect": "yes"} if terms.collect else {}),
     }
-    return await _page(call, known, fields, {}, query.get("done", ""))
 
 
 async def _page(
@@ -66,15 +70,15 @@ async def send(call: Call) -> Response:
             change = _read(fields)
             await services.questions.change(digest, change, entry=_entry(call, "settings"))
         except _Wrong as wrong:
-            return await _page(call, known, fields, {wrong.field: str(wrong)})
+            return await _page(call, known, _entered(fields), {wrong.field: str(wrong)})
         except InvalidRequest as error:
-            return await _page(call, known, fields, {"origins": error.page})
+            return await _page(call, known, _entered(fields), {"origins": error.page})
         done = "saved"
     elif action == "delete":
         # People copy the name as the page shows it.
         if fields.get("name", "").strip() != one_line(known.question.name, NAME_WIDTH):
             said = "Nothing was deleted: type the name of the question exactly as it is."
-            return await _page(call, known, fields, {"name": said})
+            return await _page(call, known, _stored(known), {"name": said})
         await services.questions.delete(digest)
         return RedirectResponse("/", 303)
     elif action in ("exclude", "include"):
@@ -95,6 +99,10 @@ async def send(call: Call) -> Response:
     return RedirectResponse(f"/questions/{digest}{place}?done={quote(done)}", 303)
 
 
+def _entered(fields: Mapping[str, str]) -> Mapping[str, str]:
+    return {"origins": "", "minimum": "", **fields}
+
+
 def _entry(call: Call, what: str) -> Entry:
     return Entry(write_day(today()), str(call.holder), what)
 
@@ -107,9 +115,8 @@ class _Wrong(Mistake):
 
 def _read(fields: Mapping[str, str]) -> Change:
     minimum = fields.get("minimum", "").strip()
-    if minimum and not (
-        minimum.isascii() and minimum.isdigit() and 0 < int(minimum[:16]) < 1 << 53
-    ):
+    whole = minimum.isascii() and minimum.isdigit() and len(minimum) < 16 and int(minimum)
+    if minimum and not whole:
         raise _Wrong(f"Enter a whole number from 1 on, not {minimum[:40]!r}.", "minimum")
     origins = lines(fields.get("origins", ""))
     for origin in origins:
