@@ -27,7 +27,6 @@ from deniable.validation import check_probability
 
 Floats = npt.NDArray[np.float64]
 
-_ALONE = Beside()
 _EXPLANATIONS = {
     "threshold": "the count that a significant answer exceeds: any of the answers that nobody gave "
     "comes out above it with probability of at most alpha",
@@ -377,8 +376,8 @@ class Estimates(Rows["Estimates"]):
         """Return what can be said of all answers, and of changes that are given."""
         return judge(self, changes, since=since)
 
-    def parts(self, beside: Beside = _ALONE) -> tuple[Part, ...]:
-        return parts_of(self, beside)
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        return parts_of(self, beside or Beside())
 
     def title(self) -> str:
         return (self.provenance and self.provenance.question) or "Estimates"

@@ -74,6 +74,7 @@ def look(sums: Sums, sight: Sight) -> Look:
         since=moved.since if moved else "",
         truth=_true_shares(sums, sight.truth),
         facts=_fakes(sums.question.protocol, found),
+        epsilon=sums.question.protocol.total_epsilon,
     )
     parts = [*found.parts(beside), *_compared(sums, sight.rows)]
     labels = [row.label for row in found.top(_FOLLOWED).rows()]

@@ -222,7 +222,7 @@ def parts_of(found: Counted, beside: Beside) -> tuple[Part, ...]:
     bars = tuple(_bar(row, found.n, beside) for row in shown.rows(**limits))
     facts = [_margin(found, beside.level)]
     if found.provenance is not None:
-        facts.append(privacy_fact(found.provenance.epsilon))
+        facts.append(privacy_fact(beside.epsilon or found.provenance.epsilon))
     some = "" if len(bars) == found.total else f"the largest {len(bars):,} of {found.total:,} · "
     marks = " · upright mark: the truth, which a real server never knows" if beside.truth else ""
     how = f"bar: estimate · dark band: where the truth is, {percent(beside.level)} sure"

@@ -32,9 +32,6 @@ MOST_ROWS = 1000
 """The number of rows on a web page, unless another is asked for."""
 
 
-_ALONE = Beside()
-
-
 class Limits(TypedDict, total=False):
     """The level of the intervals and the chance of a false alarm."""
 
@@ -121,8 +118,9 @@ class Presentable(Sized, ABC):
     def _repr_html_(self) -> str:
         return notebook(render(self.parts()))
 
-    def parts(self, beside: Beside = _ALONE) -> tuple[Part, ...]:
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         """Return what a page, a notebook or an export shows: here all numbers of the rows."""
+        beside = beside or Beside()
         shown = self.top(beside.rows)
         view = shown.view(level=beside.level, alpha=beside.alpha)
         return (Listing(self.rows_name, view.headline, view=view),)

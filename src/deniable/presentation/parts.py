@@ -3,9 +3,10 @@
 A result page is a list of parts, drawn in their order: first what a result says, then the few
 figures to judge it by, then pictures and tables. A kind of result has a method
 
-    def parts(self, beside: Beside = Beside()) -> tuple[Part, ...]
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]
 
-and every page, notebook and export shows whatever it returns; ``Presentable`` has a plain one. A
+and every page, notebook and export shows whatever it returns; ``Presentable`` has a plain one.
+``Beside`` is what is known where the result is shown, such as changes; take what you can use. A
 new kind of result therefore adds no page and no template: it returns ready-made parts filled with
 its own words, or a part of its own, which is a frozen dataclass with ``html`` and ``lines``.
 
@@ -66,6 +67,8 @@ class Beside:
     """The true shares, which only a simulation knows."""
     facts: tuple[Fact, ...] = ()
     """Figures that the result does not know itself."""
+    epsilon: float | None = None
+    """What all reports of a person reveal together, where that is known beside one report."""
 
 
 class Fact(NamedTuple):
@@ -203,7 +206,7 @@ class Listing(Part):
     def html(self) -> str:
         if self.view is None:
             return ""
-        found = html_fragment(self.view, self.title or None)
+        found = html_fragment(self.view, self.view.headline)
         return found if self.pictures else re.sub(r"<svg.*?</svg>", "", found)
 
     def lines(self, width: int) -> list[str]:
