@@ -170,8 +170,8 @@ class Sums:
 
     def over(self, days: Sequence[Slice]) -> Estimates:
         """Estimate from some of the single days together."""
-        tally = _merged(self.question, [self.tallies[day][0] for day in days])
-        return self._estimate(tally, self.order.wanted.candidates, len(days))
+        tally = _merged(self.question, [self.tally(day) for day in days])
+        return self.estimate(tally, self.order.wanted.candidates, len(days))
 
     def trend(self, labels: Sequence[str]) -> Trend:
         """Follow answers from day to day.
