@@ -170,7 +170,7 @@ class Sums:
 
     def over(self, days: Sequence[Slice]) -> Estimates:
         """Estimate from some of the single days together."""
-        tally = _merged(self.question, [self.tally(day) for day in days])
+        tally = merge(self.question, [self.tally(day) for day in days])
         return self.estimate(tally, self.order.wanted.candidates, len(days))
 
     def trend(self, labels: Sequence[str]) -> Trend:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from deniable.advice import meaning, reveals
-from deniable.collector.jobs import add_up, question_of
+from deniable.collector.folding import question_of, readable_sum
 from deniable.collector.metrics import ACCEPTED, REPEATED
 from deniable.collector.pages.head import Head, head_of, is_admin
 from deniable.collector.pages.templating import page
@@ -22,7 +22,6 @@ from deniable.poisoning import Suspicion, suspects
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import short_date
 from deniable.presentation.view import counted
-from deniable.tally import Tally
 
 _WATCHED = 3
 """On how many of the latest days sources are compared."""
@@ -113,10 +112,9 @@ def watch(document: str, rows: Snapshot) -> Found:
             for row in some:
                 if row.day == day:
                     data[row.source][kind].append(row.data)
-        tallies = {
-            source: Tally.from_bytes(add_up(document, *both)) for source, both in data.items()
-        }
-        if question_of(document).labels is not None:
+        question = question_of(document)
+        if question.labels is not None:
+            tallies = {name: readable_sum(question, *both) for name, both in data.items()}
             found += [(day, each) for each in suspects(tallies)]
     return tuple(found)
 
