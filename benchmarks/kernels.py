@@ -15,7 +15,17 @@ import numpy as np
 
 from benchmarks.table import simulate_values
 from benchmarks.timing import Result, describe_machine, report_progress
-from deniable import DE, LH, OLH, OUE, OpenLH, Protocol, SubsetSelection, fingerprints
+from deniable import (
+    DE,
+    LH,
+    OLH,
+    OUE,
+    OpenLH,
+    PolynomialSelection,
+    Protocol,
+    SubsetSelection,
+    fingerprints,
+)
 from deniable.kernels.jit import set_compiled
 
 LEAST_SECONDS = 0.05
@@ -36,10 +46,11 @@ class Sizes:
     kosarak_reports: int = 8_019_470
     candidates: int = 20_000
     subset_domain: int = 64
+    sets: int = 100_000
     repeats: int = 7
 
 
-QUICK = Sizes(64, 500, 2000, 2000, 200, 2000, 50, 12, 1)
+QUICK = Sizes(64, 500, 2000, 2000, 200, 2000, 50, 12, 200, 1)
 
 
 def measure(sizes: Sizes) -> Result:
@@ -71,6 +82,9 @@ def steps(sizes: Sizes) -> Iterator[tuple[str, str, Job]]:
     )
     step = f"SubsetSelection privatize, seeded, d = {subset.domain_size}"
     yield "subsets", step, _make(subset, sizes.values)
+    several = PolynomialSelection(1.0, d, 8)
+    step = f"PolynomialSelection tally, at most 8 of {d:,}"
+    yield "polynomials", step, _tally(several, sizes.sets)
 
 
 def _make(protocol: Protocol, count: int) -> Job:
@@ -79,7 +93,7 @@ def _make(protocol: Protocol, count: int) -> Job:
 
 
 def _tally(protocol: Protocol, count: int) -> Job:
-    values = simulate_values(count, protocol.domain_size)
+    values = protocol.numbered(simulate_values(count, protocol.domain_size).astype(np.uint64))
     reports = protocol.privatize(values, np.random.default_rng(2))
     return lambda: protocol.estimate(protocol.tally(reports))
 

@@ -15,7 +15,7 @@ from deniable.randomness import WORD, Replayed
 from tools.vectors.reports import make_vectors, render
 
 DIRECTORY = Path(__file__).parent.parent / "vectors"
-OTHERS = {"codes", "delivery", "fingerprint", "policy", "questions", "turns"}
+OTHERS = {"choices", "codes", "delivery", "fingerprint", "policy", "questions", "turns"}
 NAMES = sorted({path.stem for path in DIRECTORY.glob("*.json")} - OTHERS)
 
 

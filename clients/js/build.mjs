@@ -12,7 +12,10 @@ import { fileURLToPath } from "node:url";
 const here = (path) => new URL(path, import.meta.url);
 const read = (path) => readFileSync(here(path), "utf8");
 const STATIC = here("../../src/deniable/collector/pages/static/");
-export const PACKAGED = new URL("deniable.js", STATIC);
+/** The builds of the client by the kind of answers that they are for; the first is for all others. */
+export const BUILDS = { "": "src/index.ts", choices: "src/choices.ts" };
+export const packaged = (kind) => new URL(kind ? `deniable-${kind}.js` : "deniable.js", STATIC);
+export const PACKAGED = packaged("");
 export const TRY = new URL("try.js", STATIC);
 
 /** Return the version, which is written in one place. */
@@ -33,11 +36,11 @@ const build = async (entry, options) => {
   return outputFiles[0].text;
 };
 
-/** Return the text of the client; `plugins` are for measuring parts of it. */
-export const bundle = async (plugins = []) => {
-  const text = await build("src/index.ts", {
+/** Return the text of the client for a kind of answers; `plugins` are for measuring parts of it. */
+export const bundle = async (plugins = [], kind = "") => {
+  const text = await build(BUILDS[kind], {
     // Our own names, used only between modules.
-    mangleProps: /^(element|limits|multiply|perturb|says|shape|spent|wire)$/,
+    mangleProps: /^(asked|element|limits|multiply|names|perturb|prepare|protocols|read|says|shape|spent|wire|written)$/,
     plugins,
   });
   // Every module begins a statement of its own; one statement for all is shorter.
@@ -56,25 +59,31 @@ const writePackage = (version) => {
   writeFileSync(here("dist/README.md"), read("README.md"));
 };
 
-/** Keep a client under its version: tags on other sites name it, and every later version serves it. */
-const release = (version, text) => {
+/** Keep the clients under a version: tags on other sites name them, and every later version serves them. */
+const release = (version, texts) => {
   const list = new URL("clients/manifest.json", STATIC);
   const versions = JSON.parse(readFileSync(list, "utf8"));
   if (versions[version]) throw new Error(`${version} is already released`);
-  versions[version] = `sha384-${createHash("sha384").update(text).digest("base64")}`;
-  writeFileSync(new URL(`clients/${version}.js`, STATIC), text);
+  for (const [kind, text] of Object.entries(texts)) {
+    const name = kind ? `${version}-${kind}` : version;
+    versions[name] = `sha384-${createHash("sha384").update(text).digest("base64")}`;
+    writeFileSync(new URL(`clients/${name}.js`, STATIC), text);
+  }
   writeFileSync(list, `${JSON.stringify(versions, null, 2)}\n`);
 };
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const text = await bundle();
-  for (const folder of [STATIC, here("dist/")]) {
-    mkdirSync(folder, { recursive: true });
-    writeFileSync(new URL("deniable.js", folder), text);
+  const texts = {};
+  for (const kind of Object.keys(BUILDS)) {
+    const text = (texts[kind] = await bundle([], kind));
+    for (const folder of [STATIC, here("dist/")]) {
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(new URL(packaged(kind).pathname.split("/").at(-1), folder), text);
+    }
   }
   writeFileSync(TRY, await bundleTry());
   const [command, version] = process.argv.slice(2);
   if (version && version !== readVersion()) throw new Error(`src/deniable/version.py says ${readVersion()}`);
   if (command === "package") writePackage(readVersion());
-  if (command === "release") release(readVersion(), text);
+  if (command === "release") release(readVersion(), texts);
 }

@@ -11,7 +11,7 @@ const without = (name) => ({
   setup: ({ onLoad }) =>
     onLoad({ filter: new RegExp(`/${name}\\.ts$`) }, () => ({
       contents:
-        "export const direct = 0, linear = () => 0, multiplyShift = 0, subset = 0, scan = () => {};" +
+        "export const direct = 0, linear = () => 0, multiplyShift = 0, subset = 0, start = () => {};" +
         "export const OUE = 0, SUE = 0, THE = 0, UE = 0, unary = () => 0;",
       loader: "ts",
     })),

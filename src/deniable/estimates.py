@@ -18,7 +18,10 @@ import numpy.typing as npt
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.law import Joint, Law, upper_normal
 from deniable.presentation import view as views
+from deniable.presentation.charts import parts_of
+from deniable.presentation.parts import Beside, Part
 from deniable.presentation.tables import Columns
+from deniable.presentation.verdict import Verdict, judge
 from deniable.rows import Rows
 from deniable.validation import check_probability
 
@@ -83,10 +86,8 @@ class Estimates(Rows["Estimates"]):
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.counts):
-            raise InvalidParameter(
-                f"expected {len(self.counts)} labels, got {len(self.labels)}; give one per count",
-                value=len(self.labels),
-            )
+            wanted = f"{len(self.counts)} labels"
+            raise InvalidParameter.expected(wanted, len(self.labels), "give one per count")
         if self.std_errors is not None and len(self) and np.isnan(self.std_errors).all():
             object.__setattr__(self, "std_errors", None)
         if self.null_std_error is not None and np.isnan(self.null_std_error):
@@ -370,6 +371,13 @@ class Estimates(Rows["Estimates"]):
             known = "" if self.unknown else f"{theirs} are those of the unbiased counts"
             said.append(f"counts adjusted by {self.adjusted}{known}")
         return tuple(said)
+
+    def verdict(self, changes: Sequence[views.Change] = (), *, since: str = "") -> Verdict:
+        """Return what can be said of all answers, and of changes that are given."""
+        return judge(self, changes, since=since)
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        return parts_of(self, beside or Beside())
 
     def title(self) -> str:
         return (self.provenance and self.provenance.question) or "Estimates"

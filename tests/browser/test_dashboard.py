@@ -35,25 +35,26 @@ def visit(context, collector):
 
 
 def reports(page):
-    """Return the number of reports that a page shows."""
-    return int(page.inner_text(".figures dd").split()[0].replace(",", ""))
+    """Return the number of reports that a page of a question shows."""
+    found = re.search(r"([0-9,]+) report", page.inner_text("#standing"))
+    return int(found[1].replace(",", "")) if found else 0
 
 
 def create(visit, name, labels=LABELS):
-    """Plan and create a question in the form, and return its page."""
+    """Plan and create a question in the form, and return the page that says how to collect."""
     page = visit.log_in()
     page.click("text=New question")
     page.fill("[name=name]", name)
     page.fill("[name=labels]", "\n".join(labels))
-    until(page, "document.querySelector('[data-plan-text]').innerText.includes('people and')")
+    until(page, "document.querySelector('[data-plan-text]').innerText.includes('95')")
     page.click("text=Create the question")
-    page.wait_for_url("**/questions/*")
+    page.wait_for_url("**/questions/*/collect")
     return page
 
 
 def digest_of(page):
     """Return the digest in the address of a page."""
-    return page.url.rsplit("/", 1)[1][:64]
+    return re.search("[0-9a-f]{64}", page.url)[0]
 
 
 def answer(page, label):
@@ -161,15 +162,19 @@ def test_only_listed_sites_collect_and_none_asks_first(visit, site):
     """A page of a site that is not listed is refused, a listed one collects, without preflight."""
     page = create(visit, "Listed fruit")
     asking = site(page)
+    page.click("nav >> text=Settings")
     page.fill("[name=origins]", "https://elsewhere.example")
     page.click("text=Save")
+    assert "The settings are saved." in page.inner_text("main")
     tab = visit.context.new_page()
     tab.goto(asking.url)
     # A list that is mended within a week lets in what was refused.
     assert answer(tab, "fig") == "waiting"
     page.reload()
     assert reports(page) == 0
+    page.click("nav >> text=Quality")
     assert "a page of a site that is not listed" in page.inner_text("main")
+    page.click("nav >> text=Settings")
     page.fill("[name=origins]", asking.url)
     page.click("text=Save")
     tab.reload()
@@ -188,13 +193,20 @@ def test_numbers_move_while_people_answer(visit):
     rng = np.random.default_rng(20170816)
     answers = rng.choice(LABELS, size=PEOPLE, p=[0.3, 0.25, 0.2, 0.15, 0.07, 0.03])
     asked = collector_question(visit.collector, digest_of(page))
+    page.click("nav >> text=Results")
     page.evaluate("window.stays = true")
-    send_people(visit.collector, asked, answers.tolist(), rng)
-    until(page, f"document.querySelector('.figures dd').innerText.startsWith('{PEOPLE:,}')")
+    send_people(visit.collector, asked, answers[:200].tolist(), rng)
+    until(page, "document.querySelectorAll('.chart tbody tr').length > 0")
+    order = page.locator(".chart tbody th").all_inner_texts()
+    send_people(visit.collector, asked, answers[200:].tolist(), rng)
+    until(page, f"document.querySelector('#standing').innerText.includes('{PEOPLE:,}')")
+    until(page, f"document.querySelector('#numbers caption').textContent.includes('{PEOPLE:,}')")
     assert page.evaluate("window.stays")
+    assert page.locator(".chart tbody th").all_inner_texts() == order
+    page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     shown = {
         row.query_selector("th").inner_text(): [cell.inner_text() for cell in cells]
-        for row in page.query_selector_all("#live .deniable tbody tr")
+        for row in page.query_selector_all("#numbers tbody tr")
         if (cells := row.query_selector_all("td"))
     }
     held = 0
@@ -217,7 +229,7 @@ def test_a_viewer_sees_and_changes_nothing(visit):
     page = visit.log_in(Role.VIEWER)
     assert page.query_selector("text=New question") is None
     page.goto(f"{visit.collector.address}/questions/{question.digest}")
-    assert page.query_selector("text=Settings") is None
+    assert page.query_selector("nav >> text=Settings") is None
     assert page.goto(f"{visit.collector.address}/new").status == 403
     assert "Not allowed" in page.inner_text("h1")
 
@@ -231,11 +243,13 @@ def test_everything_works_without_scripts(browser, collector):
         page.fill("[name=name]", "Plain fruit")
         page.fill("[name=labels]", "\n".join(LABELS))
         page.check("[name=solve][value=users]")
-        page.click("text=Compute the plan")
-        assert re.search("[0-9,]+ people are needed", page.inner_text("main"))
+        page.click("text=Work it out")
+        assert "95\u00a0% sure" in page.inner_text("main")
+        assert int(page.input_value("[name=users]")) > 0
         assert page.input_value("[name=labels]").split() == list(LABELS)
         page.click("text=Create the question")
-        page.wait_for_url("**/questions/*")
+        page.wait_for_url("**/questions/*/collect")
+        page.click("nav >> text=Results")
         question = collector_question(collector, digest_of(page))
         rng = np.random.default_rng(5)
         for later in (-1, 0):
@@ -245,16 +259,16 @@ def test_everything_works_without_scripts(browser, collector):
             ).status == 204  # fmt: skip
         page.click("text=Refresh")
         assert reports(page) == 800
-        assert page.locator("svg.trend").count() == 5
-        page.click("summary:has-text('Days')")
+        assert page.locator("svg.trend").count() == 6
+        page.click("summary:has-text('Compare')")
         page.fill("[name=from]", today())
         page.fill("[name=compare_to]", today(-1))
         page.click("text=Show")
         assert "What changed" in page.inner_text("main")
-        assert reports(page) == 400
-        page.click("text=Close: take no more reports")
-        assert "closed" in page.inner_text(".state")
-        page.click("text=Open again")
+        page.click("nav >> text=Settings")
+        page.click("text=Close this question")
+        assert "The question is closed" in page.inner_text("main")
+        page.click("text=Open this question")
         page.fill("form:has(button.danger) [name=name]", "Plain fruit")
         page.click("button.danger")
         page.wait_for_url(f"{collector.address}/")
@@ -270,16 +284,17 @@ def test_an_open_question_counts_what_is_named(visit):
     page.fill("[name=name]", "Any text")
     page.check("[name=kind][value=open]")
     page.click("text=Create the question")
-    page.wait_for_url("**/questions/*")
+    page.wait_for_url("**/questions/*/collect")
+    page.click("nav >> text=Results")
     question = collector_question(visit.collector, digest_of(page))
     rng = np.random.default_rng(6)
     data = question.privatize(["Zürich"] * 900 + ["Basel"] * 100, rng).tobytes()
     assert visit.collector.submit(question, data, role="relay").status == 204
     page.reload()
-    assert "name the answers" in page.inner_text("main")
+    assert "Name the answers to count" in page.inner_text("main")
     page.fill("[name=candidates]", "Zürich\nBasel\nGenève")
     page.click("text=Show")
-    rows = page.locator("#estimates ~ .deniable tbody tr")
+    rows = page.locator(".chart tbody tr")
     assert rows.first.locator("th").inner_text() == "Zürich"
     assert rows.count() == 3
 
@@ -293,18 +308,41 @@ def test_exports_are_those_of_the_interface(visit):
     page = visit.log_in()
     page.goto(f"{visit.collector.address}/questions/{question.digest}")
     found = {}
-    for link in page.locator("#estimates ~ ul a").all():
+    for link in page.locator("#live .links a").all():
         with page.expect_download() as download:
             link.click()
-        found[link.inner_text().split()[0]] = Path(download.value.path()).read_bytes()
+        found[link.inner_text()] = Path(download.value.path()).read_bytes()
     path = f"/v1/questions/{question.digest}/estimates"
     want = visit.collector.request("GET", f"{path}?format=csv", role="viewer").body
-    assert found["CSV"] == want
-    assert found["JSON"] == visit.collector.request("GET", path, role="viewer").body
-    assert question.estimate(_tally(found["tally"])).n == 2000
+    assert found["Estimates as CSV"] == want
+    assert found["Estimates as JSON"] == visit.collector.request("GET", path, role="viewer").body
+    assert question.estimate(_tally(found["Tally"])).n == 2000
 
 
 def _tally(data):
     from deniable.tally import Tally  # noqa: PLC0415 - beside its only use
 
     return Tally.from_bytes(data)
+
+
+def test_a_draft_survives_the_end_of_a_session(visit):
+    """What was entered is there again after logging in, and the errors stand at their fields."""
+    page = visit.log_in()
+    page.click("text=New question")
+    page.fill("[name=name]", "Draft fruit")
+    page.fill("[name=labels]", "kiwi\nfig\nkiwi")
+    until(page, "document.querySelector('[data-counter]').innerText.includes('twice')")
+    page.click("text=Remove repeats")
+    assert page.input_value("[name=labels]") == "kiwi\nfig"
+    cookies = visit.context.cookies()
+    visit.context.clear_cookies()
+    page.click("text=Create the question")
+    page.wait_for_url("**/login?next=/new")
+    visit.context.add_cookies(cookies)
+    page.goto(f"{visit.collector.address}/new")
+    assert page.input_value("[name=name]") == "Draft fruit"
+    assert page.input_value("[name=labels]") == "kiwi\nfig"
+    page.fill("[name=name]", "")
+    page.click("text=Create the question")
+    assert page.get_attribute("#name", "aria-invalid") == "true"
+    assert page.evaluate("document.activeElement.id") == "name"

@@ -68,10 +68,21 @@ class Trying(Visit):
         self.page = self.open(f"/try/{question.digest}")
         self.page.wait_for_selector("#try:not([hidden])")
 
+    def choose(self, place):
+        """Press the chip of an answer, and return what the page shows."""
+        self.page.locator("#choices button").nth(place).click()
+        return self.drawn()
+
     def draw(self):
         """Press the button of the form, and return what the page shows."""
-        self.page.click("#answering button")
+        self.page.click("#ask button")
+        return self.drawn()
+
+    def drawn(self):
+        """Wait until a report was drawn, and return what the page shows."""
         self.page.wait_for_selector("#life:not([hidden])")
+        until(self.page, "document.querySelector('#status').textContent !== ''")
+        self.page.evaluate("document.querySelector('#life').open = true")
         return self.page.evaluate(READ)
 
     def again(self, number):
@@ -142,11 +153,11 @@ def test_dice_bytes_and_likelihoods_are_those_of_the_protocol(visit, name):
     question = visit.ask(Question(f"try {name}", labels if d else None, protocol))
     visit.begin(question)
     if d:
-        visit.page.check('input[value="2"]')
+        shown = visit.choose(2)
     else:
         visit.page.fill("input[name=answer]", labels[2])
         visit.page.fill("#others", "\n".join(labels[:2] + labels[3:]))
-    shown = visit.draw()
+        shown = visit.draw()
 
     report = bytes.fromhex(shown["report"])
     words = b"".join(int(word, 16).to_bytes(8, "little") for word in shown["words"])
@@ -174,9 +185,8 @@ def test_the_page_only_simulates(visit):
     """Where the question does not collect there, drawing sends nothing and keeps nothing."""
     question = visit.ask(Question("simulated", LABELS, DE(1.0, 4)))
     visit.begin(question)
-    visit.page.check('input[value="0"]')
     before = len(visit.asked)
-    visit.draw()
+    visit.choose(0)
     visit.again(2)
     visit.page.fill("#prior", "40")
     assert len(visit.asked) == before
@@ -191,8 +201,7 @@ def test_odds_follow_from_what_an_observer_believed(visit):
     """Before and after are Bayes' rule with the weights that are executed, for any prior."""
     protocol = DE(1.0, 4)
     visit.begin(visit.ask(Question("odds", LABELS, protocol)))
-    visit.page.check('input[value="1"]')
-    shown = visit.draw()
+    shown = visit.choose(1)
     ratio = float(protocol.worst_ratio)
     fits = "“coffee”" in shown["fits"]
     for prior in (0.25, 0.9):
@@ -211,8 +220,7 @@ def test_odds_follow_from_what_an_observer_believed(visit):
 def test_many_draws_give_the_answer_away(visit):
     """The page shows why a real client draws once: over many reports belief nears certainty."""
     visit.begin(visit.ask(Question("again", LABELS, DE(5.0, 4))))
-    visit.page.check('input[value="3"]')
-    visit.draw()
+    visit.choose(3)
     for number in range(2, 13):
         shown = visit.again(number)
     assert "12 reports of “milk”" in shown["together"]
@@ -222,36 +230,54 @@ def test_many_draws_give_the_answer_away(visit):
 
 
 def test_an_answer_is_sent_once_and_only_on_demand(visit):
-    """Where the question collects there, a button of its own sends one report and no other."""
+    """Where the question collects there, a button sends the report shown first, and no other."""
     question = visit.ask(Question("collected", LABELS, SubsetSelection(1.0, 4)), collect=True)
     visit.begin(question)
-    visit.page.check('input[value="2"]')
-    visit.draw()
+    visit.choose(2)
     assert visit.collector.n(question) == 0
+    first = visit.page.inner_text("#bytes")
+    visit.again(2)
     for _ in range(2):
         visit.page.click("#send")
         visit.page.wait_for_selector("#send:not([disabled])")
-        assert "has your report" in visit.page.inner_text("#sent")
+        assert visit.page.inner_text("#sent").startswith(("Thank you", "You have answered"))
     assert len(visit.sent) == visit.collector.n(question) == 1
     body = visit.sent[0].post_data_buffer
-    assert body[16:].hex(" ") in visit.page.inner_text("#left")
+    assert body[16:].hex(" ") == first
+    assert first in visit.page.inner_text("#left")
     assert len(question.parse(body[16:])) == 1
 
 
-def test_counts_are_shown_where_results_are_public(visit):
-    """Without the setting there is no number; with it the estimates, from the minimum on."""
-    question = visit.ask(Question("published", LABELS, DE(1.0, 4)))
+def test_results_are_offered_only_afterwards(visit):
+    """Nobody is swayed: no share stands on the page, and the way to results comes after sending."""
+    question = visit.ask(
+        Question("published", LABELS, DE(1.0, 4)), public_results=True, collect=True
+    )
     for label in LABELS * 3:
         visit.collector.submit(question, question.privatize([label]).tobytes())
-    hidden = visit.read(question)
-    assert "not public" in hidden
-    assert "12 reports" not in hidden
-    visit.ask(question, public_results=True)
-    page = visit.read(question)
-    assert "12 reports; yours would be one more" in page
-    assert page.count('<th scope="row"') == len(LABELS)
-    visit.ask(question, minimum=13)
-    assert "when there are 13 reports" in visit.read(question)
+    assert "12 reports" not in visit.read(question)
+    visit.begin(question)
+    visit.choose(0)
+    assert not visit.page.is_visible("#afterwards")
+    visit.page.click("#send")
+    visit.page.wait_for_selector("#afterwards:not([hidden]) a")
+    visit.page.click("#afterwards a")
+    assert "13 reports" in visit.page.inner_text("main")
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (360, 740)])
+def test_the_first_screen_tells_it_all(visit, size):
+    """Question, answers, what is sent and what it reveals are seen without scrolling."""
+    labels = ("Coffee", "Tea", "Water", "Orange juice", "Milk", "Nothing", "Cocoa", "Cola")
+    question = Question("What do you drink first?", labels, SubsetSelection(2.0, len(labels)))
+    visit.begin(visit.ask(question, collect=True))
+    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
+    visit.page.locator("#choices button").nth(1).click()
+    visit.page.wait_for_selector("#first:not([hidden])")
+    for place in ("h1", "#choices", "#own", "#sent-words", "#reveals", "#before-after"):
+        box = visit.page.locator(place).bounding_box()
+        assert box["y"] >= 0, place
+        assert box["y"] + box["height"] <= size[1], place
 
 
 def test_what_browsers_do_not_speak_is_said(visit):
@@ -275,7 +301,7 @@ def test_without_javascript_the_page_still_explains(browser, collector, visit):
     p, q = protocol.parameters.p, protocol.parameters.q
     for said in (meaning(1.0), f"{p:.5g}", f"{q:.5g}", "2.7183", "allow JavaScript on this page"):
         assert said in text
-    assert "Draw a report" not in text
+    assert "Show what would be sent" not in text
 
 
 def test_hostile_labels_harm_nothing(visit):
@@ -287,8 +313,7 @@ def test_hostile_labels_harm_nothing(visit):
         visit.collector.submit(question, question.privatize([label]).tobytes())
     visit.begin(question)
     visit.page.set_viewport_size({"width": 360, "height": 800})
-    visit.page.check('input[value="3"]')
-    visit.draw()
+    visit.choose(3)
     text = visit.page.inner_text("main")
     assert "<img src=x onerror=alert(1)>" in text
     assert "\\u202egnp.exe" in text
@@ -305,7 +330,7 @@ def test_many_answers_are_counted_and_not_listed(visit):
     question = visit.ask(Question("pages", labels, AffineSelection(2.0, len(labels))))
     visit.begin(question)
     visit.page.fill("input[name=answer]", "page x")
-    visit.page.click("#answering button")
+    visit.page.click("#ask button")
     assert "not one of the answers" in visit.page.inner_text("#wrong")
     visit.page.fill("input[name=answer]", "page 40000")
     shown = visit.draw()
@@ -342,8 +367,7 @@ def test_the_life_of_a_report_is_accessible(visit, scheme):
     visit.begin(question)
     visit.page.emulate_media(color_scheme=scheme)
     visit.page.set_viewport_size({"width": 360, "height": 740})
-    visit.page.check('input[value="1"]')
-    visit.draw()
+    visit.choose(1)
     visit.again(2)
     visit.page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
     visit.page.evaluate(AXE.read_text(encoding="utf-8"))

@@ -19,6 +19,10 @@ PUBLIC = {
     ("GET", "/static/{hash}/{name}"),
     ("GET", "/client/{hash}/deniable.js"),
     ("GET", "/deniable.js"),
+    ("GET", "/"),
+    ("GET", "/check"),
+    ("GET", "/results/{digest}"),
+    ("GET", "/results/{digest}/embed"),
     ("GET", "/try/{digest}"),
     ("GET", "/login"),
     ("POST", "/login"),
@@ -81,11 +85,11 @@ def test_a_login_link_works_once(collector: Collector, login_link: str) -> None:
     assert "samesite=strict" in cookie.lower()
     assert login(collector, login_link).status == 401
     session = {"Cookie": cookie.partition(";")[0]}
-    assert collector.request("GET", "/", headers=session).status == 200
+    assert collector.request("GET", "/status", headers=session).status == 200
     assert collector.request("POST", "/logout", headers=session).status == 403
     here = {**session, "Origin": collector.address}
     assert collector.request("POST", "/logout", headers=here).status == 303
-    assert collector.request("GET", "/", headers=session).status == 401
+    assert collector.request("GET", "/status", headers=session).status == 401
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -20,6 +21,8 @@ from deniable.cli import cli
 from deniable.collector import demonstration
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
+from deniable.collector.stores.records import Slice
+from deniable.collector.stores.records import today as today_number
 from tests.collector.conftest import start
 
 N = 1000
@@ -31,7 +34,7 @@ def test_people_send_real_reports(tmp_path: Path) -> None:
     store = open_store(settings.store)
     store.ask(demonstration.asked())
     store.close()
-    given = demonstration.answers()[:N]
+    given = list(islice(demonstration.answers(), N))
     for collector in start(settings):
         assert demonstration.send(collector.address, given, 1e9) == N
         assert collector.n(demonstration.QUESTION) == N
@@ -49,10 +52,37 @@ def test_people_send_real_reports(tmp_path: Path) -> None:
         assert max(map(abs, off.values())) < 5
 
 
-def test_everybody_answers_as_stated() -> None:
-    """The shares that are printed are those of the people."""
-    assert Counter(demonstration.answers()) == demonstration.COUNTS
-    assert demonstration.PEOPLE == 5000
+def test_people_answer_as_the_marks_of_truth_say() -> None:
+    """The shares that a page marks as the truth are those of the people, before and after."""
+    before, after = (
+        demonstration.shares(today_number() - ago) for ago in (demonstration.CHANGED, 0)
+    )
+    assert sum(before.values()) == pytest.approx(1)
+    assert after["Tea"] - before["Tea"] == pytest.approx(0.07)
+    given = Counter(islice(demonstration.answers(), 20_000))
+    # Five standard errors of a share of 0.25.
+    assert abs(given["Tea"] / 20_000 - after["Tea"]) < 0.0155
+
+
+def test_the_history_has_a_change_and_an_alarm(tmp_path: Path) -> None:
+    """Three questions have three weeks each; the change and the poisoned source are found."""
+    settings = Settings(
+        store=str(tmp_path / "store.db"), port=0, window=demonstration.HISTORY + 1, minimum=10
+    )
+    store = open_store(settings.store, window=settings.window)
+    demonstration.fill(store)
+    assert len(store.all_asked()) == 3
+    digest = demonstration.QUESTION.digest
+    assert len(store.standing(Slice(digest)).daily) == demonstration.HISTORY
+    store.close()
+    for collector in start(settings):
+        page = f"/questions/{digest}"
+        text = collector.request("GET", page, role="viewer").body.decode()
+        assert "against the week before" in text
+        assert "kiosk differs from the other sources today" in text
+        assert "which a real server never knows" in text
+        quality = collector.request("GET", f"{page}/quality", role="viewer").body.decode()
+        assert demonstration.TARGET in quality
 
 
 def test_a_demonstration_keeps_no_store() -> None:
@@ -75,9 +105,10 @@ def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
         assert process.stdout is not None
         said = [process.stdout.readline() for _ in range(4)]
         assert "deniable token login" in said[1]
-        assert "5,000 simulated people" in said[3]
-        page = re.findall(r"http://\S+", said[2])[0]
-        _wait(lambda: re.search(r"So far there are \d+ reports", _read(page)))
+        assert "Three questions" in said[3]
+        page = re.findall(r"http://\S+", said[2])[0].replace("/try/", "/results/")
+        first = _reports(page)
+        _wait(lambda: _reports(page) > first)
         children = _children(process.pid)
         assert len(children) >= 2
     finally:
@@ -87,6 +118,11 @@ def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     if number != signal.SIGKILL:
         assert "Traceback" not in complained
         assert list(tmp_path.iterdir()) == []
+
+
+def _reports(page: str) -> int:
+    found = re.search(r"([\d,]+) reports", _read(page))
+    return int(found[1].replace(",", "")) if found else 0
 
 
 def _wait(holds: Callable[[], object]) -> None:

@@ -29,7 +29,7 @@ STATIC = ROOT / "src" / "deniable" / "collector" / "pages" / "static"
 def test_the_snippet_names_the_question_and_the_hash_of_the_client(collector: Collector) -> None:
     """What is pasted carries the digest and an integrity that the client at its address has."""
     question = collector.ask()
-    text = unescape(get(collector, f"/questions/{question.digest}"))
+    text = unescape(get(collector, f"/questions/{question.digest}/collect"))
     (path,) = re.findall('src="[^"]*(/client/[^"]+)"', text)
     served = collector.request("GET", path)
     assert served.headers["access-control-allow-origin"] == "*"
@@ -40,7 +40,7 @@ def test_the_snippet_names_the_question_and_the_hash_of_the_client(collector: Co
     assert f'data-question="{question.digest}"' in text
     assert collector.request("GET", "/client/000000000000/deniable.js").status == 404
     other = collector.ask(SHE(1.0, 3))
-    assert "does not know SHE" in get(collector, f"/questions/{other.digest}")
+    assert "does not know SHE" in get(collector, f"/questions/{other.digest}/collect")
 
 
 class Form(HTMLParser):
@@ -66,7 +66,7 @@ def test_the_form_has_nothing_to_send(collector: Collector, labels: tuple[str, .
     protocol = OpenLH(1.0) if labels is None else OLH(1.0, len(labels))
     document = Question("leaks", labels, protocol)
     collector.request("POST", "/v1/questions", document.to_json().encode(), role="admin")
-    page = get(collector, f"/questions/{document.digest}")
+    page = get(collector, f"/questions/{document.digest}/collect")
     found = Form(unescape(re.search('<code id="snippet">(.*?)</code>', page, re.DOTALL)[1]))
     (form,) = found.all("form")
     assert form["method"] == "dialog"
@@ -91,7 +91,7 @@ def test_the_tag_leaves_ceiling_and_budget_to_the_browser(collector: Collector) 
     """The tag of a question above the policy does not raise it; pages say what browsers do."""
     for epsilon, said in ((5.1234444, True), (12.0, True), (5.0, False)):
         question = collector.ask(DE(epsilon, 3))
-        text = get(collector, f"/questions/{question.digest}")
+        text = get(collector, f"/questions/{question.digest}/collect")
         assert "data-ceiling" not in text
         assert "data-budget" not in text
         for page in (text, collector.request("GET", f"/try/{question.digest}").body.decode()):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from deniable import OpenLH
+from deniable.collector.pages.languages import languages
 from deniable.collector.pages.templating import assets
 from deniable.question import Question
 from tests.collector.conftest import Answer, Collector, today
@@ -27,9 +28,9 @@ def fill(
     assert collector.submit(question, data, day=day, role="relay").status == 204
 
 
-def post(collector: Collector, path: str, role: str = "admin", **fields: str) -> Answer:
-    """Send a form."""
-    return collector.request("POST", path, urlencode(fields).encode(), role=role)
+def post(collector: Collector, path: str, **fields: str) -> Answer:
+    """Send a form as an admin."""
+    return collector.request("POST", path, urlencode(fields).encode(), role="admin")
 
 
 def get(collector: Collector, path: str, role: str = "admin") -> str:
@@ -48,7 +49,9 @@ def test_no_page_has_anything_inline(collector: Collector) -> None:
     fill(collector, question, day=today(-1))
     address = f"/questions/{question.digest}"
     compared = f"{address}?from={today()}&compare_to={today(-1)}"
-    for path in ("/", "/new", "/login?key=x", address, compared, f"{address}?fragment"):
+    tabs = [f"{address}/{tab}" for tab in ("collect", "quality", "settings")]
+    more = ["/access", "/status", "/check", f"/try/{question.digest}", *tabs]
+    for path in ("/", "/new", "/login?key=x", address, compared, f"{address}?fragment", *more):
         text = get(collector, path)
         assert not re.search(r"\sstyle=|<style|\son[a-z]+=|javascript:", text), path
         assert all("src=" in tag for tag in re.findall("<script[^>]*>", text)), path
@@ -65,15 +68,16 @@ def test_a_fragment_is_the_part_of_the_page_that_moves(collector: Collector) -> 
 
 
 def test_a_page_says_how_many_reports_are_missing(collector: Collector) -> None:
-    """Below the minimum there are no estimates, but a sentence that says how many more it takes."""
+    """Below the minimum there are no results, but how many reports there are of those it takes."""
     question = collector.ask()
     fill(collector, question, 7)
     text = get(collector, f"/questions/{question.digest}")
-    assert "about 3 more reports until estimates are shown" in text
+    assert "7 of 10 reports" in text
+    assert "Results appear at 10." in text
     fill(collector, question, 3)
     text = get(collector, f"/questions/{question.digest}")
     assert "10 reports" in text
-    assert "fake report (10 % of all) could move an answer" in text
+    assert "10\u00a0% of all reports would move a share by 1 point" in text
 
 
 def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collector) -> None:
@@ -83,35 +87,112 @@ def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collect
     id = b"i" * 16
     for day in (today(), today(), "2020-01-01"):
         collector.submit(question, report, id=id, day=day)
-    found = get(collector, f"/questions/{question.digest}")
+    found = get(collector, f"/questions/{question.digest}/quality").split("Since this")[1]
     rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td class="number">([^<]+)</td>', found))
+    rows.pop("anonymous", None)
     assert rows == {
         "accepted submissions, of one report or more": "1",
         "repeated: sent again, counted once": "1",
         "refused: a day that is not open": "1",
     }
-    assert "refused" not in get(collector, f"/questions/{other.digest}").split("Received since")[1]
+    page = get(collector, f"/questions/{other.digest}/quality")
+    assert "refused" not in page.split("Since this")[1].split("<h2")[0]
 
 
 def test_browsers_see_problems_as_pages(collector: Collector) -> None:
     """The status is that of the interface; programs still get problem+json."""
-    for path, status, said in (("/", 401, "token login"), ("/nothing", 404, "There is no page")):
-        answer = collector.request("GET", path, headers=HTML)
-        assert (answer.status, answer.headers["content-type"]) == (
-            status,
-            "text/html; charset=utf-8",
-        )
-        assert said in answer.body.decode()
-        assert collector.request("GET", path).problem
+    answer = collector.request("GET", "/nothing", headers=HTML)
+    assert answer.status == 404
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "There is no page" in answer.body.decode()
+    assert collector.request("GET", "/nothing").problem == "not-found"
     unknown = collector.request("GET", f"/v1/questions/{'0' * 64}", headers=HTML)
     assert unknown.problem == "unknown-question"
+
+
+def test_logging_in_leads_back(collector: Collector) -> None:
+    """A page that needs a login sends people there and back; programs are told what is missing."""
+    path = f"/questions/{collector.ask().digest}?from=2026-01-01"
+    answer = collector.request("GET", path, headers=HTML)
+    assert answer.status == 303
+    login = answer.headers["location"]
+    assert login.startswith("/login?next=/questions/")
+    assert "%3Ffrom%3D2026-01-01" in login
+    text = collector.request("GET", login, headers=HTML).body.decode()
+    assert f'name="next" value="{path}"' in text
+    assert collector.request("GET", path).problem == "unauthorized"
+    for elsewhere in ("//evil.example", "https://evil.example", "/\\evil.example"):
+        shown = collector.request("GET", f"/login?{urlencode({'next': elsewhere})}").body.decode()
+        assert 'name="next" value="/"' in shown
+
+
+def test_visitors_learn_what_the_server_is(collector: Collector) -> None:
+    """The first page tells strangers of public results, and of nothing else."""
+    shown, hidden = collector.ask(), collector.ask()
+    path = f"/v1/questions/{shown.digest}"
+    collector.request("PATCH", path, b'{"public_results": true}', role="admin")
+    text = collector.request("GET", "/", headers=HTML).body.decode()
+    assert f"/results/{shown.digest}" in text
+    assert hidden.digest not in text
+
+
+def test_public_results_are_shown_and_framed_where_allowed(collector: Collector) -> None:
+    """Everybody sees results that are public; one address may be framed, by the listed sites."""
+    question = collector.ask()
+    fill(collector, question)
+    path = f"/results/{question.digest}"
+    assert collector.request("GET", path, headers=HTML).status == 404
+    assert collector.request("GET", f"{path}/embed", headers=HTML).status == 404
+    terms = b'{"public_results": true, "origins": ["https://a.example", "https://b.example"]}'
+    collector.request("PATCH", f"/v1/questions/{question.digest}", terms, role="admin")
+    page = collector.request("GET", path, headers=HTML)
+    framed = collector.request("GET", f"{path}/embed", headers=HTML)
+    assert "give or take" in page.body.decode() or "too close" in page.body.decode()
+    usual, own = (each.headers["content-security-policy"] for each in (page, framed))
+    assert "frame-ancestors 'none'" in usual
+    assert own == usual.replace("'none'", "https://a.example https://b.example").replace(
+        "default-src https://a.example https://b.example", "default-src 'none'"
+    ).replace("base-uri https://a.example https://b.example", "base-uri 'none'")
+
+
+def test_respondents_read_their_language(collector: Collector) -> None:
+    """Pages for respondents follow the browser, or the address; every language is complete."""
+    assert {len(each.sentences) for each in languages().values()} == {
+        len(languages()["en"].sentences)
+    }
+    assert all(
+        each.sentences.keys() == languages()["en"].sentences.keys() for each in languages().values()
+    )
+    german = collector.request("GET", "/check", headers={"Accept-Language": "de-CH,en;q=0.5"})
+    assert '<html lang="de">' in german.body.decode()
+    assert "Was Sie prüfen können" in german.body.decode()
+    assert '<html lang="en">' in collector.request("GET", "/check?lang=en").body.decode()
+    question = collector.ask()
+    tried = collector.request("GET", f"/try/{question.digest}?lang=de").body.decode()
+    assert "bleibt auf diesem Gerät" in tried
+
+
+def test_tokens_and_sessions_have_a_page(collector: Collector) -> None:
+    """An admin makes and ends tokens; the secret is shown once, and a wrong name at its field."""
+    made = post(collector, "/access", action="token", name="nightly", role="viewer")
+    secret = re.search(r"dn_[\w-]{20,}", made.body.decode())
+    assert secret
+    assert secret[0] not in get(collector, "/access")
+    assert "nightly" in get(collector, "/access")
+    again = post(collector, "/access", action="token", name="nightly", role="viewer")
+    assert again.status == 400
+    assert 'aria-invalid="true"' in again.body.decode()
+    post(collector, "/access", action="revoke", kind="token", name="nightly")
+    assert "nightly" not in get(collector, "/access")
+    assert collector.request("GET", "/access", role="viewer").problem == "forbidden"
+    assert "Reports are being stored" in get(collector, "/status", role="viewer")
 
 
 def test_people_and_programs_are_told_in_their_own_words(collector: Collector) -> None:
     """A page says in a sentence what to do; the detail of the problem is for programs."""
     path = f"/questions/{'0' * 64}"
     page = collector.request("GET", path, headers=HTML, role="viewer").body.decode()
-    assert "It was deleted, or the address is not complete." in page
+    assert "This question does not exist, or was deleted." in page
     assert "0" * 64 not in page
     told = collector.request("GET", path, role="viewer").json
     assert (told["title"], told["detail"]) == (
@@ -125,8 +206,8 @@ def test_an_open_question_asks_for_answers_first(collector: Collector) -> None:
     question = collector.ask(OpenLH(1.0), None)
     path = f"/questions/{question.digest}?from={today()}&compare_to={today(-1)}&fragment"
     text = collector.request("GET", path, role="viewer").body.decode()
-    assert "name the answers to count" in text
-    assert "In one of the ranges" not in text
+    assert "Name the answers to count" in text
+    assert "No comparison" not in text
 
 
 @pytest.mark.parametrize(
@@ -146,7 +227,7 @@ def test_a_mistake_in_days_keeps_the_form(collector: Collector, query: str, said
     text = answer.body.decode()
     assert answer.status == 400
     assert said in text
-    assert "estimated from 400 reports" in text
+    assert "400 reports" in text
     for pair in query.split("&"):
         assert f'value="{pair.partition("=")[2]}"' in text
 
@@ -155,38 +236,52 @@ def test_too_few_reports_of_the_past_are_not_waited_for(collector: Collector) ->
     """Where no more reports can come nobody is told to wait for them."""
     question = collector.ask()
     address = f"/questions/{question.digest}"
-    assert "about 10 more reports" in get(collector, address)
+    assert "0 of 10 reports" in get(collector, address)
     assert "Too few reports in these days" in get(collector, f"{address}?to=2020-01-01")
     post(collector, address, action="closed")
     assert "Too few reports in these days" in get(collector, address)
 
 
 @pytest.mark.parametrize(
-    ("solve", "said"),
-    [
-        ("users", "people are needed"),
-        ("epsilon", "Epsilon has to be"),
-        ("error", "percentage points (one standard error)"),
-    ],
+    ("solve", "solved"), [("users", "72570"), ("epsilon", "2.121"), ("error", "2.69")]
 )
-def test_a_plan_solves_for_any_of_three(collector: Collector, solve: str, said: str) -> None:
-    """People, epsilon or error follow from the other two, in sentences, and nothing is created."""
+def test_a_plan_solves_for_any_of_three(collector: Collector, solve: str, solved: str) -> None:
+    """People, privacy or margin follow from the other two, and nothing is created."""
     before = collector.request("GET", "/v1/questions").body
     fields = {"labels": "a\nb\nc\nd", "solve": solve, "action": "plan", "fragment": ""}
     text = post(collector, "/new", users="10000", epsilon="1", error="1", **fields).body.decode()
-    assert said in text
+    assert f'data-solved="{solved}"' in text
+    assert "95\u00a0% sure" in text
     assert "changes the odds" in text
+    whole = post(collector, "/new", users="10000", epsilon="1", error="1",
+                 **{**fields, "action": "plan"})  # fmt: skip
+    assert whole.status == 200
     assert collector.request("GET", "/v1/questions").body == before
+
+
+@pytest.mark.parametrize(
+    ("people", "light"), [("10", "hopeless"), ("3000", "coarse"), ("100000", "good")]
+)
+def test_a_hopeless_plan_looks_like_one(collector: Collector, people: str, light: str) -> None:
+    """A light tells what a question will be worth, and how many more people would help."""
+    fields = {"labels": "\n".join("abcdefgh"), "action": "plan", "fragment": ""}
+    text = post(collector, "/new", users=people, **fields).body.decode()
+    assert f'class="light {light}"' in text
+    assert ("more people make it good" in text) == (light != "good")
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"labels": "a\nb"}, "Enter a name"),
-        ({"name": "x", "labels": "a\na"}, "expected"),
+        ({"labels": "a\nb"}, "Enter the question"),
+        ({"name": "x", "labels": "a\na"}, "is in the list twice"),
+        ({"name": "x", "labels": "a"}, "at least two answers"),
         ({"name": "x", "labels": "a\nb", "epsilon": "-1"}, "epsilon"),
-        ({"name": "x", "labels": "a\nb", "epsilon": "much"}, "Enter a number for epsilon"),
-        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "Enter a number for epsilon"),
+        (
+            {"name": "x", "labels": "a\nb", "epsilon": "much"},
+            "Enter a number for the privacy level",
+        ),
+        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "Enter a number for the privacy level"),
         ({"name": "x", "kind": "open", "protocol": "OUE"}, "expected no protocol"),
         ({"name": "x", "labels": "a\nb", "users": "2.5"}, "Enter people as a whole number"),
         ({"name": "x", "kind": "open", "solve": "users"}, "needs people and epsilon"),
@@ -200,6 +295,8 @@ def test_a_wrong_form_keeps_what_was_entered(
     text = answer.body.decode()
     assert answer.status == 400
     assert said in text
+    assert 'aria-invalid="true"' in text
+    assert "<title>Error: " in text
     for name, value in fields.items():
         if name in ("name", "epsilon", "users"):
             assert f'value="{value}"' in text
@@ -211,7 +308,7 @@ def test_a_question_is_created_changed_and_deleted(collector: Collector) -> None
         collector, "/new", action="create", name="Fruit", labels="kiwi\nfig", other="else"
     )
     assert answer.status == 303
-    path = answer.headers["location"]
+    path = answer.headers["location"].removesuffix("/collect")
     digest = path.rpartition("/")[2]
     question = Question.from_json(collector.request("GET", f"/v1/questions/{digest}").body)
     assert (question.labels, question.other) == (("kiwi", "fig", "else"), "else")
@@ -224,14 +321,19 @@ def test_a_question_is_created_changed_and_deleted(collector: Collector) -> None
     assert status == {
         "digest": digest, "name": "Fruit", "state": "closed", "reports": 0, "minimum": 7,
         "origins": ["https://a.example", "https://b.example"], "collect": True,
-        "public_results": False,
+        "public_results": False, "expected": [],
     }  # fmt: skip
+    history = get(collector, f"{path}/quality").split("What was changed")[1]
+    assert "settings" in history
+    assert "closed" in history
     post(collector, path, action="settings", origins="*", minimum="")
     status = collector.request("GET", f"/v1/questions/{digest}/status", role="viewer").json
     assert (status["minimum"], status["collect"]) == (None, False)
     assert post(collector, path, action="open").status == 303
-    assert post(collector, path, action="delete").problem == "invalid-request"
-    assert post(collector, path, action="delete", name="Froot").problem == "invalid-request"
+    for name in ("", "Froot"):
+        refused = post(collector, path, action="delete", name=name)
+        assert refused.status == 400
+        assert "Nothing was deleted" in refused.body.decode()
     assert post(collector, path, action="delete", name="Fruit").headers["location"] == "/"
     assert collector.request("GET", f"/v1/questions/{digest}").status == 404
 
@@ -252,7 +354,11 @@ def test_wrong_settings_change_nothing(collector: Collector, fields: dict[str, s
     path = f"/questions/{collector.ask().digest}"
     status = f"/v1{path}/status"
     before = collector.request("GET", status, role="viewer").body
-    assert post(collector, path, **fields).problem == "invalid-request"
+    answer = post(collector, path, **fields)
+    assert answer.status == 400
+    if fields.get("action") == "settings":
+        assert 'aria-invalid="true"' in answer.body.decode()
+        assert fields["origins"] in answer.body.decode()
     assert collector.request("GET", status, role="viewer").body == before
 
 
@@ -262,7 +368,7 @@ def test_a_source_can_be_left_out(collector: Collector) -> None:
     fill(collector, question, 30)
     collector.submit(question, question.privatize(["a"]).tobytes())
     path = f"/questions/{question.digest}"
-    assert "relay:relay" in get(collector, path)
+    assert "relay:relay" in get(collector, f"{path}/quality")
     post(collector, path, action="exclude", source="relay:relay")
     assert collector.n(question) == 1
     post(collector, path, action="include", source="relay:relay")

@@ -125,10 +125,12 @@ def test_pages_say_which_law_was_used(collector: Collector, crowd: Crowd) -> Non
     path = f"/questions/{crowd.question.digest}"
     text = re.sub(r"\s+", " ", collector.request("GET", path, role="viewer").body.decode())
     assert "340 reports of 85 people over 4 days" in text
-    assert "epsilon = 1.02 by one report, 2.2 by answering for ever" in text
+    quality = collector.request("GET", f"{path}/quality", role="viewer").body.decode()
+    assert "epsilon = 1.02 by one report, 2.2 by answering for ever" in quality
+    assert "ε = 2.2: a 50:50 guess" in text
     assert 'name="people"' in text
-    assert "fake report" in text
-    assert "Each day is judged by itself, by the law of as many people as answered on it." in text
+    assert "Can it be gamed?" in text
+    assert "each day by itself, by the law of as many people as answered on it" in text
     part = collector.request("GET", f"{path}?people=100&fragment", role="viewer").body.decode()
     assert "340 reports of 100 people" in part
     assert "people=100&amp;format=csv" in part
@@ -144,7 +146,9 @@ def test_pages_of_other_questions_do_not_speak_of_people(collector: Collector) -
     question = collector.ask()
     text = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
     assert 'name="people"' not in text
-    assert "epsilon = 1 by one report, and as much again by each further one" in text
+    path = f"/questions/{question.digest}/quality"
+    quality = collector.request("GET", path, role="viewer").body.decode()
+    assert "epsilon = 1 by one report, and as much again by each further one" in quality
 
 
 def test_each_day_of_a_trend_is_one_round(collector: Collector, crowd: Crowd) -> None:

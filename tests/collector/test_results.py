@@ -14,7 +14,7 @@ from deniable.collector.jobs import Job, Order, Wanted, carry_out
 from deniable.collector.problems import InvalidRequest
 from deniable.collector.requests import lines, read_day, read_slices
 from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
-from deniable.collector.views import look
+from deniable.collector.views import Sight, look
 from deniable.question import Question
 from deniable.tally import Tally
 
@@ -56,7 +56,7 @@ def test_no_day_is_added_up_twice() -> None:
         return real(question, tallies, waiting)
 
     with patch.object(folding, "_sum", counting):
-        done = carry_out(order(snapshot, (EVERYTHING, *days), days), Job(look, 10))
+        done = carry_out(order(snapshot, (EVERYTHING, *days), days), Job(look, Sight(10)))
     assert added == Counter(total.data for total in (*snapshot.tallies, *snapshot.waiting))
     assert {part: (sum.n, sum.days, sum.edition) for part, sum in done.new.items()} == {
         EVERYTHING: (180, 3, 7), day(1): (30, 1, 7), day(2): (60, 1, 7), day(3): (90, 1, 7),

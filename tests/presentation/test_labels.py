@@ -8,7 +8,7 @@ from deniable.presentation.text import columns_of, fit_labels, one_line, printab
 def test_one_line_is_printable_and_fits(label: str, width: int) -> None:
     """Any label becomes printable text of bounded width, and shows whether it was cut."""
     line = one_line(label, width)
-    assert line.isprintable()
+    assert line.replace("\u200d", "").replace("\u200c", "").isprintable()
     assert columns_of(line) <= width
     assert line == printable(label) or "…" in line
 
@@ -47,3 +47,19 @@ def test_columns_of_characters_that_take_two_or_none() -> None:
     assert columns_of("日本") == 4
     assert columns_of("u\u0308") == 1
     assert columns_of("❤\ufe0f") == columns_of("❤")
+
+
+def test_joiners_stay_where_writing_needs_them() -> None:
+    """Emoji of several parts and Persian keep their joiners; at the edge of a word they show."""
+    family, persian = "👩\u200d👩\u200d👧\u200d👦 famille", "می\u200cخواهم"
+    assert printable(family) == family
+    assert printable(persian) == persian
+    assert printable("a\u200d") == "a\\u200d"
+    assert printable("\u202eright\u200dleft") == "\\u202eright\u200dleft"
+    assert columns_of("👩\u200d👩\u200d👧\u200d👦") == columns_of("👍🏽") == 2
+
+
+def test_no_character_is_cut_in_two() -> None:
+    """A label loses whole characters, with the marks and joiners that belong to them."""
+    assert one_line("👩\u200d👧" * 9, 7) == "👩\u200d👧…👩\u200d👧"
+    assert one_line("e\u0301" * 9, 5) == "e\u0301e\u0301…e\u0301e\u0301"

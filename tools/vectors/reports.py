@@ -16,11 +16,14 @@ from itertools import accumulate, cycle, islice
 
 import numpy as np
 
+from deniable.answers import Choices
 from deniable.candidates import fingerprint
 from deniable.errors import InvalidReport
 from deniable.protocol import Protocol
 from deniable.protocols import discover
 from deniable.protocols.histogram import SHE, laplace_weights
+from deniable.protocols.polynomial_selection import PolynomialSelection
+from deniable.question import Question
 from deniable.randomness import WORD, Replayed
 from tools.vectors.codes import make_codes
 from tools.vectors.deliveries import make_deliveries
@@ -64,6 +67,7 @@ def make_vectors() -> dict[str, dict[str, object]]:
             "vectors": [protocol_vectors(protocol) for protocol in instances(kind)],
         }
     known = [{"label": label, "fingerprint": str(fingerprint(label))} for label in _LABELS]
+    documents["choices"] = {"format": FORMAT, "version": VERSION, "vectors": list(_cuts())}
     documents["questions"] = make_refusals()
     documents["policy"] = make_policy()
     documents["delivery"] = make_deliveries()
@@ -71,6 +75,30 @@ def make_vectors() -> dict[str, dict[str, object]]:
     documents["codes"] = make_codes()
     documents["fingerprint"] = {"format": FORMAT, "version": VERSION, "vectors": known}
     return documents
+
+
+def _cuts() -> Iterator[dict[str, object]]:
+    """Yield sets, some of them too large, with the bytes that cut and hide them."""
+    for d, at_most, size in (
+        (6, 2, 6),
+        (6, 2, 3),
+        (6, 2, 2),
+        (6, 2, 0),
+        (300, 4, 300),
+        (300, 4, 9),
+    ):
+        protocol = PolynomialSelection(1.0, d, at_most)
+        question = Question("cut", Choices(tuple(map(str, range(d))), at_most), protocol)
+        items = [(7 * i) % d for i in range(size)]
+        drawn = _words(protocol)
+        data = b"".join(next(drawn).to_bytes(8, "little") for _ in range(1 + protocol.words.count))
+        report = question.privatize([list(map(str, items))], Replayed(data))
+        yield {
+            "protocol": protocol.specification(),
+            "items": items,
+            "random": data.hex(),
+            "report": report.tobytes().hex(),
+        }
 
 
 def protocol_vectors(protocol: Protocol) -> dict[str, object]:

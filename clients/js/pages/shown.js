@@ -8,6 +8,13 @@
 const LONG = 80;
 const SHORT = 50;
 
+/** Joiners, which emoji and Persian are written with, stay between visible characters. */
+const JOINERS = new Set(["\u200c", "\u200d"]);
+const HIDDEN = /[^\P{C}]|[^\P{Z} ]/gu;
+
+/** Whether a place is between two visible characters. @param {string} text @param {number} at */
+const inside = (text, at) => /^[^\p{C}\p{Z}]*[^\p{C}\p{Z}]$/u.test(text.slice(Math.max(0, at - 2), at).slice(-2)) && /^[^\p{C}\p{Z}]/u.test(text.slice(at + 1));
+
 /** @param {string} id */
 export const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
@@ -67,7 +74,7 @@ const escaped = (c) => {
 };
 
 /** A label with codes for characters that are invisible or reverse the text. @param {string} label */
-const printable = (label) => label.replace(/[^\P{C}]|[^\P{Z} ]/gu, escaped) || '""';
+const printable = (label) => label.replace(HIDDEN, (c, at) => (JOINERS.has(c) && inside(label, at) ? c : escaped(c))) || '""';
 
 /** The beginning of a label. @param {string} label @param {number} most */
 export const brief = (label, most = LONG) => {

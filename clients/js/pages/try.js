@@ -1,6 +1,6 @@
 /**
- * The page on which a person answers and follows a report. It draws reports as the client does and
- * sends none of them. If the question is set to collect here, a separate button does.
+ * The page on which a person answers and follows a report. It draws reports as the client does. If
+ * the question is set to collect here, a separate button sends the first that was shown.
  *
  * The client is not part of this script: the page imports the very file that other sites load.
  */
@@ -9,19 +9,21 @@
  * @typedef {import("./life.js").Candidate} Candidate
  * @typedef {import("./life.js").Draw} Draw
  * @typedef {import("./life.js").Question} Question
+ * @typedef {{ answer: string, report: Uint8Array }} Shown
  */
 
 import { sha256 } from "../src/digest.ts";
 import { words } from "../src/words.ts";
 import { lawOf } from "./laws.js";
+import { showFirst } from "./first.js";
 import { showLife, showOdds, Trial } from "./life.js";
 import { brief, find, hex, make } from "./shown.js";
 
 const root = find("try");
 const { digest = "" } = root.dataset;
 
-/** Up to this many answers are buttons, up to this many a list; more are found by typing. */
-const BUTTONS = 12;
+/** Up to this many answers are chips, up to this many a list; more are found by typing. */
+const CHIPS = 24;
 const LISTED = 200;
 const SUGGESTED = 20;
 /** The page is about one question, so it may take its time to read it. */
@@ -29,24 +31,19 @@ const LONGEST = 1 << 24;
 /** Number of other answers to an open question that are compared. */
 const COMPARED = 1000;
 
-const OUTCOMES = {
-  answered: "The collector has your report. Answering again changes nothing.",
-  already: "The collector already has your report. Nothing more was sent.",
-  waiting: "The collector has not replied yet. The report is kept, and the same bytes will be sent again.",
-  refused: "The collector refused the report. Nothing more is sent.",
-  maybe: "It is not known whether the collector counted the report. Nothing more is sent.",
-  "opted-out": "Nothing was sent: this browser is set not to take part (opt-out or Global Privacy Control).",
-  "no-storage": "Nothing was sent: this browser keeps no data for this site.",
-  "over-budget": "Nothing was sent: earlier answers to this site have used up the privacy budget.",
-  "not-now": "Nothing was sent: it is not the round of this browser.",
-  finished: "Nothing was sent: this browser has no turn left.",
-};
+/** The sentences of this page, in the language of the person. @type {Record<string, string>} */
+const said = JSON.parse(root.dataset["words"] ?? "{}");
 
-/** One button for each answer. @param {string[]} labels */
-const buttons = (labels) =>
-  labels.map((label, i) => {
-    const input = make("input", { type: "radio", name: "answer", value: String(i), required: "" });
-    return make("label", { class: "choice" }, input, make("bdi", {}, brief(label)));
+/** One chip for each answer, which draws at once. @param {string[]} labels @param {(label: string) => void} choose */
+const chips = (labels, choose) =>
+  labels.map((label) => {
+    const chip = make("button", { type: "button", "aria-pressed": "false" }, make("bdi", {}, brief(label)));
+    chip.addEventListener("click", () => {
+      for (const other of find("choices").querySelectorAll("button")) other.setAttribute("aria-pressed", "false");
+      chip.setAttribute("aria-pressed", "true");
+      choose(label);
+    });
+    return chip;
   });
 
 /** A list to choose from. @param {string[]} labels */
@@ -74,11 +71,16 @@ const field = (labels) => {
   return [input, known];
 };
 
-/** Add the buttons, list or field to the form. @param {string[] | null} labels */
-const offerAnswers = (labels) => {
-  const few = labels && labels.length <= BUTTONS && buttons(labels);
+/**
+ * Add chips, a list or a field to the form; chips need no further button.
+ * @param {string[] | null} labels @param {(label: string) => void} choose
+ */
+const offerAnswers = (labels, choose) => {
+  const few = labels && labels.length <= CHIPS && chips(labels, choose);
   const some = labels && labels.length <= LISTED && [list(labels)];
   find("choices").append(...(few || some || field(labels)));
+  find("choices").classList.toggle("chips", !!few);
+  find("ask").hidden = !!few;
 };
 
 /**
@@ -108,35 +110,43 @@ const candidatesOf = async (labels, answer) => {
 };
 
 /**
- * Let a person send a report by the client, which draws once and keeps what it drew.
+ * Let a person send the report that was shown first; the client keeps it, and never draws another.
  * @param {typeof import("../src/index.ts")} client
- * @param {string} text @param {() => string} answer
+ * @param {string} text @param {() => Shown | undefined} shown
  */
-const offerSending = async (client, text, answer) => {
+const offerSending = async (client, text, shown) => {
   const button = /** @type {HTMLButtonElement | null} */ (document.getElementById("send"));
   if (!button) return;
-  const say = (/** @type {string} */ said) => (find("sent").textContent = said);
   const { connect, parse } = client;
-  const question = await parse(text, digest, { longest: LONGEST }).catch((error) => say(`Nothing can be sent: ${error}`));
-  button.disabled = typeof question === "string";
+  const say = (/** @type {string} */ state) => {
+    find("sent").textContent = said[`state_${state}`] ?? state;
+    document.getElementById("afterwards")?.toggleAttribute("hidden", !["answered", "already"].includes(state));
+  };
+  const question = await parse(text, digest, { longest: LONGEST }).catch(() => undefined);
+  if (!question) {
+    say("failed");
+    button.disabled = true;
+    return;
+  }
   const connection = connect(location.origin, {
     inspect({ id, report }) {
-      find("left").textContent = `What left: the id ${hex(id)} and the report ${hex(report)}.`;
+      find("left").textContent = `${said["left"] ?? ""} ${hex(id)} · ${hex(report)}`;
     },
   });
   // What an earlier visit could not deliver goes out now.
   const earlier = await connection.resume(digest);
   if (earlier) {
     find("sending").hidden = false;
-    say(OUTCOMES[earlier]);
+    say(earlier);
   }
   button.addEventListener("click", async () => {
-    if (typeof question === "string") return;
+    const first = shown();
+    if (!first) return;
     button.disabled = true;
-    say("");
-    const outcome = await connection.answer(question, answer(), true);
+    find("sent").textContent = "";
+    const outcome = await connection.answer({ ...question, privatize: async () => first.report }, first.answer, true);
     button.disabled = false;
-    say(OUTCOMES[outcome]);
+    say(outcome);
   });
 };
 
@@ -156,36 +166,42 @@ const start = async () => {
   let trial;
   /** @type {Draw | undefined} */
   let draw;
+  /** The first report of each answer: the one that would be sent. @type {Map<string, Uint8Array>} */
+  const firsts = new Map();
 
   const drawOnce = async () => {
     if (!trial) return;
     draw = await trial.draw();
+    if (!firsts.has(trial.answer)) firsts.set(trial.answer, draw.report);
+    showFirst(trial, draw, said);
     showLife(trial, draw);
     document.getElementById("sending")?.removeAttribute("hidden");
   };
-  const form = /** @type {HTMLFormElement} */ (find("answering"));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
+  /** @param {string} answer */
+  const choose = async (answer) => {
     find("wrong").textContent = "";
-    const answer = readAnswer(form, labels, other);
-    if (answer === null) {
-      find("wrong").textContent = labels
-        ? "This is not one of the answers. Type the beginning of one, and choose it."
-        : "Write an answer first.";
-      return;
-    }
     try {
       trial = new Trial(question, law, await candidatesOf(labels, answer), answer);
+      firsts.delete(answer);
       await drawOnce();
-      find("first").focus();
     } catch (error) {
       find("wrong").textContent = String(error);
     }
+  };
+  const form = /** @type {HTMLFormElement} */ (find("answering"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const answer = readAnswer(form, labels, other);
+    if (answer === null) find("wrong").textContent = said[labels ? "not_listed" : "write_first"] ?? "";
+    else choose(answer);
   });
   find("again").addEventListener("click", drawOnce);
   find("prior").addEventListener("input", () => trial && draw && showOdds(trial, draw));
-  offerAnswers(labels);
-  await offerSending(client, text, () => trial?.answer ?? "");
+  offerAnswers(labels, choose);
+  await offerSending(client, text, () => {
+    const report = trial && firsts.get(trial.answer);
+    return report && trial && { answer: trial.answer, report };
+  });
   root.hidden = false;
 };
 

@@ -8,7 +8,7 @@
  */
 import { expect } from "./errors.ts";
 import { type Entry, isOut, type Outcome, page, remember, type State } from "./memory.ts";
-import { type Limits, parse, type Question } from "./question.ts";
+import type { Limits, Parse, Question } from "./question.ts";
 import { dayOf, drawn, isDay, stands } from "./rota.ts";
 import type { Stated } from "./segments.ts";
 import { system } from "./words.ts";
@@ -48,13 +48,13 @@ export interface Options {
   segment?: Stated | undefined;
 }
 
-export interface Client {
+export interface Client<Answer = string> {
   /** Load the question with this digest from the collector, or from another address. */
-  load(digest: string, url?: string): Promise<Question>;
+  load(digest: string, url?: string): Promise<Question<Answer>>;
   /** Answer a question, once or in this browser's turn. A boolean is `explicit`. */
-  answer(question: Question, answer: string, options?: Options | boolean): Promise<Outcome>;
+  answer(question: Question<Answer>, answer: Answer, options?: Options | boolean): Promise<Outcome>;
   /** Why this browser has no turn of a question that is asked again; undefined if an answer would be taken. */
-  turn(question: Question): Promise<Outcome | undefined>;
+  turn(question: Question<Answer>): Promise<Outcome | undefined>;
   /** The arm of an experiment to which this browser belongs, for ever; undefined if it would forget it. */
   arm(digest: string, arms: string[]): Promise<string | undefined>;
   /** Send what an earlier page could not; undefined if this question was never answered. */
@@ -68,7 +68,8 @@ export interface Client {
 
 const QUIET = { credentials: "omit", referrerPolicy: "no-referrer" } as const;
 
-export const connect = (collector: string, settings: Settings = {}): Client => {
+/** Return how to connect to a collector whose questions are read in this way. */
+export const connecting = <Answer>(parse: Parse<Answer>) => (collector: string, settings: Settings = {}): Client<Answer> => {
   const { budget = 10, inspect, platform = globalThis } = settings;
   const { crypto, fetch, navigator } = platform;
   const base = `${collector.replace(/\/$/, "")}/v1/questions/`;
@@ -181,7 +182,7 @@ export const connect = (collector: string, settings: Settings = {}): Client => {
     remember(platform, "secret", false, (state) => (state.secret ??= [0, [...system(crypto)(32)]]))?.secret![1];
 
   /** How this browser stands with a question that is asked again. What all turns spend is reserved here. */
-  const standing = async ({ digest, loss, repeat }: Question): Promise<number | Outcome> => {
+  const standing = async ({ digest, loss, repeat }: Question<Answer>): Promise<number | Outcome> => {
     const state = enter(`@${digest}`, [loss, -1] as never);
     if (typeof state === "string") return state;
     const bytes = secret();

@@ -6,17 +6,19 @@
  */
 import { sha256 } from "./digest.ts";
 import { DeniableError, expect } from "./errors.ts";
+import { encodes, type Kind, type Said } from "./kinds.ts";
 import type { Mechanism, Specification } from "./mechanism.ts";
-import { PROTOCOLS } from "./protocols/index.ts";
 import { readRepeat, type Repeat } from "./rota.ts";
 import { cellOf, type Dimension, readSegments, type Stated } from "./segments.ts";
-import { draw, type Source, system, words } from "./words.ts";
+import { draw, type Source, system } from "./words.ts";
 
-export interface Question {
+export interface Question<Answer = string> {
   digest: string;
   name: string;
   /** The answers, or null where any text is one. */
   labels: string[] | null;
+  /** What the document says of the answers. */
+  says: object;
   /** The epsilon that all reports of one person spend together. */
   loss: number;
   /** When the question is asked again, or null where it is asked once. */
@@ -25,7 +27,7 @@ export interface Question {
   /** The byte for a person's segment, which stands before the report; none where there are no segments. */
   cell(stated?: Stated): number[];
   /** Turn an answer into a deniable report. Each call draws anew; `Client.answer` keeps one. */
-  privatize(answer: string, source?: Source): Promise<Uint8Array>;
+  privatize(answer: Answer, source?: Source): Promise<Uint8Array>;
 }
 
 export interface Limits {
@@ -38,14 +40,8 @@ export interface Limits {
   platform?: { crypto: Crypto };
 }
 
-interface Answers {
-  kind?: string;
-  labels: string[] | null;
-  other: string | null;
-}
-
-interface Document extends Answers {
-  answers: Answers;
+interface Document extends Said {
+  answers: Said;
   digest: string;
   format: string;
   version: number;
@@ -55,17 +51,19 @@ interface Document extends Answers {
   segments: Dimension[];
 }
 
-/** Tell whether text has an encoding: half a surrogate pair has none. */
-const encodes = (text: unknown): boolean => !/\p{Cs}/u.test(text as string);
-
 const sorted = (object: object): object => Object.fromEntries(Object.entries(object).sort());
 
-/** Read a question, refusing one that is not the one named, not sound, or that gives away too much. */
-export const parse = async (
-  text: string,
-  digest: string,
-  { ceiling = 5, cells = 64, longest = 1 << 20, platform: { crypto } = globalThis }: Limits = {},
-): Promise<Question> => {
+export type Parse<Answer> = (text: string, digest: string, limits?: Limits) => Promise<Question<Answer>>;
+
+/**
+ * Return how to read questions of a kind, refusing what is not the one named, not sound, or gives away
+ * too much.
+ */
+export const reading = <Answer, Value>(known: Kind<Answer, Value>): Parse<Answer> => async (
+  text,
+  digest,
+  { ceiling = 5, cells = 64, longest = 1 << 20, platform: { crypto } = globalThis } = {},
+) => {
   try {
     expect(crypto.subtle, "no secure context");
     expect(text.length <= longest);
@@ -74,25 +72,20 @@ export const parse = async (
     expect(format === "deniable-question");
     // Version 2 is for what version 1 cannot say.
     const second = version === 2;
-    const sort = second ? answers.kind! : "";
-    expect(second ? /^(choice|text)$/.test(sort) : version === 1, "needs a newer client");
-    const { labels, other } = sort === "text" ? { labels: null, other: null } : second ? answers : document;
+    expect(second ? known.names.test(answers.kind!) : version === 1, "needs a newer client");
+    const { labels, says: said, value } = known.read(second ? answers : document, crypto, protocol);
     const repeat = second && document.repeat ? readRepeat(document.repeat) : null;
     const segments = second ? readSegments(document.segments, cells) : [];
-    expect(!second || repeat || segments[0]);
+    expect(!second || repeat || segments[0] || !/^(choice|text)$/.test(answers.kind!));
     const { name: kind, epsilon, p, q } = protocol;
     const domain_size = labels?.length;
     expect(!(domain_size! > longest / 16) && name && encodes([name, labels]));
     // Where there are no labels the protocol has no size either: it is open.
-    const index = labels && new Map<string, number>();
-    labels?.forEach((label, i) => index!.set(label, i));
-    expect(index?.size === domain_size && (other === null || index?.has(other)));
-    const { limits, perturb, says } = PROTOCOLS[kind]!(protocol, BigInt(domain_size ?? 0)) as Mechanism;
+    const { limits, perturb, says } = known.protocols[kind]!(protocol, BigInt(domain_size ?? 0)) as Mechanism<Value>;
     const stated = kind === "UE" ? undefined : +epsilon;
     const loss = (stated ?? Math.log((p / q) * ((1 - q) / (1 - p)))) * (repeat?.times ?? 1);
     expect(loss <= ceiling, `epsilon ${loss} is above the ceiling of ${ceiling}`);
     // The canonical form (RFC 8785) of what this client makes of it, which must be what was named.
-    const said = { labels: labels && labels.map(String), other };
     const found = await sha256(
       JSON.stringify(
         sorted({
@@ -100,7 +93,7 @@ export const parse = async (
           name: `${name}`,
           protocol: sorted({ name: `${kind}`, epsilon: stated, domain_size, ...says }),
           version,
-          ...(second ? { answers: { kind: sort, ...(labels && said) }, repeat, segments } : said),
+          ...(second ? { answers: said, repeat, segments } : said),
         }),
       ),
       crypto,
@@ -111,14 +104,15 @@ export const parse = async (
       digest,
       name,
       labels,
+      says: said,
       loss,
       repeat,
       segments,
       cell: (stated) => cellOf(segments, stated),
       async privatize(answer, source = system(crypto)) {
-        const value = index ? (index.get(answer) ?? index.get(other!)) : words(await sha256(answer, crypto))[0];
-        expect(value != null && encodes(answer), "no such answer");
-        return perturb(BigInt(value!), draw(limits, source));
+        const found = await value(answer, source);
+        expect(found != null, "no such answer");
+        return perturb(found!, draw(limits, source));
       },
     };
   } catch (error) {

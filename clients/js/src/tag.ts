@@ -12,21 +12,29 @@
  * The button of the form is enabled when the question has been loaded. The form's element with the
  * role `status` shows the state, in the words of the form's attribute `data-` and the state.
  */
-import { connect } from "./client.ts";
+import type { connecting } from "./client.ts";
+import type { Kind } from "./kinds.ts";
 
 type Tag = HTMLScriptElement & { wire?: () => void };
 
-/** Start a tag; returns what to do when the page has changed. */
-const run = (tag: Tag): (() => void) => {
+/** Start a tag with a client for its kind of answers; returns what to do when the page has changed. */
+const run = <Answer>(
+  tag: Tag,
+  connect: ReturnType<typeof connecting<Answer>>,
+  { asked, prepare, written }: Kind<Answer>,
+): (() => void) => {
   const { answer, budget, ceiling, cells, collector = "", debug, document: url, form: selector, question: digest, segment } =
     tag.dataset;
   let state = "";
-  let give: ((label: string, explicit: boolean) => unknown) | undefined;
+  let give: ((given: Answer, explicit: boolean) => unknown) | undefined;
+  let says: object | undefined;
+  let prepared: unknown;
 
   /** Enable the form if it exists, and show the state. */
   const wire = (): void => {
-    const form = document.querySelector(selector!);
+    const form = document.querySelector<HTMLFormElement>(selector!);
     if (!form || !state) return;
+    if (says && prepared !== form) prepare?.((prepared = form), says);
     const status = form.querySelector("[role=status]");
     const words = form.getAttribute(`data-${state}`) ?? state;
     form.querySelector("button")!.disabled = !give;
@@ -42,8 +50,8 @@ const run = (tag: Tag): (() => void) => {
     const form = event.target as HTMLFormElement;
     if (tag.isConnected && form.matches(selector!)) {
       event.preventDefault();
-      const field = form.querySelector<HTMLInputElement>(":checked:enabled,[type=text]");
-      if (field) give?.(field.value, event.isTrusted);
+      const given = asked(form);
+      if (given != null) give?.(given, event.isTrusted);
     }
   });
   const start = async (): Promise<void> => {
@@ -57,12 +65,13 @@ const run = (tag: Tag): (() => void) => {
     const question = await client.load(digest!, url);
     const turn = await client.turn(question);
     const stated = segment && Object.fromEntries(new URLSearchParams(segment));
-    const send = (label: string, explicit: boolean) =>
-      client.answer(question, label, { explicit, segment: stated || undefined }).then(say, say);
+    const send = (given: Answer, explicit: boolean) =>
+      client.answer(question, given, { explicit, segment: stated || undefined }).then(say, say);
+    says = question.says;
     if (!turn) give = send;
     state = turn || "ready";
     wire();
-    if (answer != null) send(answer, false);
+    if (answer != null) send(written(answer), false);
     const before = await earlier;
     // Of a question that is asked again, what became of an earlier turn says nothing about this one.
     if (before && (!question.repeat || before === "waiting")) state = before;
@@ -72,6 +81,20 @@ const run = (tag: Tag): (() => void) => {
   return wire;
 };
 
-/** Start every new tag of the page, and wire up new forms. */
-export const scan = (): void =>
-  document.querySelectorAll<Tag>("script[data-question]").forEach((tag) => (tag.wire ??= run(tag))());
+/** Start every tag of the page for a kind of answers, now and later, and wire up new forms. */
+export const start = <Answer>(
+  name: string,
+  connect: ReturnType<typeof connecting<Answer>>,
+  kind: Kind<Answer>,
+): void => {
+  // Another build may be on the page, for another kind.
+  const scan = (): void =>
+    document.querySelectorAll<Tag>("script[data-question]").forEach((tag) => {
+      if ((tag.dataset["kind"] ?? "") === name) (tag.wire ??= run(tag, connect, kind))();
+    });
+  // Tags and forms may be added later. Outside of a page there are none.
+  if (globalThis.document) {
+    new MutationObserver(scan).observe(document, { childList: true, subtree: true });
+    scan();
+  }
+};

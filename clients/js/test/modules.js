@@ -14,4 +14,4 @@ export const readVectors = (name) => JSON.parse(readFileSync(new URL(`${name}.js
 /** The files of vectors of protocols. */
 export const NAMES = readdirSync(directory)
   .map((file) => file.replace(".json", ""))
-  .filter((name) => !["codes", "delivery", "fingerprint", "policy", "questions", "turns"].includes(name));
+  .filter((name) => !["choices", "codes", "delivery", "fingerprint", "policy", "questions", "turns"].includes(name));

@@ -2,7 +2,10 @@
 
 const PROTOCOLS = ["DE", "UE", "SUE", "OUE", "THE", "LH", "BLH", "OLH", "OpenLH", "SubsetSelection", "AffineSelection"];
 /** The protocols that the client does not speak. */
-const FOREIGN = ["SHE", "RAPPOR", "BasicRAPPOR", "RandomMatrixProjection", "SetSelection", "PolynomialSelection", "Levels", "Views"];
+const FOREIGN = [
+  "SHE", "RAPPOR", "BasicRAPPOR", "RandomMatrixProjection", "SetSelection", "PolynomialSelection", "Levels", "Views",
+  "Discovery",
+];
 
 const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const hex = (data) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,25 +1,118 @@
+/** The client for sets: the build of its own, in both forms. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { bundle, packaged } from "../build.mjs";
+import { gzipped } from "../size.mjs";
 import { polynomialSelection, setSelection } from "../src/protocols/sets.ts";
-import { draw } from "../src/words.ts";
 import { readVectors } from "./modules.js";
+import { ask } from "./replay.js";
 
+const MODULES = { source: await import("../src/choices.ts"), "built file": await import(packaged("choices")) };
+const PROTOCOLS = { SetSelection: setSelection, PolynomialSelection: polynomialSelection };
 const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const hex = (data) => Buffer.from(data).toString("hex");
 
-for (const [name, make] of Object.entries({ SetSelection: setSelection, PolynomialSelection: polynomialSelection })) {
-  test(`${name} makes the reports of its vectors from rows and words`, () => {
-    for (const { protocol, cases } of readVectors(name).vectors) {
-      const { limits, perturb, says } = make(protocol, BigInt(protocol.domain_size));
-      const { name: _, epsilon, domain_size, ...rest } = protocol;
-      assert.deepEqual({ ...says }, rest);
-      for (const { why, row, random, report } of cases) {
-        const data = bytes(random);
-        let position = 0;
-        const words = draw(limits, (count) => data.subarray(position, (position += count)));
-        assert.equal(hex(perturb(row, words)), report, why);
-        assert.equal(position, data.length, why);
+/** Return the text and the digest of a question about a set, with parts replaced. */
+const askSet = (protocol, cut = false, more = {}) => {
+  const labels = Array.from({ length: protocol.domain_size }, (_, i) => `=${i}`);
+  const answers = { kind: "choices", labels, at_most: protocol.at_most, cut };
+  const parts = { version: 2, answers, repeat: null, segments: [], labels: undefined, other: undefined };
+  return ask(protocol, { ...parts, ...more });
+};
+const limits = { ceiling: 100, longest: 1 << 24 };
+const labelsOf = (row, { domain_size }) => row.filter((point) => point < domain_size).map((point) => `=${point}`);
+
+for (const [form, { parse }] of Object.entries(MODULES)) {
+  for (const name of Object.keys(PROTOCOLS)) {
+    test(`the ${form} makes the reports of the vectors of ${name}`, async () => {
+      for (const { protocol, cases } of readVectors(name).vectors) {
+        const { text, digest } = await askSet(protocol);
+        const question = await parse(text, digest, limits);
+        for (const { why, row, random, report } of cases) {
+          const data = bytes(random);
+          let position = 0;
+          const source = (count) => data.subarray(position, (position += count));
+          // In any order: a set has none.
+          const made = await question.privatize(labelsOf(row, protocol).reverse(), source);
+          assert.equal(hex(made), report, why);
+          assert.equal(position, data.length, why);
+        }
       }
+    });
+  }
+
+  test(`the ${form} cuts sets as Python does, and draws before it looks`, async () => {
+    for (const { protocol, items, random, report } of readVectors("choices").vectors) {
+      const { text, digest } = await askSet(protocol, true);
+      const question = await parse(text, digest, limits);
+      const data = bytes(random);
+      let position = 0;
+      const source = (count) => data.subarray(position, (position += count));
+      assert.equal(hex(await question.privatize(items.map((item) => `=${item}`), source)), report);
+      assert.equal(position, data.length);
+    }
+  });
+
+  test(`the ${form} refuses what is no set, and questions that it does not know`, async () => {
+    const [{ protocol }] = readVectors("SetSelection").vectors;
+    const { text, digest } = await askSet(protocol);
+    const question = await parse(text, digest, limits);
+    for (const wrong of [["=0", "=0"], ["=9"], ["=0", "=1", "=2"], [undefined], [0]]) {
+      await assert.rejects(question.privatize(wrong), /no such answer/);
+    }
+    assert.ok((await question.privatize([])).length);
+    const one = await ask(readVectors("DE").vectors[0].protocol);
+    await assert.rejects(parse(one.text, one.digest), /cannot answer this question/);
+    const weights = protocol.weights.map((weight, i) => `${BigInt(weight) + (i ? 1n : -1n)}`);
+    const sound = { kind: "choices", labels: ["=0", "=1", "=2"], at_most: 2, cut: true };
+    for (const [changed, more] of [
+      [{ ...protocol, weights }, {}],
+      [{ ...protocol, size: 4 }, {}],
+      [{ ...protocol, at_most: 3 }, {}],
+      [{ ...protocol, name: "constructor" }, {}],
+      [protocol, { answers: { ...sound, cut: 1 } }],
+      [protocol, { answers: { ...sound, cut: null } }],
+      [protocol, { answers: { ...sound, at_most: 1 } }],
+      [protocol, { answers: { ...sound, labels: ["=0", "=1", "=1"] } }],
+      [protocol, { answers: { ...sound, more: 1 } }],
+      [protocol, { answers: { ...sound, kind: "choice", other: null } }],
+    ]) {
+      const hostile = await askSet(changed, true, more);
+      await assert.rejects(parse(hostile.text, hostile.digest, limits), { name: "DeniableError" });
     }
   });
 }
+
+test("fields and windows that would spend more are refused", () => {
+  const [{ protocol }] = readVectors("PolynomialSelection").vectors;
+  const d = BigInt(protocol.domain_size);
+  for (const change of [{ g: 9 }, { g: 4 }, { g: 1_048_583 }, { window: 0 }, { window: 5 }, { at_most: 3 }, { g: 7.5 }]) {
+    assert.throws(() => polynomialSelection({ ...protocol, ...change }, d), { name: "DeniableError" });
+  }
+});
+
+test("a report takes little time", (t) => {
+  const largest = [
+    [setSelection, { epsilon: 4, at_most: 8, size: 1 }, 1000],
+    [setSelection, { epsilon: 1, at_most: 8, size: 4 }, 256],
+    [polynomialSelection, { epsilon: 1, at_most: 8, g: 41_281, window: 1323 }, 41_270],
+    [polynomialSelection, { epsilon: 1, at_most: 32, g: 1_048_573, window: 8000 }, 1_000_000],
+  ];
+  for (const [make, specification, d] of largest) {
+    const { perturb, limits } = make(specification, BigInt(d));
+    const held = Array.from({ length: specification.at_most }, (_, i) => 7 * i);
+    const words = limits.map((limit) => limit / 3n);
+    for (let i = 0; i < 20; i++) perturb(held, [...words]);
+    const start = performance.now();
+    for (let i = 0; i < 50; i++) perturb(held, [...words]);
+    t.diagnostic(`${((performance.now() - start) / 50).toFixed(3)} ms, ${specification.at_most} of ${d}`);
+  }
+});
+
+test("the build for sets is what the source builds, and has at most 6,144 bytes gzipped", async () => {
+  const built = readFileSync(packaged("choices"), "utf8");
+  assert.equal(built, await bundle([], "choices"), "run: npm run build");
+  assert.ok(gzipped(built) <= 6144, `${gzipped(built)} bytes`);
+  assert.doesNotMatch(built, /\bimport\b|\brequire\b|Math\.random|sendBeacon|document\.cookie|eval\(/);
+});

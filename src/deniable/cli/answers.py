@@ -33,10 +33,11 @@ _SEPARATORS = ";\t|,"
 
 @dataclass(frozen=True)
 class Batch:
-    """Some answers, and the line of the file that each of them starts on."""
+    """Some answers, the line of the file that each starts on, and what stands beside each."""
 
     answers: list[str]
     lines: Sequence[int]
+    beside: Sequence[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Source:
 
     ``option`` is the option that names the column, and ``digest`` notes the bytes that are read.
     Answers have to be texts or whole numbers if they are ``textual``; else any JSON value may be
-    one.
+    one. ``beside`` are further columns to read, which are not answers.
     """
 
     path: Path
@@ -55,6 +56,7 @@ class Source:
     option: str = "--column"
     digest: Digest | None = None
     textual: bool = True
+    beside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -99,9 +101,10 @@ def _separator(delimiter: str | None, kind: str) -> str:
 
 
 def _read_lines(source: Source, stream: BinaryIO) -> Iterator[Batch]:
-    if source.column is not None:
+    if source.column is not None or source.beside:
+        option = "--column" if source.column is not None else "--segment-column"
         raise InputError(f"{source.name} is read as plain lines, which have no columns; leave out "
-                         "--column, or say what the file is with --input-format")  # fmt: skip
+                         f"{option}, or say what the file is with --input-format")  # fmt: skip
     line = 1
     for text in read_texts(source, stream):
         answers = split_lines(text)
@@ -112,22 +115,25 @@ def _read_lines(source: Source, stream: BinaryIO) -> Iterator[Batch]:
 def _read_ndjson(source: Source, stream: BinaryIO) -> Iterator[Batch]:
     before = 0
     for text in read_texts(source, stream):
-        batch, lines = Batch([], found := []), split_lines(text)
+        beside: list[tuple[str, ...]] = []
+        batch, lines = Batch([], found := [], beside), split_lines(text)
         for line, each in enumerate(lines, start=before + 1):
             if not each or each.isspace():
                 continue
             try:
-                answer = _json_answer(source, each, line)
+                answer, more = _json_answer(source, each, line)
             except InputError:
                 yield batch
                 raise
             batch.answers.append(answer)
             found.append(line)
+            if source.beside:
+                beside.append(more)
         yield batch
         before += len(lines)
 
 
-def _json_answer(source: Source, text: str, line: int) -> str:
+def _json_answer(source: Source, text: str, line: int) -> tuple[str, tuple[str, ...]]:
     column = source.column
     try:
         found = json.loads(text)
@@ -135,6 +141,8 @@ def _json_answer(source: Source, text: str, line: int) -> str:
         raise source.wrong(
             line, f"expected one JSON value, got {fault(error)}; correct it"
         ) from error
+    more = tuple(_beside(found.get(name) if isinstance(found, dict) else None)
+                 for name in source.beside)  # fmt: skip
     if column is not None:
         if not isinstance(found, dict) or column not in found:
             keys = (f"has the keys {enumerate_names(found)}" if isinstance(found, dict)
@@ -142,7 +150,12 @@ def _json_answer(source: Source, text: str, line: int) -> str:
             raise source.wrong(line, f"this line {keys}, and {column!r} is wanted; name a key with "
                                f"{source.option}")  # fmt: skip
         found = found[column]
-    return as_text(source, found, line)
+    return as_text(source, found, line), more
+
+
+def _beside(value: object) -> str:
+    """Return what stands beside an answer as text, empty where nothing does."""
+    return "" if value is None else str(value)
 
 
 def _read_parquet(source: Source, stream: BinaryIO) -> Iterator[Batch]:
@@ -151,12 +164,17 @@ def _read_parquet(source: Source, stream: BinaryIO) -> Iterator[Batch]:
     arrow = load("pyarrow", "arrow")
     try:
         file = parquet.ParquetFile(stream if stream.seekable() else BytesIO(stream.read()))
-        column = file.schema_arrow.names[find_column(source, list(file.schema_arrow.names))]
+        names = list(file.schema_arrow.names)
+        column = names[find_column(source, names)]
+        further = [names[find_beside(source, names, name)] for name in source.beside]
         row = 1
-        for part in file.iter_batches(batch_size=_ROWS, columns=[column]):
-            found = part.column(0).to_pylist()
+        for part in file.iter_batches(batch_size=_ROWS, columns=[column, *further]):
+            found = part.column(column).to_pylist()
             lines = range(row, row + len(found))
-            yield Batch([as_text(source, x, i) for i, x in zip(lines, found, strict=True)], lines)
+            more = (map(_beside, part.column(name).to_pylist()) for name in further)
+            beside = list(zip(*more, strict=True)) if further else ()
+            answers = [as_text(source, x, i) for i, x in zip(lines, found, strict=True)]
+            yield Batch(answers, lines, beside)
             row += len(found)
     except arrow.ArrowException as error:
         raise InputError(
@@ -190,17 +208,21 @@ def _read_csv(source: Source, stream: Readable, delimiter: str) -> Iterator[Batc
     pieces = (StringIO(text, newline="\n") for text in read_texts(source, stream))
     reader = csv.reader(chain.from_iterable(pieces), delimiter=delimiter, strict=True)
     answers, starts, line = list[str](), list[int](), 0
+    beside = list[tuple[str, ...]]()
     try:
         head = next(reader, None)
         if head is None:
             raise source.wrong(1, "the file is empty; begin it with a header that names the "
                                "columns, or give a .txt file of lines")  # fmt: skip
         width, column = len(head), find_column(source, head, delimiter)
+        further = [find_beside(source, head, name) for name in source.beside]
         line = reader.line_num
         for row in reader:
             if len(row) == width:
                 answers.append(row[column])
                 starts.append(line + 1)
+                if further:
+                    beside.append(tuple([row[place] for place in further]))
             elif row:  # a blank line is not a row
                 raise source.wrong(
                     line + 1,
@@ -209,17 +231,17 @@ def _read_csv(source: Source, stream: Readable, delimiter: str) -> Iterator[Batc
                 )
             line = reader.line_num
             if len(answers) == _ROWS:
-                yield Batch(answers, starts)
-                answers, starts = [], []
+                yield Batch(answers, starts, beside)
+                answers, starts, beside = [], [], []
     except (csv.Error, InputError) as error:
-        yield Batch(answers, starts)
+        yield Batch(answers, starts, beside)
         if isinstance(error, InputError):
             raise
         came = "a carriage return outside quotes" if "new-line" in str(error) else str(error)
         raise source.wrong(
             line + 1, f"expected a row of CSV, got {came}; correct the line, quoting what needs it"
         ) from error
-    yield Batch(answers, starts)
+    yield Batch(answers, starts, beside)
 
 
 def read_texts(source: Source, stream: Readable) -> Iterator[str]:
@@ -299,6 +321,14 @@ def find_column(source: Source, head: list[str], delimiter: str | None = None) -
         raise source.wrong(1, f"expected the column {source.column!r}, got the columns "
                            f"{enumerate_names(head)}; {remedy}")  # fmt: skip
     return head.index(source.column)
+
+
+def find_beside(source: Source, head: list[str], name: str) -> int:
+    """Return the place of a further column, which the header must have once."""
+    if head.count(name) != 1:
+        raise source.wrong(1, f"expected the column {name!r} of --segment-column, got the columns "
+                           f"{enumerate_names(head)}; name another one")  # fmt: skip
+    return head.index(name)
 
 
 def enumerate_names(names: object, most: int = 12) -> str:

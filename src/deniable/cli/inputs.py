@@ -156,19 +156,6 @@ def read_code(name: str) -> Code:
         raise InputError(f"{path}: {error}") from error
 
 
-def read_segment(given: Sequence[str]) -> dict[str, str]:
-    """Return the values that options such as ``--segment platform=linux`` name by dimension."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, mark, value = text.partition("=")
-        if not mark or name in found:
-            raise click.UsageError(
-                f"expected each --segment once, as DIMENSION=VALUE, got {text[:80]!r}"
-            )
-        found[name] = value
-    return found
-
-
 def check_repeats(question: Question, people: object, rounds: object) -> None:
     """Ask for people or rounds where people may have answered again, and nowhere else."""
     name, given = question.protocol.name, [each for each in (people, rounds) if each is not None]

@@ -5,6 +5,8 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import tee
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -14,14 +16,17 @@ from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.labels import Form, encode, match, read_candidates
+from deniable.cli.segments import Stated, read_pairs, write_divided
 from deniable.comparison import compare as compare_estimates
 from deniable.consistency import METHODS, adjust
+from deniable.estimates import Estimates
 from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.sizes import SetEstimates
+from deniable.tally import Tally
 
 _Values = np.typing.NDArray[np.uint64]
 
@@ -39,6 +44,9 @@ _AHEAD = 1
 @options.answers_options()
 @click.option("--segment", "segments", multiple=True, metavar="DIMENSION=VALUE",
               help="The public group of all people in INPUT; repeat it.")  # fmt: skip
+@click.option("--segment-column", "columns", multiple=True, metavar="DIMENSION[=COLUMN]",
+              help="The column of INPUT that has the public group of each person; repeat "
+              "it.")  # fmt: skip
 @options.output_option
 @options.summary_option
 def privatize(
@@ -47,6 +55,7 @@ def privatize(
     source: Source,
     form: Form,
     segments: tuple[str, ...],
+    columns: tuple[str, ...],
     output: Path,
     as_json: bool,
 ) -> None:
@@ -61,23 +70,26 @@ def privatize(
     treat more of them as equal; an answer to an open question is changed to the one form that
     stands for all its equals.
 
-    Where the question has segments, everybody in INPUT belongs to the one that --segment names, or
-    to none that is stated: write one file for each.
+    Where the question has segments, --segment names the one of everybody in INPUT, and
+    --segment-column the column that has each person's. Without a value for each dimension the
+    segment of a person is not stated. Segments are public: the report file holds them as they are.
     """
     inputs.check_stdin(question_file, source.path)
     outputs.check_summary(output, as_json)
     outputs.refuse_terminal(output)
     question = inputs.read_question(question_file)
-    cell = question.segments.cell(inputs.read_segment(segments))
-    source = replace(source, textual=question.answers.textual)
+    stated = Stated(question, read_pairs(segments, "--segment"),
+                    read_pairs(columns, "--segment-column"))  # fmt: skip
+    source = stated.read_from(replace(source, textual=question.answers.textual))
     matcher = match(question, form)
     path = source.path
     size = path.stat().st_size if str(path) != outputs.STDIO and path.is_file() else None
     with outputs.show_progress("Privatizing", size) as show, outputs.open_output(output) as stream:
-        batches = read_answers(source, show)
+        batches = stated.watch(read_answers(source, show), source)
         values = (encode(question, matcher, batch, source) for batch in batches)
-        drawn = _draw_reports(question, values)
-        count = write_reports(stream, question, drawn, cells=cell)
+        cells, drawn = tee(stated.take(_draw_reports(question, values)))
+        count = write_reports(stream, question, map(itemgetter(1), drawn),
+                              cells=map(itemgetter(0), cells))  # fmt: skip
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
     summary = {"reports": count, "other": matcher.unknown, "question": question.digest,
@@ -151,7 +163,7 @@ def tally(
     question = inputs.read_question(question_file)
     if segments and raw:
         raise click.UsageError("--segment is about report files with a header; leave out --raw")
-    wanted = inputs.read_segment(segments)
+    wanted = read_pairs(segments, "--segment")
     cells = question.segments.select(wanted) if wanted else None
     total = inputs.collect(question, files, raw=raw, cells=cells)
     with outputs.open_output(output) as stream:
@@ -171,6 +183,7 @@ def tally(
     "deniable estimate fruit.json reports.bin --top 10 --plot fruit.svg",
     "deniable estimate site.json sites.bin --candidates candidates.txt --json",
     "deniable estimate daily.json june.bin --rounds 30",
+    "deniable estimate crashes.json reports.bin --by platform",
 )
 @options.question_argument
 @click.argument("files", metavar="TALLY...", nargs=-1, required=True, type=options.FILE)
@@ -189,6 +202,8 @@ def tally(
 @click.option("--rounds", type=click.IntRange(1), metavar="N",
               help="In how many rounds the reports came: for a collector's tally the days with "
               "reports; 1 if everybody answered once.")  # fmt: skip
+@click.option("--by", metavar="DIMENSION",
+              help="Estimate each value of this public dimension, from report files.")  # fmt: skip
 @click.option("--sizes", is_flag=True,
               help="How many labels people chose, in place of the labels; for sets.")  # fmt: skip
 @options.candidates_options
@@ -200,6 +215,7 @@ def estimate(
     consistency: str,
     people: int | None,
     rounds: int | None,
+    by: str | None,
     sizes: bool,
     candidates: Path | None,
     candidates_column: str | None,
@@ -211,6 +227,9 @@ def estimate(
 
     Where people may answer again (BasicRAPPOR), say in how many rounds the reports came, none with
     two reports of one person, or how many people sent about as many reports each.
+
+    With --by each segment is shown from the number of reports on that carries an error of 5 points;
+    smaller ones are summed.
     """
     inputs.check_stdin(question_file, *files, candidates)
     question = inputs.read_question(question_file)
@@ -221,15 +240,26 @@ def estimate(
             f"--consistency {consistency} makes all answers add up, and the candidates of an open "
             "question need not; use none or base-cut"
         )
-    total = inputs.read_tally(question, files)
     among = labels if question.labels is None else None
-    found = question.estimate(total, among, people=people, rounds=rounds)
-    adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
-    if labels is not None and question.labels is not None:
-        adjusted = adjusted.select(labels)
-    if sizes and not isinstance(found, SetEstimates):
-        raise click.UsageError("--sizes is about questions of which people choose several labels")
-    export.write(found.sizes if sizes and isinstance(found, SetEstimates) else adjusted)
+
+    def make(total: Tally) -> Estimates:
+        found = question.estimate(total, among, people=people, rounds=rounds)
+        if sizes and not isinstance(found, SetEstimates):
+            raise click.UsageError(
+                "--sizes is about questions of which people choose several labels"
+            )
+        if sizes and isinstance(found, SetEstimates):
+            return found.sizes
+        adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
+        some = labels is not None and question.labels is not None
+        return adjusted.select(labels) if some and labels is not None else adjusted
+
+    if by is None:
+        export.write(make(inputs.read_tally(question, files)))
+        return
+    if people is not None:
+        raise click.UsageError("--people are those of one tally; give --rounds with --by")
+    write_divided(question, files, by, make=make, export=export)
 
 
 @command(

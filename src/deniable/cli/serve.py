@@ -37,8 +37,8 @@ _PAUSE = 1.0
 )
 @click.argument("questions", nargs=-1, metavar="[QUESTION]...", type=FILE)
 @click.option("--demo", is_flag=True,
-              help=f"Ask {demonstration.PEOPLE:,} simulated people, in a store that is removed at "
-              "the end.")  # fmt: skip
+              help=f"Show three questions with {demonstration.HISTORY} days of simulated history, "
+              "in a store that is removed at the end.")  # fmt: skip
 @settings_options()
 def serve(
     questions: tuple[Path, ...], *, demo: bool, config: Path | None, **options: str | int | None
@@ -56,9 +56,9 @@ def serve(
     with ExitStack() as stack:
         if demo:
             store = stack.enter_context(demonstration.temporary_store())
-            settings = replace(settings, store=store)
+            settings = replace(settings, store=store, window=demonstration.HISTORY + 1)
         configure_log(settings.log_format, settings.log_level)
-        login = _prepare(settings, questions, [demonstration.asked()] if demo else [])
+        login = _prepare(settings, questions, demo=demo)
 
         def announce(address: str) -> None:
             if demo:
@@ -79,15 +79,11 @@ def _announce(address: str, settings: Settings, login: str | None, *, demo: bool
     else:
         click.echo(f"Log in, once, within ten minutes: {address}/login?key={login}")
     if demo:
-        question = demonstration.QUESTION
-        click.echo(f"Answer yourself: {address}/try/{question.digest}")
-        truth = ", ".join(
-            f"{label} {100 * count / demonstration.PEOPLE:g} %"
-            for label, count in demonstration.COUNTS.items()
-        )
+        click.echo(f"Answer yourself: {address}/try/{demonstration.QUESTION.digest}")
         click.echo(
-            f"{demonstration.PEOPLE:,} simulated people answer {question.name!r}, "
-            f"{demonstration.RATE} a second. Their true answers: {truth}."
+            f"Three questions with {demonstration.HISTORY} days of history. Simulated people go on "
+            f"answering, {demonstration.RATE} a second; {demonstration.CHANGED} days ago more of "
+            "them began to drink tea, and today one source sends made-up reports."
         )
 
 
@@ -107,12 +103,12 @@ def _run(settings: Settings, announce: Callable[[str], None]) -> None:
         raise click.ClickException(f"the collector has stopped: {app.services.health.broken}")
 
 
-def _prepare(settings: Settings, files: tuple[Path, ...], further: list[Asked]) -> str | None:
+def _prepare(settings: Settings, files: tuple[Path, ...], *, demo: bool) -> str | None:
     """Create the store, ask the questions, and return a login secret if there is a terminal."""
     store = _open_patiently(settings)
     try:
-        for asked in further:
-            store.ask(asked)
+        if demo:
+            demonstration.fill(store)
         for file in files:
             question = read_question(file)
             store.ask(Asked(question.digest, question.to_json(), State.OPEN, write_terms(Terms())))

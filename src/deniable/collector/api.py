@@ -19,7 +19,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from deniable.collector import handlers, problems, status
 from deniable.collector.access import COOKIE, SAFE, Role, audit
 from deniable.collector.jobs import SHEET_PATH
-from deniable.collector.pages import home, login, new_question, question, templating, try_it
+from deniable.collector.pages import (
+    embed,
+    home,
+    login,
+    new_question,
+    operating,
+    public,
+    quality,
+    question,
+    templating,
+    terms,
+    try_it,
+)
 from deniable.collector.questions import Change
 from deniable.collector.requests import NAMES, Call, Services
 from deniable.collector.submission import Submissions
@@ -221,22 +233,41 @@ INTERFACE = [
 
 PAGES = [
     Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
-              (_parameter("key", "The secret of the link.", _TEXT),), answers={200: _HTML}),
+              (_parameter("key", "The secret of the link.", _TEXT),
+               _parameter("next", "Where to go then.", _TEXT)), answers={200: _HTML}),
     Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", None, _FORM,
               {303: None}),
     Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
               None, answers={303: None}),
-    Operation("GET", "/", Role.VIEWER, home.show, "The questions.", answers={200: _HTML}),
+    Operation("GET", "/", Role.PUBLIC, home.show, "The questions.", None, answers={200: _HTML}),
+    Operation("GET", "/access", Role.ADMIN, operating.show_access, "Tokens and sessions.",
+              None, answers={200: _HTML}),
+    Operation("POST", "/access", Role.ADMIN, operating.change_access, "Make or end them.", None,
+              _FORM, {200: _HTML, 303: None}),
+    Operation("GET", "/status", Role.VIEWER, operating.show_status, "How the collector is.",
+              None, answers={200: _HTML}),
     Operation("GET", "/new", Role.ADMIN, new_question.form, "Plan a question.",
               answers={200: _HTML}),
     Operation("POST", "/new", Role.ADMIN, new_question.send, "Plan or create a question.", None,
               _FORM, {200: _HTML, 303: None}),
     Operation("GET", "/questions/{digest}", Role.VIEWER, question.show, "One question.",
               None, answers={200: _HTML}),
-    Operation("POST", "/questions/{digest}", Role.ADMIN, handlers.change_by_form,
-              "Change a question.", None, _FORM, {303: None}),
+    Operation("POST", "/questions/{digest}", Role.ADMIN, terms.send, "Change a question.", None,
+              _FORM, {303: None}),
+    Operation("GET", "/questions/{digest}/collect", Role.VIEWER, embed.show,
+              "How to collect answers.", None, answers={200: _HTML}),
+    Operation("GET", "/questions/{digest}/quality", Role.VIEWER, quality.show,
+              "What came in, and from whom.", None, answers={200: _HTML}),
+    Operation("GET", "/questions/{digest}/settings", Role.ADMIN, terms.form,
+              "The settings of a question.", None, answers={200: _HTML}),
+    Operation("GET", "/results/{digest}", Role.PUBLIC, public.show,
+              "Results that everybody may see.", None, answers={200: _HTML}),
+    Operation("GET", "/results/{digest}/embed", Role.PUBLIC, public.embed,
+              "The same, to be framed by the sites of the question.", None, answers={200: _HTML}),
+    Operation("GET", "/check", Role.PUBLIC, public.check, "What a respondent can check.",
+              None, answers={200: _HTML}),
     Operation("GET", "/try/{digest}", Role.PUBLIC, try_it.show,
-              "Try a question, and see what a report reveals.", answers={200: _HTML}),
+              "Try a question, and see what a report reveals.", None, answers={200: _HTML}),
     Operation("GET", "/static/{hash}/{name}", Role.PUBLIC, templating.serve, "Files of pages.",
               answers={200: f"text/css {_SCRIPT} image/svg+xml"}),
     Operation("GET", "/client/{hash}/deniable.js", Role.PUBLIC, templating.client,

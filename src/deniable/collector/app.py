@@ -4,27 +4,25 @@ import logging
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.collector import problems
 from deniable.collector.api import build_router
-from deniable.collector.pages.templating import page
+from deniable.collector.pages.templating import POLICY, page
 from deniable.collector.requests import Services
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.store import Store
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+_POLICY = b"content-security-policy"
 _HEADERS = [
     *problems.CORS,
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", POLICY.encode()),
+    (_POLICY, POLICY.encode()),
 ]
 _log = logging.getLogger("deniable.collector")
 
@@ -49,7 +47,10 @@ class Application:
                 started = True
                 # What has no body needs no rules for showing it.
                 headers = problems.CORS[:1] if message["status"] == 204 else _HEADERS
-                message["headers"] = [*message.get("headers", ()), *headers]
+                own = list(message.get("headers", ()))
+                if any(name == _POLICY for name, _ in own):  # of the page that may be framed
+                    headers = [pair for pair in headers if pair[0] != _POLICY]
+                message["headers"] = [*own, *headers]
             await send(message)
 
         scope["app"] = self
@@ -60,7 +61,7 @@ class Application:
                 raise
             self._report(error)
             if _wants_page(scope):
-                await _page(problems.own(error))(scope, receive, guarded)
+                await _page(problems.own(error), scope)(scope, receive, guarded)
                 return
             # The connection stays open even where a body is too large: its rest is read and dropped
             # until the time for bodies is over, so that the sender gets to see the answer.
@@ -86,7 +87,7 @@ def create_app(settings: Settings, opener: Callable[[], Store] | None = None) ->
 
 _SENTENCES = {
     "invalid-request": "The address or the form is not complete.",
-    "unknown-question": "It was deleted, or the address is not complete.",
+    "unknown-question": "This question does not exist, or was deleted.",
     "not-found": "There is no page at this address.",
     "forbidden": "This needs the login of an administrator.",
     "too-large": "This is more than the collector takes.",
@@ -115,7 +116,11 @@ def _wants_page(scope: Scope) -> bool:
     return b"text/html" in accept
 
 
-def _page(error: Exception) -> Response:
+def _page(error: Exception, scope: Scope) -> Response:
     found = problems.find_problem(error)
+    if isinstance(error, problems.Unauthorized) and scope["path"] != "/login":
+        query = scope["query_string"].decode("latin-1")
+        place = f"{scope['path']}?{query}" if query and scope["method"] == "GET" else scope["path"]
+        return RedirectResponse(f"/login?next={quote(place)}", 303)
     sentence = getattr(error, "page", "") or _SENTENCES.get(found.type, "")
     return page("problem.html", Trouble(found.title, sentence, found.status), found.status)

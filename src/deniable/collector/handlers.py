@@ -14,19 +14,17 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from deniable.collector import folding, groups, housekeeping, jobs, requests
-from deniable.collector.problems import Conflict, InvalidRequest, Mistake, NotFound, UnknownQuestion
+from deniable.collector.problems import Conflict, InvalidRequest, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
-from deniable.collector.stores.records import EPOCH, Outcome, Slice, State, Total, write_day
+from deniable.collector.stores.records import EPOCH, Outcome, Slice, Total, write_day
 from deniable.presentation.html import SHEET
-from deniable.presentation.text import one_line
 from deniable.question import Question
 
-NAME_WIDTH = 120
-"""How much of the name of a question a page shows."""
+_SHOWN = ("origins", "minimum", "public_results", "collect", "expected")
 DAYS = "deniable-days"
 """The header of a tally that says on how many days its reports came."""
 _FOREVER = "public, max-age=31536000, immutable"
@@ -89,7 +87,7 @@ async def read_status(call: Call) -> Response:
         "reports": found.n,
         **_by_segment(known.question, found.segments),
         **_by_round(known.question, found.daily),
-        **msgspec.structs.asdict(read_terms(asked.terms)),
+        **{name: getattr(read_terms(asked.terms), name) for name in _SHOWN},
     })  # fmt: skip
 
 
@@ -125,42 +123,6 @@ async def delete_question(call: Call) -> Response:
         )
     await call.services.questions.delete(known.asked.digest)
     return Response(status_code=204)
-
-
-async def change_by_form(call: Call) -> Response:
-    known, fields = await call.known(), await call.form()
-    services, digest, action = call.services, known.asked.digest, fields.get("action")
-    call.noted.append(f"{action} {fields.get('source', '')}"[:200].rstrip())
-    if action in (State.OPEN.value, State.CLOSED.value):
-        state: Literal["open", "closed"] = "open" if action == "open" else "closed"
-        await services.questions.change(digest, Change(state=state))
-    elif action == "settings":
-        await services.questions.change(digest, _settings(fields))
-    elif action == "delete":
-        # People copy the name as the page shows it.
-        if fields.get("name", "").strip() != one_line(known.question.name, NAME_WIDTH):
-            raise Mistake("Nothing was deleted: type the name of the question exactly as it is.")
-        await services.questions.delete(digest)
-        return RedirectResponse("/", 303)
-    elif action in ("exclude", "include"):
-        source, excluded = fields.get("source", ""), action == "exclude"
-        day = requests.read_day(fields["day"]) if fields.get("day") else None
-        await services.writer.run(lambda store: store.exclude(digest, source, excluded, day=day))
-    else:
-        raise Mistake("This form has no such button: go back and load the page again.")
-    return RedirectResponse(f"/questions/{digest}", 303)
-
-
-def _settings(fields: dict[str, str]) -> Change:
-    minimum = fields.get("minimum", "").strip()
-    if minimum and not (minimum.isascii() and minimum.isdigit() and len(minimum) < 16):
-        raise Mistake(f"Enter the number of reports as a whole number, not as {minimum[:40]!r}.")
-    return Change(
-        origins=requests.lines(fields.get("origins", "")),
-        minimum=int(minimum) if minimum else None,
-        public_results="public_results" in fields,
-        collect="collect" in fields,
-    )
 
 
 class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from", "last": "to"}):

@@ -5,7 +5,7 @@ The functions are pure, documents and bytes in, bytes out; the mathematics itsel
 
 import pickle
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -18,8 +18,7 @@ from deniable.collector.stores.records import Days, Publication, Slice, Snapshot
 from deniable.division import least_reports
 from deniable.errors import DeniableError
 from deniable.estimates import Estimates
-from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.html import html_page
+from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import csv_text, json_text
 from deniable.presentation.trend import Point, Series, Trend
 from deniable.question import Question
@@ -169,6 +168,11 @@ class Sums:
         """Compare the two wanted slices, which have no report in common, with one of them first."""
         return comparison.compare(self.estimates(first), self.estimates(1 - first))
 
+    def over(self, days: Sequence[Slice]) -> Estimates:
+        """Estimate from some of the single days together."""
+        tally = merge(self.question, [self.tally(day) for day in days])
+        return self.estimate(tally, self.order.wanted.candidates, len(days))
+
     def trend(self, labels: Sequence[str]) -> Trend:
         """Follow answers from day to day.
 
@@ -209,7 +213,7 @@ class Job(NamedTuple, Generic[Result]):
     """What to make of sums: a function of this module or of ``views``, and its second argument."""
 
     function: Callable[[Sums, Any], Result]
-    argument: object = None
+    argument: Hashable = None
 
 
 class Done(NamedTuple, Generic[Result]):
@@ -295,8 +299,7 @@ def _render(found: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return found.to_csv().encode()
     if form == "html":
-        shown = found if len(found) <= MOST_ROWS else found.top(MOST_ROWS)
-        return html_page(shown.view(), title, SHEET_PATH).encode()
+        return found.page(title, sheet=SHEET_PATH).encode()
     return found.to_json().encode()
 
 

@@ -27,23 +27,37 @@ _log = logging.getLogger("deniable.collector")
 _FRESH = 2.0
 """For how many seconds terms are taken from memory."""
 _MOST = 256
+_MOST_ENTRIES = 50
 Named = TypeVar("Named")
 Value = TypeVar("Value")
 Minimum = Annotated[int, msgspec.Meta(ge=1, lt=1 << 53)]
 Origin = Annotated[str, msgspec.Meta(pattern=r"^(\*|.*://.*[^/])$", max_length=255)]
 
 
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What somebody changed about a question, and on which day."""
+
+    day: str
+    who: str
+    what: str
+
+
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What may change about a question: who may ask it, when and to whom its estimates are shown.
 
-    ``public_results`` shows estimates on the page where anybody can try the question, and
-    ``collect`` lets that page send the report, if the person wants it to.
+    ``public_results`` shows estimates to everybody, and ``collect`` lets the page on which anybody
+    can try the question send the report, if the person wants it to. ``expected`` names sources
+    whose difference from the others is no alarm, ``history`` what was changed, and ``truth`` has
+    the shares that only a demonstration knows.
     """
 
     origins: tuple[Origin, ...] = ("*",)
     minimum: Minimum | None = None
     public_results: bool = False
     collect: bool = False
+    expected: tuple[str, ...] = ()
+    history: tuple[Entry, ...] = ()
+    truth: tuple[tuple[int, tuple[tuple[str, float], ...]], ...] = ()
 
     def allows(self, origin: str, own: str) -> bool:
         """Tell whether pages of an origin may submit: a courtesy, not protection.
@@ -63,6 +77,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
     """None goes back to the collector's own setting."""
     public_results: bool | None = None
     collect: bool | None = None
+    expected: tuple[str, ...] | None = None
 
     def apply(self, terms: Terms) -> Terms:
         """Return terms in which what is stated replaces what was."""
@@ -232,9 +247,13 @@ class Questions:
         self.forget(found.digest)
         return found, new
 
-    async def change(self, digest: str, wanted: Change) -> None:
+    async def change(self, digest: str, wanted: Change, *, entry: Entry | None = None) -> None:
+        """Change a question, and note what was changed and by whom if that is said."""
         asked = await self._readers.run(lambda store: store.asked(digest))
         terms = wanted.apply(read_terms(asked.terms) if asked else Terms())
+        if entry is not None:
+            history = (*terms.history, entry)[-_MOST_ENTRIES:]
+            terms = msgspec.structs.replace(terms, history=history)
         state = State(wanted.state) if wanted.state else None
         found = await self._writer.run(
             lambda store: store.change(digest, state=state, terms=write_terms(terms))

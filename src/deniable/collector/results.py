@@ -23,6 +23,7 @@ from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.months import months_within
 from deniable.collector.stores.records import Days, Publication, Slice
+from deniable.collector.views import Sight
 from deniable.collector.worker import Readers, Worker, Writer
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
 
@@ -128,7 +129,9 @@ class Results:
             if wanted.parts[0] in survey.lacking:
                 return shown
             try:
-                found = await self._make(known, wanted, survey, Job(views.look, rows))
+                found = await self._make(
+                    known, wanted, survey, Job(views.look, Sight(rows, known.terms.truth))
+                )
             except (TooCostly, InvalidParameter, OutOfDomain) as problem:
                 return replace(shown, problem=problem)
             if found is not None:

@@ -1,123 +1,180 @@
-"""What pages show of results and plans, made in the worker process: sentences, tables, curves."""
+"""What pages show of results, made in the worker process: the parts of a result, and their parts.
 
-from __future__ import annotations
+What is shown and how it is rounded is decided by the results themselves, in ``presentation``.
+"""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import date
 
-import numpy as np
-import numpy.typing as npt
 from markupsafe import Markup
 
-from deniable.advice import meaning
-from deniable.advice import plan as solve
-from deniable.collector.jobs import TREND_ROWS, Sums
-from deniable.errors import DeniableError, InvalidParameter
+from deniable.collector.jobs import Sums
+from deniable.collector.stores.records import EPOCH, Days, write_day
+from deniable.comparison import Comparison, compare
+from deniable.errors import DeniableError
 from deniable.estimates import Estimates
-from deniable.presentation.html import html_fragment
-from deniable.presentation.text import fit_labels, one_line
-from deniable.presentation.trend import Trend, trend_svg
-from deniable.presentation.view import View, counted
+from deniable.presentation.charts import Curves
+from deniable.presentation.parts import Beside, Fact, Listing, Part, Sentences, render
+from deniable.presentation.text import one_line
+from deniable.presentation.trend import Trend, short_date, spark_svg
+from deniable.presentation.verdict import ALPHA, Span, points, rounded
 from deniable.protocol import Protocol
-from deniable.protocols.hashing import OpenLH
-from deniable.question import Question
 
-_LABEL_WIDTH = 120
-_ROLES = {
-    "table": "table",
-    "thead": "rowgroup",
-    "tbody": "rowgroup",
-    "tr": "row",
-    'th scope="col"': "columnheader",
-    'th scope="row"': "rowheader",
-    "td": "cell",
-}
-"""On narrow screens rows are blocks, which browsers take for no table unless told."""
-_CELL = Markup('<td class="number">{}</td>')
-_FIGURE = Markup("""\
-<figure>
-<figcaption><bdi>{label}</bdi></figcaption>
-{picture}
-<details id="trend-table-{number}"><summary class="small">Numbers\
-<span class="unseen"> of {label}</span></summary>
-<div class="scroll" tabindex="0" role="region" aria-label="Numbers of {label}">\
-<table class="plain small"><thead><tr><th scope="col">day</th>\
-<th scope="col" class="number">reports</th><th scope="col" class="number">share</th>\
-<th scope="col" class="number">95 % interval</th></tr></thead>
-<tbody>
-{rows}</tbody></table></div></details>
-</figure>""")
+_FOLLOWED = 6
+"""Number of answers that are followed from day to day."""
+_WEEK = 7
+Truth = tuple[tuple[int, tuple[tuple[str, float], ...]], ...]
+"""From which day on people answer how, where that is known: in a demonstration."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How much of a result is shown, and the truth where it is known."""
+
+    rows: int
+    truth: Truth = ()
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a page shows of sums: the largest answers, changes, and the way from day to day."""
+    """What a page shows of sums."""
 
     reports: int
-    largest: str
-    """A sentence for people who do not see the table."""
-    table: Markup
-    error: str | None
-    """The typical standard error of the shares in percentage points, where it is known."""
-    significant: str | None
-    fakes: str | None
-    changes: Markup | None
-    curves: Markup
-    """From the second day on."""
-    trend_note: str
+    said: str
+    """The verdict in one line."""
+    headline: str
+    """The first sentence of it."""
+    content: Markup
+    """All parts."""
+    spark: Markup
+    """How the largest answer went from day to day."""
+    moved: str
+    tone: str
+    """The largest sure change in a few words, and which way it goes."""
 
 
-def look(sums: Sums, rows: int) -> Look:
-    """Return what a page shows, with at most so many answers."""
-    found = sums.estimates()
-    view = found.top(rows).view()
-    wanted, days = sums.order.wanted, sums.order.days
-    followed = [row.label for row in view.rows[:TREND_ROWS]]
-    trend = sums.trend(followed) if days else None
-    errors, verdicts = found.std_errors, found.significant()
+@dataclass(frozen=True)
+class Moved:
+    """A comparison, what it is against in a heading, and in a sentence."""
+
+    found: Comparison
+    against: str
+    since: str
+
+
+def look(sums: Sums, sight: Sight) -> Look:
+    """Return what a page shows of the wanted slice, or of two that are compared."""
+    found, moved = sums.estimates(), _moved(sums)
+    changes = [] if moved is None else list(moved.found.rows(alpha=ALPHA))
+    beside = Beside(
+        sight.rows,
+        changes={row.label: row for row in changes},
+        against=moved.against if moved else "",
+        since=moved.since if moved else "",
+        truth=_true_shares(sums, sight.truth),
+        facts=_fakes(sums.question.protocol, found),
+        epsilon=sums.question.protocol.total_epsilon,
+    )
+    parts = [*found.parts(beside), *_compared(sums, sight.rows)]
+    labels = [row.label for row in found.top(_FOLLOWED).rows()]
+    trend = sums.trend(labels) if sums.order.days else None
+    if trend is not None and len(sums.order.days) > 1:
+        note = _trend_note(sums.question.protocol, trend)
+        parts.append(Curves("trend", "Day by day", note=note, trend=trend))
+    parts.sort(key=lambda part: part.folded)
+    spoken = next((part for part in parts if isinstance(part, Sentences)), Sentences(""))
+    sure = sorted((row for row in changes if row.significant), key=lambda row: abs(row.difference))
+    said, tone = "", "still"
+    if sure:
+        most = sure[-1]
+        arrow, tone = ("▲", "up") if most.difference > 0 else ("▼", "down")
+        said = f"{arrow} {points(most.difference)} {one_line(most.label, 24)}"
     return Look(
-        reports=view.reports,
-        largest=_largest(view),
-        table=table(view),
-        error=None if errors is None else f"± {_typical(errors / found.n):.2g}",
-        significant=None if verdicts is None else f"{int(verdicts.sum()):,}",
-        fakes=_fakes(sums.question.protocol, found, view.reports),
-        changes=_changes(sums, rows) if {*wanted.parts[1:]} & {*sums.tallies} else None,
-        curves=Markup() if trend is None else _curves(trend),
-        trend_note="" if trend is None else _trend_note(sums.question.protocol, trend),
+        reports=found.reports,
+        said=str(spoken),
+        headline=spoken.headline,
+        content=Markup(render(parts)),
+        spark=Markup(_spark(trend)),
+        moved=said or ("no clear change" if moved else ""),
+        tone=tone,
     )
 
 
-def _typical(errors: npt.NDArray[np.float64]) -> float:
-    return 100 * math.sqrt(np.nanmean(errors**2))
+def _moved(sums: Sums) -> Moved | None:
+    """Compare the wanted slice with the other one, else its last seven days with those before."""
+    parts, days = sums.order.wanted.parts, sums.order.days
+    try:
+        if len(parts) > 1:
+            if parts[1] not in sums.tallies:
+                return None
+            other = span(parts[1].days)
+            return Moved(sums.compared(1), f"vs {other}", f"against {other}")
+        last = max((day.days.first for day in days), default=0)
+        recent = [day for day in days if day.days.first > last - _WEEK]
+        before = [day for day in days if last - 2 * _WEEK < day.days.first <= last - _WEEK]
+        if not before:
+            return None
+        found = compare(sums.over(before), sums.over(recent))
+    except DeniableError:  # errors that are not known cannot be compared
+        return None
+    return Moved(found, "last 7 days vs 7 before", "against the week before")
 
 
-def _largest(view: View) -> str:
-    if not view.rows:
-        return ""
-    row = view.rows[0]
-    return f" Largest: {one_line(row.label)}, {', '.join(row.cells[:2])}."
+def _compared(sums: Sums, rows: int) -> list[Part]:
+    """Return all numbers of a comparison that was asked for, the earlier slice first."""
+    parts = sums.order.wanted.parts
+    if len(parts) < 2 or parts[1] not in sums.tallies:
+        return []
+    earlier = int(parts[1].days.first < parts[0].days.first)
+    try:
+        view = sums.compared(earlier).top(rows).view()
+    except DeniableError as error:
+        said = Sentences("incomparable", "Changes", phrases=((Span(f"No comparison: {error}."),),))
+        return [said]
+    note = f"first: {span(parts[earlier].days)} · second: {span(parts[1 - earlier].days)}"
+    return [Listing("changes", "What changed", note=note, view=view)]
 
 
-def table(view: View) -> Markup:
-    """Return a table with its bars; long labels are cut, and different ones stay different."""
-    names = fit_labels([row.label for row in view.rows], _LABEL_WIDTH)
-    rows = tuple(replace(row, label=name) for row, name in zip(view.rows, names, strict=True))
-    found = html_fragment(replace(view, rows=rows), view.headline)
-    for tag, role in _ROLES.items():  # text is escaped, so that these are the tags alone
-        found = found.replace(f"<{tag}", f'<{tag} role="{role}"')
-    return Markup(found)
+def span(days: Days) -> str:
+    """Return a range of days as people say it.
+
+    >>> span(Days(20_400, 20_406)), span(Days(20_400)), span(Days(20_400, 20_400))
+    ('8–14 Nov', '8 Nov on', '8 Nov')
+    """
+    open_end = days.last > date.max.toordinal() - EPOCH
+    if not days.first:
+        return "all days" if open_end else f"up to {short_date(write_day(days.last))}"
+    first = short_date(write_day(days.first))
+    if open_end:
+        return f"{first} on"
+    last = short_date(write_day(days.last))
+    if first == last:
+        return first
+    same = first.split()[1] == last.split()[1]
+    return f"{first.split()[0]}–{last}" if same else f"{first} – {last}"
 
 
-def _fakes(protocol: Protocol, found: Estimates, reports: int) -> str | None:
+def _true_shares(sums: Sums, truth: Truth) -> dict[str, float]:
+    """Return the true shares over the days that are counted, as far as they are known."""
+    total: dict[str, float] = {}
+    people = 0
+    for day in sums.order.days if truth else ():
+        n = sums.tallies[day][0].n
+        known = [shares for first, shares in truth if first <= day.days.first]
+        people += n
+        for label, share in known[-1] if known else ():
+            total[label] = total.get(label, 0.0) + n * share
+    return {label: count / people for label, count in total.items()} if people else {}
+
+
+def _fakes(protocol: Protocol, found: Estimates) -> tuple[Fact, ...]:
+    """Say how many made-up reports it takes to move a share by one point."""
     fakes = fake_reports(protocol, found)
     if fakes is None:
-        return None
-    return (
-        f"{counted(fakes, 'fake report')} ({100 * fakes / reports:.2g} % of all) could move an "
-        "answer by one percentage point. Whoever can send reports can do that; limit the senders "
-        "where it matters."
-    )
+        return ()
+    note = f"{100 * fakes / found.reports:.2g}\u00a0% of all reports would move a share by 1 point"
+    return (Fact("Can it be gamed?", f"{rounded(fakes)} fake{'' if fakes == 1 else 's'}", note),)
 
 
 def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
@@ -136,116 +193,20 @@ def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
     return math.ceil(0.01 * found.reports / most)
 
 
-def _changes(sums: Sums, rows: int) -> Markup:
-    first, second = (part.days.first for part in sums.order.wanted.parts)
-    try:
-        return table(sums.compared(int(second < first)).top(rows).view())
-    except DeniableError as error:
-        return Markup("<p>The two ranges cannot be compared: {}.</p>").format(error)
-
-
-def _curves(trend: Trend) -> Markup:
-    """Return a picture for each answer, with its numbers as a table below."""
-    if all(len(series.points) < 2 for series in trend.series):
-        return Markup()
-    names = fit_labels([series.label for series in trend.series], _LABEL_WIDTH)
-    found = (
-        _FIGURE.format(
-            label=name,
-            picture=Markup(trend_svg(trend, series, f"trend-{place}")),
-            number=place + 1,
-            rows=Markup("").join(
-                Markup('<tr><th scope="row">{}</th>{}</tr>\n').format(
-                    point.day, Markup("").join(map(_CELL.format, point.cells))
-                )
-                for point in series.points
-            ),
-        )
-        for place, (name, series) in enumerate(zip(names, trend.series, strict=True))
-    )
-    return Markup("\n").join(found)
+def _spark(trend: Trend | None) -> str:
+    """Return the way of the largest answer, with a gap for each day that is missing."""
+    if trend is None or not trend.series:
+        return spark_svg([])
+    found = {date.fromisoformat(p.day).toordinal(): p.share for p in trend.series[0].points}
+    return spark_svg([found.get(day) for day in range(min(found), max(found) + 1)])
 
 
 def _trend_note(protocol: Protocol, trend: Trend) -> str:
-    """Return by which law days are judged where people may answer again, and what is left out."""
-    said = []
+    """Say how to read the curves, by which law days are judged, and what is left out."""
+    said = [f"same scale, 0 to {100 * trend.top:g}\u00a0% · bands: 95\u00a0% sure"]
     if protocol.memoises:
-        said.append("Each day is judged by itself, by the law of as many people as answered on it.")
+        said.append("each day by itself, by the law of as many people as answered on it")
     if trend.left_out:
         days = "1 day is" if trend.left_out == 1 else f"{trend.left_out} days are"
-        said.append(f"{days} left out: too few reports, or more than a month back.")
-    return " ".join(said)
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A question as a form describes it; of users, epsilon and error one is to be solved for."""
-
-    name: str = ""
-    labels: tuple[str, ...] | None = ()
-    other: str | None = None
-    users: int | None = None
-    epsilon: float | None = None
-    error: float | None = None
-    protocol: str | None = None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """A plan in sentences, and the question that it leads to, if all is there for one."""
-
-    sentences: tuple[str, ...]
-    users: int | None
-    epsilon: float | None
-    error: float | None
-    reachable: bool
-    document: str | None
-
-
-def propose(draft: Draft) -> Proposal:
-    """Plan a question, and make it if it has a name."""
-    if draft.labels is None:
-        return _propose_open(draft)
-    labels = draft.labels
-    if draft.other is not None and draft.other not in labels:
-        labels = (*labels, draft.other)
-    found = solve(
-        len(labels),
-        users=draft.users,
-        epsilon=draft.epsilon,
-        error=draft.error,
-        protocol=draft.protocol,
-    )
-    # Made also without a name, so that labels which no question can have are told at once.
-    made = Question(draft.name or "?", labels, found.protocol, other=draft.other)
-    document = made.to_json() if draft.name and found.reachable else None
-    told = () if found.epsilon is None or not found.reachable else (meaning(found.epsilon),)
-    sentences = (found.explanation, *told)
-    return Proposal(sentences, found.users, found.epsilon, found.error, found.reachable, document)
-
-
-def _propose_open(draft: Draft) -> Proposal:
-    """Plan a question that takes any text: what one candidate's count will be worth."""
-    if draft.epsilon is None or draft.users is None:
-        raise InvalidParameter(
-            "an open question needs people and epsilon, from which the error follows; let the "
-            "error be computed",
-            value=None,
-        )
-    if draft.protocol is not None:
-        raise InvalidParameter.expected(
-            "no protocol for an open question, which takes OpenLH",
-            draft.protocol,
-            "choose the best one",
-        )
-    protocol = OpenLH(draft.epsilon)
-    error = float(protocol.variance(draft.users)) ** 0.5 / draft.users
-    size = protocol.report_dtype.itemsize
-    sentences = (
-        f"With {draft.users:,} people, {protocol.name} at epsilon = {protocol.epsilon:g} estimates "
-        f"the share of any text you name later with a standard error of {100 * error:.3g} %, if "
-        f"few people gave it; a report takes {size} bytes.",
-        meaning(protocol.epsilon),
-    )
-    document = Question(draft.name, None, protocol).to_json() if draft.name else None
-    return Proposal(sentences, draft.users, draft.epsilon, error, True, document)
+        said.append(f"{days} left out: too few reports, or more than a month back")
+    return " · ".join(said)

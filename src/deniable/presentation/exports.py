@@ -17,7 +17,8 @@ from deniable.documents import PathName, returned
 from deniable.errors import InvalidParameter
 from deniable.optional import load
 from deniable.presentation import tables
-from deniable.presentation.html import html_notebook, html_page
+from deniable.presentation.html import metas, notebook, page
+from deniable.presentation.parts import Beside, Listing, Part, render
 from deniable.presentation.text import text_table
 from deniable.presentation.view import View
 
@@ -115,7 +116,14 @@ class Presentable(Sized, ABC):
         return self.table(top=10)
 
     def _repr_html_(self) -> str:
-        return html_notebook(self.top(50).view())
+        return notebook(render(self.parts()))
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        """Return what a page, a notebook or an export shows: here all numbers of the rows."""
+        beside = beside or Beside()
+        shown = self.top(beside.rows)
+        view = shown.view(level=beside.level, alpha=beside.alpha)
+        return (Listing(self.rows_name, view.headline, view=view),)
 
     def table(
         self,
@@ -180,12 +188,18 @@ class Presentable(Sized, ABC):
     ) -> str | None:
         """Return or write a web page that stands alone, titled like the question by default.
 
-        Up to ``top`` rows keep their order; of more, the page has the largest and says so. With
-        None it has all of them: a hundred thousand rows make some fifty megabytes.
+        It has the ``top`` largest rows, and says so where there are more. With None it has all of
+        them: a hundred thousand rows make some fifty megabytes.
         """
-        shown = self if top is None or len(self) <= top else self.top(top)
-        page = html_page(shown.view(level=level, alpha=alpha), title or self.title())
-        return returned(page, path)
+        return returned(self.page(title, Beside(top, level, alpha)), path)
+
+    def page(
+        self, title: str | None = None, beside: Beside | None = None, sheet: str | None = None
+    ) -> str:
+        """Return the page of ``to_html``, with its style at an address if one is given."""
+        beside = Beside(MOST_ROWS) if beside is None else beside
+        about = metas(self.take([]).view(level=beside.level, alpha=beside.alpha))
+        return page(title or self.title(), render(self.parts(beside)), about, sheet)
 
     @overload
     def to_parquet(self, path: None = None, **limits: Unpack[Limits]) -> bytes: ...

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 
 from deniable.documents import PathName, check_path
 from deniable.errors import InvalidParameter
+from deniable.presentation.palette import LIGHT
 from deniable.presentation.text import fit_labels, one_line, printable
 from deniable.presentation.view import Row, View
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MOST_BARS = 60
 _KINDS = ("png", "svg", "pdf")
 _LABEL_WIDTH, _TITLE_WIDTH = 40, 90
-_BLUE, _ORANGE, _GREY = "#2f6db3", "#cc6600", "#9db4cf"
+_BLUE, _ORANGE, _GREY = LIGHT.interval, LIGHT.warn, LIGHT.weak
 _FIRST = "DejaVu Sans"
 # These are known to have what the first lacks; other installed fonts are tried after them.
 _PREFERRED = (
@@ -99,14 +100,14 @@ def _draw_bars(axes: Axes, view: View) -> None:
             axes.barh(places[some], value[some], color=colour, label=f"{view.words.value}{what}")
     if view.unknown is None:
         axes.errorbar((lower + upper) / 2, places, xerr=(upper - lower) / 2, fmt="none",
-                      ecolor="#222222", elinewidth=1, capsize=2.5,
+                      ecolor=LIGHT.ink, elinewidth=1, capsize=2.5,
                       label=view.words.interval)  # fmt: skip
     if view.true:
         true = _numbers(view.rows, "truth")
         axes.plot(true, places, "D", ms=5, mfc="none", mec=_ORANGE, label=view.words.truth)
     if view.scale.limit is not None:
         axes.axvline(view.scale.limit, color=_ORANGE, ls="--", lw=1, label=view.words.limit)
-    axes.axvline(0, color="#666666", lw=0.8)
+    axes.axvline(0, color=LIGHT.muted, lw=0.8)
     names, fonts = choose_fonts([printable(row.label) for row in view.rows])
     shown = fit_labels(names, _LABEL_WIDTH)
     axes.set_yticks(places, shown, parse_math=False, fontfamily=fonts)
@@ -146,7 +147,7 @@ def _draw_ranks(axes: Axes, view: View) -> None:
         if view.unknown is None:
             axes.plot(ranks[found], value[found], "o", ms=3, color=_ORANGE,
                       label=f"{np.count_nonzero(found):,} significant")  # fmt: skip
-        axes.axhline(0, color="#666666", lw=0.8)
+        axes.axhline(0, color=LIGHT.muted, lw=0.8)
         order = ", from the largest rise to the largest fall" if view.signed else " by rank"
         axes.set_xlabel(f"answers{order}")
     else:

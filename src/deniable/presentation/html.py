@@ -1,6 +1,6 @@
-"""A view as HTML: a table with a bar in each row, as a fragment, for a notebook, or as a page.
+"""HTML: a view as a table with a bar in each row, and what stands around parts of results.
 
-The fragment has no inline style, so it can stand on pages with a strict content security policy;
+Nothing has an inline style, so that it can stand on pages with a strict content security policy;
 ``STYLE`` is the sheet that goes with it. Bars are SVG: geometry in attributes, colours in CSS.
 """
 
@@ -9,14 +9,20 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from deniable.presentation.palette import tokens
 from deniable.presentation.text import printable
 from deniable.presentation.view import Row, Scale, View
 
 _WIDTH, _HEIGHT = 240, 16
-STYLE, _PAGE_STYLE = (
+_TABLE_STYLE, _PAGE_STYLE = (
     "\n" + Path(__file__).with_name(name).read_text(encoding="utf-8")
     for name in ("table.css", "page.css")
 )
+STYLE = tokens(":root") + _TABLE_STYLE
+"""The style of parts, for pages of which they are a part."""
+_NOTEBOOK_STYLE = tokens(".deniable", dark=False) + _TABLE_STYLE
+SHEET = STYLE + _PAGE_STYLE
+"""The style of a page, for a server that keeps it in a file of its own."""
 
 
 def html_fragment(view: View, caption: str | None = None) -> str:
@@ -31,7 +37,7 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     title = _text(caption or view.heading)
     # Wide tables scroll sideways; with a tabindex the keyboard can scroll them too.
     return (
-        f'<div class="deniable" role="region" aria-label="{title}" tabindex="0">'
+        f'<div class="listing" role="region" aria-label="{title}" tabindex="0">'
         f"<table><caption>{title}</caption><thead><tr>"
         f'{heads}<th scope="col" class="verdict">significance</th>'
         f'<td aria-hidden="true"></td></tr></thead><tbody>{rows}</tbody></table>'
@@ -39,27 +45,23 @@ def html_fragment(view: View, caption: str | None = None) -> str:
     )
 
 
-def html_notebook(view: View) -> str:
-    """Return the fragment together with its style."""
-    return f"<style>{STYLE}</style>{html_fragment(view)}"
+def notebook(body: str) -> str:
+    """Return parts together with their style; a notebook has a ground and an ink of its own."""
+    return f'<style>{_NOTEBOOK_STYLE}</style><div class="deniable notebook">{body}</div>'
 
 
-SHEET = _PAGE_STYLE + STYLE
-"""The style of a page, for a server that keeps it in a file of its own."""
-
-
-def html_page(view: View, title: str, sheet: str | None = None) -> str:
+def page(title: str, body: str, metas: str = "", sheet: str | None = None) -> str:
     """Return a page that needs nothing else, except the style sheet if its address is given."""
-    name, table = _text(title), html_fragment(view, view.headline)
-    style = f"<style>{SHEET}</style>"
+    name, style = _text(title), f"<style>{SHEET}</style>"
     if sheet is not None:
         style = f'<link rel="stylesheet" href="{escape(sheet)}">'
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"{_metas(view)}<title>{name}</title>{style}</head>\n"
-        f'<body class="deniable-page"><h1>{name}</h1>\n{table}\n</body></html>\n'
+        f"{metas}<title>{name}</title>{style}</head>\n"
+        f'<body class="deniable-page"><main class="deniable"><h1><bdi>{name}</bdi></h1>\n{body}\n'
+        "</main></body></html>\n"
     )
 
 
@@ -101,7 +103,7 @@ def _bar(row: Row, scale: Scale) -> str:
     )
 
 
-def _metas(view: View) -> str:
+def metas(view: View) -> str:
     """Return the whole provenance, for programs."""
     return "".join(
         f'<meta name="deniable.{name}" content="{escape(str(value))}">'

@@ -5,6 +5,7 @@ The table is laid out once: Python prints it as it is, and a terminal colours it
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,12 @@ from typing import NamedTuple
 
 from deniable.presentation.view import Row, Scale, View
 
-_INVISIBLE = ("Mn", "Me")
+_INVISIBLE = ("Mn", "Me", "Cf")
+_JOINER, _JOINERS = "\u200d", "\u200c\u200d"
+_JOINED = rf"(?<=[^\s{_JOINERS}\u0000-\u001f])[{_JOINERS}](?=[^\s{_JOINERS}\u0000-\u001f])"
+"""A joiner between two characters that are seen."""
+_SKIN = range(0x1F3FB, 0x1F400)
+"""Modifiers of the emoji before them."""
 _WIDEST_BAR, _NARROWEST_BAR = 30, 6
 _WIDEST_LABEL, _NARROWEST_LABEL_BESIDE_A_BAR, _NARROWEST_LABEL = 120, 16, 8
 _USUAL_WIDTH = 80
@@ -27,12 +33,21 @@ SOLID, SHADE, ZERO, TICK = "█", "▒", "┊", "│"
 def printable(label: str) -> str:
     r"""Return a label on one line, with control characters escaped, and an empty one as quotes.
 
+    Joiners between visible characters stay: emoji and Persian are written with them.
+
     >>> print(printable("two\nlines"), printable(""))
     two\nlines ""
     """
     if label.isprintable():
         return label or '""'
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
+    inside = re.sub(_JOINED, "", label)
+    if inside.isprintable():
+        return label
+    kept = {match.start() for match in re.finditer(_JOINED, label)}
+    return "".join(
+        c if c.isprintable() or place in kept else c.encode("unicode_escape").decode()
+        for place, c in enumerate(label)
+    )
 
 
 def one_line(label: str, width: int = 40) -> str:
@@ -69,15 +84,20 @@ def columns_of(text: str) -> int:
     """Return how many columns printable text takes on a terminal."""
     if text.isascii():
         return len(text)
-    seen = (c for c in text if unicodedata.category(c) not in _INVISIBLE)
-    return sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in seen)
+    columns, before = 0, ""
+    for c in text:
+        hidden = unicodedata.category(c) in _INVISIBLE or before == _JOINER or ord(c) in _SKIN
+        columns += 0 if hidden else 1 + (unicodedata.east_asian_width(c) in "WF")
+        before = c
+    return columns
 
 
 def _elided(text: str, width: int, *, must: bool = False) -> str:
     if not must and columns_of(text) <= width:
         return text
     tail = (width - 1) // 2
-    return f"{_start(text, width - 1 - tail)}…{_start(text[::-1], tail)[::-1]}"
+    parts = _clusters(text)
+    return f"{_start(parts, width - 1 - tail)}…{_start(parts[::-1], tail, backwards=True)}"
 
 
 def _shared(labels: Iterable[str]) -> int:
@@ -89,21 +109,36 @@ def _shared(labels: Iterable[str]) -> int:
 
 def _from(text: str, shared: int, width: int) -> str:
     """Return a short beginning and the text around the first difference, cut to the width."""
-    head = _start(text, width // 4)
+    head = _start(_clusters(text), width // 4)
     rest = text[max(shared - 2, len(head)) :]
     room = width - columns_of(head) - 1
     if columns_of(rest) > room:
-        rest = _start(rest, room - 1) + "…"
+        rest = _start(_clusters(rest), room - 1) + "…"
     return f"{head}…{rest}"
 
 
-def _start(text: str, width: int) -> str:
-    used = 0
-    for place, character in enumerate(text):
-        used += columns_of(character)
+def _start(parts: Sequence[str], width: int, *, backwards: bool = False) -> str:
+    """Return as many characters as fit into a width, and no part of one."""
+    used, place = 0, 0
+    for place, part in enumerate([*parts, " " * (width + 1)]):  # noqa: B007 - the end is used
+        used += columns_of(part)
         if used > width:
-            return text[:place]
-    return text
+            break
+    return "".join(parts[:place][::-1] if backwards else parts[:place])
+
+
+def _clusters(text: str) -> Sequence[str]:
+    """Divide text into what a reader takes for one character: with marks, joined, coloured."""
+    if text.isascii():
+        return text
+    found: list[str] = []
+    for c in text:
+        mark = unicodedata.category(c) in _INVISIBLE or ord(c) in _SKIN
+        if found and (mark or found[-1].endswith(_JOINER)):
+            found[-1] += c
+        else:
+            found.append(c)
+    return found
 
 
 class Span(NamedTuple):

@@ -15,8 +15,11 @@ import numpy as np
 from deniable.presentation.tables import Column
 from deniable.presentation.view import NOT_KNOWN
 
-WIDTH, HEIGHT = 560, 150
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 10, 22
+WIDTH, HEIGHT = 320, 110
+_TOP, _BOTTOM, _SIDE = 8, 20, 4
+_MOST_DATES = 4
+_LABELS_APART = 60
+"""How far apart the dates below a picture stand at least."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Point:
         if self.lower is None or self.upper is None:
             return self.share, self.share
         return self.lower, self.upper
+
+    @property
+    def date(self) -> str:
+        """The day as people say it: 28 Oct."""
+        return short_date(self.day)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -78,13 +86,7 @@ class Trend:
         """Where the common scale ends: at a round share above every interval."""
         most = max((p.ends[1] for s in self.series for p in s.points), default=1.0)
         steps = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-        return next((step for step in steps if step >= most), max(1.0, most))
-
-    @property
-    def bottom(self) -> float:
-        """Where the scale begins: at zero, or lower if an interval does."""
-        least = min((p.ends[0] for s in self.series for p in s.points), default=0.0)
-        return min(0.0, max(least, -self.top))
+        return next((step for step in steps if step >= most), 1.0)
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of the exports, one row for each answer and day."""
@@ -98,79 +100,101 @@ class Trend:
 
 
 def trend_svg(trend: Trend, series: Series, name: str) -> str:
-    """Return the chart of one answer as SVG: a band, a line and an axis.
+    """Return the chart of one answer as SVG: a band, a line and an axis; missing days leave a gap.
 
     ``name`` makes the ids of title and description unique on a page.
     """
-    days = [point.day for point in series.points]
-    xs = _places(days)
-    bottoms, tops, middles = zip(
-        *(
-            (*(_height(trend, end) for end in p.ends), _height(trend, p.share))
-            for p in series.points
-        ),
-        strict=True,
-    )
-    band = _path(xs, tops) + "L" + _path(xs[::-1], bottoms[::-1])[1:] + "Z"
-    dots = "".join(
-        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>'
-        for x, y in zip(xs, middles, strict=True)
-    )
-    whisker = (
-        f'<path class="axis" d="M{xs[0]:.1f} {tops[0]:.1f}V{bottoms[0]:.1f}"/>'
-        if len(xs) == 1
-        else ""
-    )
-    zero, ceiling = _height(trend, 0.0), _height(trend, trend.top)
+    numbers = [date.fromisoformat(point.day).toordinal() for point in series.points]
+    xs = _places(numbers)
+    runs = _runs(numbers)
+    drawn = "".join(_run(trend, series.points[a:b], xs[a:b]) for a, b in runs)
+    zero, half, ceiling = (_height(trend, x) for x in (0.0, trend.top / 2, trend.top))
+    grid = "".join(f"M0 {y:.1f}H{WIDTH}" for y in (half, ceiling))
+    x, y = xs[-1], _height(trend, series.points[-1].share)
     return (
         f'<svg class="trend" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-labelledby="{name}-t {name}-d"><title id="{name}-t">Share from day to day</title>'
         f'<desc id="{name}-d">{escape(series.sentence)}</desc>'
-        f'<path class="axis" d="M{_LEFT} {ceiling:.1f}H{WIDTH - _RIGHT}M{_LEFT} {zero:.1f}'
-        f'H{WIDTH - _RIGHT}"/>'
-        f'<path class="band" d="{band}"/>{whisker}<path class="line" d="{_path(xs, middles)}"/>'
-        f'{dots}<text x="{_LEFT - 6}" y="{ceiling + 4:.1f}" text-anchor="end">'
-        f"{100 * trend.top:g} %</text>"
-        f'<text x="{_LEFT - 6}" y="{zero + 4:.1f}" text-anchor="end">0</text>'
-        f"{_days(days)}</svg>"
+        f'<path class="grid" d="{grid}"/><path class="axis" d="M0 {zero:.1f}H{WIDTH}"/>{drawn}'
+        f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
+        f'<text x="0" y="{ceiling + 11:.1f}">{100 * trend.top:g} %</text>{_dates(series, xs)}</svg>'
     )
 
 
-def spark_svg(numbers: Sequence[int]) -> str:
-    """Return a small line chart, hidden from screen readers: the numbers stand beside it."""
-    most = max(numbers, default=0) or 1
-    step = 118 / max(1, len(numbers) - 1)
-    xs = [1 + step * i for i in range(len(numbers))] if len(numbers) > 1 else [1.0, 119.0]
-    ys = [23 - 21 * number / most for number in numbers]
-    ys = ys if len(ys) > 1 else ys * 2
+def _run(trend: Trend, points: Sequence[Point], xs: Sequence[float]) -> str:
+    """Return the band and the line over days that follow each other."""
+    ends = [[_height(trend, end) for end in point.ends] for point in points]
+    bottoms, tops = [low for low, _ in ends], [high for _, high in ends]
+    middles = [_height(trend, point.share) for point in points]
+    if len(points) == 1:
+        whisker = f'<path class="whisker" d="M{xs[0]:.1f} {tops[0]:.1f}V{bottoms[0]:.1f}"/>'
+        return f'{whisker}<circle class="dot" cx="{xs[0]:.1f}" cy="{middles[0]:.1f}" r="2.5"/>'
+    band = _path(xs, tops) + "L" + _path(xs[::-1], bottoms[::-1])[1:] + "Z"
+    return f'<path class="band" d="{band}"/><path class="line" d="{_path(xs, middles)}"/>'
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return from where to where days follow each other without a gap."""
+    breaks = [i for i in range(1, len(numbers)) if numbers[i] > numbers[i - 1] + 1]
+    return list(zip([0, *breaks], [*breaks, len(numbers)], strict=True))
+
+
+def spark_svg(shares: Sequence[float | None]) -> str:
+    """Return a small line above a baseline; it is hidden: the numbers stand beside it."""
+    known = [share for share in shares if share is not None]
+    most = max(known, default=0.0) or 1.0
+    step = 116 / max(1, len(shares) - 1)
+    points = [
+        (2 + step * place, 24 - 20 * max(share, 0.0) / most)
+        for place, share in enumerate(shares)
+        if share is not None
+    ]
+    line = _path(*zip(*points, strict=True)) if len(points) > 1 else ""
+    x, y = points[-1] if points else (2.0, 24.0)
+    dot = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' if points else ""
     return (
-        '<svg class="spark" viewBox="0 0 120 25" focusable="false" aria-hidden="true">'
-        f'<path class="line" d="{_path(xs, ys)}"/></svg>'
+        '<svg class="spark" viewBox="0 0 120 28" focusable="false" aria-hidden="true">'
+        f'<path class="axis" d="M0 26H120"/><path class="line" d="{line}"/>{dot}</svg>'
     )
 
 
-def _days(days: Sequence[str]) -> str:
-    """Label the first and the last day below the axis."""
-    y = HEIGHT - 4
-    first = f'<text x="{_LEFT}" y="{y}">{escape(days[0])}</text>'
-    if len(days) == 1:
-        return first
-    return f'{first}<text x="{WIDTH - _RIGHT}" y="{y}" text-anchor="end">{escape(days[-1])}</text>'
+def short_date(day: str) -> str:
+    """Return a day as people say it.
+
+    >>> short_date("2026-10-28")
+    '28 Oct'
+    """
+    found = date.fromisoformat(day)
+    return f"{found.day} {found:%b}"
 
 
-def _places(days: Sequence[str]) -> list[float]:
-    """Return the place of each day on the axis; missing days leave a gap."""
-    inside, numbers = WIDTH - _LEFT - _RIGHT, [date.fromisoformat(day).toordinal() for day in days]
-    extent = numbers[-1] - numbers[0]
+def _dates(series: Series, xs: Sequence[float]) -> str:
+    """Label a few days below the axis, the first and the last among them."""
+    last = len(xs) - 1
+    wanted = dict.fromkeys(round(last * k / (_MOST_DATES - 1)) for k in range(_MOST_DATES))
+    shown, texts = -float(_LABELS_APART), []
+    for place in wanted:
+        apart = shown + _LABELS_APART <= xs[place] <= xs[-1] - _LABELS_APART
+        if place not in (0, last) and not apart:
+            continue
+        anchor = "start" if place == 0 else "end" if place == last else "middle"
+        shown = xs[place]
+        said = series.points[place].date
+        texts.append(f'<text x="{shown:.1f}" y="{HEIGHT - 4}" text-anchor="{anchor}">{said}</text>')
+    return "".join(texts)
+
+
+def _places(numbers: Sequence[int]) -> list[float]:
+    """Return the place of each day on the axis."""
+    inside, extent = WIDTH - 2 * _SIDE, numbers[-1] - numbers[0]
     if extent == 0:
-        return [_LEFT + inside / 2]
-    return [_LEFT + inside * (number - numbers[0]) / extent for number in numbers]
+        return [WIDTH / 2]
+    return [_SIDE + inside * (number - numbers[0]) / extent for number in numbers]
 
 
 def _height(trend: Trend, share: float) -> float:
-    inside = HEIGHT - _TOP - _BOTTOM
-    place = (share - trend.bottom) / (trend.top - trend.bottom)
-    return _TOP + inside * (1 - min(max(place, 0.0), 1.0))
+    """Return where a share stands; no share is below zero, whatever its estimate."""
+    return _TOP + (HEIGHT - _TOP - _BOTTOM) * (1 - min(max(share / trend.top, 0.0), 1.0))
 
 
 def _path(xs: Sequence[float], ys: Sequence[float]) -> str:

@@ -20,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from deniable.candidates import Candidates, choose_open
+from deniable.division import Parts
+from deniable.division import divide as by_segment
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.optional import load
@@ -28,7 +30,7 @@ from deniable.question import Question
 from deniable.spark import executors
 from deniable.spark.executors import Work, send
 from deniable.spark.partitions import COUNT, REASON, REPORT, SUM, added_supports, merged_tallies
-from deniable.tally import Tally
+from deniable.tally import Accumulator, Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -120,6 +122,30 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
         raise InvalidReport("the frame has no reports; check it", value=0)
     found = protocol.unbiased(support.astype(np.int64), n)
     return replace(chosen.of(found), provenance=question.provenance)
+
+
+def divide(
+    frame: DataFrame,
+    question: Question,
+    dimension: str,
+    column: str = REPORT,
+    *,
+    refused: Counter[str] | None = None,
+) -> Parts:
+    """Estimate each value of a public dimension, from a column of reports and those of segments.
+
+    The frame has a column of texts for each dimension of the question, of the same name. What is
+    null there is not stated, and what is not listed stands for the dimension's ``other``.
+    """
+    names = [each.name for each in question.segments]
+    question.segments.dimension(dimension)
+    grouped = cast("DataFrame", tally(frame, question, column, by=names, refused=refused))
+    cells: dict[int, Accumulator] = {}
+    for row in grouped.collect():
+        stated = {name: str(row[name]) for name in names if row[name] is not None}
+        total = cells.setdefault(question.segments.cell(stated), question.accumulator())
+        total.merge(Tally.from_bytes(bytes(row[SUM])))
+    return by_segment(question, {cell: total.tally() for cell, total in cells.items()}, dimension)
 
 
 def privatize(

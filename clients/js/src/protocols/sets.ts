@@ -72,8 +72,11 @@ export const setSelection: Make = ({ at_most, epsilon, size }, d) => {
       const own = members(most, BigInt(j), second! / (limit / inside[j]!)).map((place) => held[place]!);
       // Where nothing is left to draw, the rank is 0.
       const rank = (others[j] ?? 0n) / (WORD / outside[j]!);
-      const free = [...Array(Number(points)).keys()].filter((point) => !held.includes(point));
-      const all = own.concat(members(d, k - BigInt(j), rank).map((place) => free[place]!)).sort((a, b) => a - b);
+      // Among the points that are not held, all those that are count, whatever the place.
+      const rest = members(d, k - BigInt(j), rank).map((place) =>
+        held.reduce((point, own, i) => point + +(own - i <= place), place),
+      );
+      const all = own.concat(rest).sort((a, b) => a - b);
       const code = sum(all.map((point, i) => binomial(BigInt(point), BigInt(i + 1))));
       return new Uint8Array(new BigUint64Array([code]).buffer).slice(0, width(binomial(points, k)));
     },

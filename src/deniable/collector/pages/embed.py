@@ -13,9 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from deniable.collector.pages.templating import CLIENT, assets, client_address
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, Response
+
+from deniable.answers import Choices
+from deniable.collector.pages.head import Head, head_of, is_admin
+from deniable.collector.pages.templating import UNCACHED, client_address, client_for, page
 from deniable.collector.requests import Call
-from deniable.policy import BROWSERS, BUDGET, CEILING
+from deniable.collector.stores.records import Slice
+from deniable.policy import BROWSERS, BUDGET, BUILDS, CEILING
+from deniable.presentation.view import counted
 from deniable.question import Question
 
 STATES = {
@@ -39,6 +46,34 @@ _MOST_CHOICES = 50
 
 
 @dataclass(frozen=True)
+class CollectPage:
+    """The tab that says how to collect answers."""
+
+    head: Head
+    snippet: Snippet
+    arrived: str
+    preview: Markup
+    admin: bool
+    place: str = "question"
+
+
+async def show(call: Call) -> Response:
+    """Show what to paste, and whether anything has arrived; with ``fragment`` only the latter."""
+    query, known = call.query("fragment"), await call.known()
+    standing = await call.services.readers.run(
+        lambda store: store.standing(Slice(known.asked.digest))
+    )
+    arrived = counted(standing.n, "report") if standing.n else ""
+    if "fragment" in query:
+        return HTMLResponse(escape(arrived), headers=UNCACHED)
+    # Shown without its script, so that nothing can be sent from here.
+    preview = Markup(_field(known.question))
+    head = head_of(known, standing, "collect")
+    context = CollectPage(head, make(call, known.question), arrived, preview, is_admin(call))
+    return page("collect.html", context)
+
+
+@dataclass(frozen=True)
 class Snippet:
     """The text to paste, the address of the page to try, and whether browsers answer."""
 
@@ -53,7 +88,7 @@ def make(call: Call, question: Question) -> Snippet:
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form = f"deniable-{question.digest[:8]}"
     return Snippet(
-        f"{_form(form, question)}{_tag(form, base, question.digest)}",
+        f"{_form(form, question)}{_tag(form, base, question)}",
         f"{base}/try/{question.digest}",
         f"deniable send {base} answers.txt --question {question.digest}",
         unknown(question),
@@ -63,6 +98,9 @@ def make(call: Call, question: Question) -> Snippet:
 
 def unknown(question: Question) -> str:
     """Return what browsers do not know of a question: its protocol, or its kind of answers."""
+    if question.answers.kind in BUILDS:
+        spoken = question.protocol.name in BUILDS[question.answers.kind]
+        return "" if spoken else question.protocol.name
     if question.protocol.name not in BROWSERS:
         return question.protocol.name
     kind = question.answers.kind
@@ -91,12 +129,14 @@ def _form(name: str, question: Question) -> str:
     )
 
 
-def _tag(form: str, base: str, digest: str) -> str:
+def _tag(form: str, base: str, question: Question) -> str:
+    kind = question.answers.kind
+    address, named = client_address(kind), f'  data-kind="{kind}"\n' if kind in BUILDS else ""
     return (
-        f'<script type="module" src="{escape(base)}{client_address()}" crossorigin="anonymous"\n'
-        f'  integrity="{assets()[CLIENT].integrity}"\n'
-        f'  data-collector="{escape(base)}"\n'
-        f'  data-question="{digest}"\n'
+        f'<script type="module" src="{escape(base)}{address}" crossorigin="anonymous"\n'
+        f'  integrity="{client_for(kind).integrity}"\n'
+        f'  data-collector="{escape(base)}"\n{named}'
+        f'  data-question="{question.digest}"\n'
         f'  data-form="#{form}"></script>\n'
     )
 
@@ -112,6 +152,8 @@ def _field(question: Question) -> str:
     """
     name = _written(question.name[:200])
     asked = question.answers.field()
+    if isinstance(question.answers, Choices):
+        return _boxes(name, question.answers)
     labels = asked["labels"] if asked["kind"] == "choice" else None
     if not isinstance(labels, list) or len(labels) > _MOST_CHOICES:
         return f'  <label>{name} <input type="text" required></label>'
@@ -120,6 +162,22 @@ def _field(question: Question) -> str:
     )
     choose = '      <option value="" disabled selected>Choose …</option>'
     return f"  <label>{name}\n    <select required>\n{choose}\n{options}\n    </select>\n  </label>"
+
+
+def _boxes(name: str, answers: Choices) -> str:
+    """Return a box for each of few labels, and how many may be ticked; of many labels a list."""
+    limit, labels = f"at most {answers.at_most}", [_written(label) for label in answers.labels]
+    if len(labels) > _MOST_CHOICES:
+        options = "\n".join(f'      <option value="{label}">{label}</option>' for label in labels)
+        field = f"    <select multiple>\n{options}\n    </select>"
+        return f"  <label>{name} ({limit})\n{field}\n  </label>"
+    boxes = "\n".join(
+        f'    <label><input type="checkbox" value="{label}"> {label}</label>' for label in labels
+    )
+    return (
+        f"  <fieldset>\n    <legend>{name} ({limit})</legend>\n{boxes}\n"
+        f"    <output>0 / {answers.at_most}</output>\n  </fieldset>"
+    )
 
 
 def _written(text: str) -> str:

@@ -1,25 +1,44 @@
-"""The first page: all questions, each with its state and how much came from day to day."""
+"""The first page: what people answered to each question, what changed, and what is alarming.
 
-from __future__ import annotations
+Whoever is not logged in sees what this server is, and the questions whose results are public.
+"""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import NamedTuple
 
 from markupsafe import Markup
+from starlette.responses import Response
 
 from deniable.collector.access import Role
+from deniable.collector.jobs import Wanted
+from deniable.collector.pages import quality
+from deniable.collector.pages.head import is_admin
+from deniable.collector.pages.question import ROWS
 from deniable.collector.pages.templating import page
-from deniable.collector.questions import read_name
+from deniable.collector.problems import Refusal, Unauthorized
+from deniable.collector.questions import Known, read_name, read_terms
 from deniable.collector.requests import Call
-from deniable.collector.stores.records import Asked, Slice, today, write_day
+from deniable.collector.results import Shown
+from deniable.collector.stores.records import Asked, Slice
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import spark_svg
+from deniable.presentation.view import counted
 
-if TYPE_CHECKING:
-    from starlette.responses import Response
+_LISTED_WIDTH = 80
+_SAID_WIDTH = 160
+_SEARCHING = 10
+"""From so many questions on they can be searched."""
+_PATIENCE = 2.0
+"""Seconds after which the other questions are listed without their results."""
 
-_LISTED_WIDTH = 60
-_DAYS = 14
+
+class Step(NamedTuple):
+    """A step from a first question to a first result."""
+
+    text: str
+    href: str
+    done: bool
 
 
 @dataclass(frozen=True)
@@ -30,8 +49,11 @@ class Listed:
     name: str
     state: str
     reports: str
-    spark: Markup
-    lately: str
+    said: str
+    spark: str = ""
+    moved: str = ""
+    tone: str = "still"
+    alarm: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,35 +61,107 @@ class Home:
     """All questions."""
 
     questions: tuple[Listed, ...]
+    checklist: tuple[Step, ...]
+    searching: bool
+    find: str
+    state: str
     admin: bool
     place: str = "questions"
 
 
+@dataclass(frozen=True)
+class Welcome:
+    """What somebody sees who is not logged in: the questions with public results."""
+
+    questions: tuple[tuple[str, str], ...]
+
+
 async def show(call: Call) -> Response:
-    call.query()
+    query = call.query("find", "state")
+    try:
+        holder = await call.services.access.demand(call.request, Role.VIEWER)
+    except Unauthorized:
+        return await _welcome(call)
+    call = Call(call.services, call.request, holder)
     found = await call.services.readers.run(
-        lambda store: [(asked, store.standing(Slice(asked.digest))) for asked in store.all_asked()]
+        lambda store: [
+            (asked, store.standing(Slice(asked.digest)).n) for asked in store.all_asked()
+        ]
     )
-    listed = tuple(_listed(asked, dict(standing.daily), today()) for asked, standing in found)
-    return page("home.html", Home(listed, is_admin(call)))
-
-
-def is_admin(call: Call) -> bool:
-    return call.holder is not None and call.holder.role is Role.ADMIN
-
-
-def _listed(asked: Asked, daily: dict[int, int], last: int) -> Listed:
-    days = range(last - _DAYS + 1, last + 1)
-    numbers = [daily.get(day, 0) for day in days]
-    lately = f"none in {_DAYS} days"
-    if any(numbers):
-        busiest = write_day(days[numbers.index(max(numbers))])
-        lately = f"{sum(numbers):,} in {_DAYS} days, most on {busiest}"
-    return Listed(
-        asked.digest,
-        one_line(read_name(asked.document), _LISTED_WIDTH),
-        asked.state.value,
-        f"{sum(daily.values()):,}",
-        Markup(spark_svg(numbers)),
-        lately,
+    find, state, until = query.get("find", ""), query.get("state", ""), monotonic() + _PATIENCE
+    wanted = [
+        (asked, n)
+        for asked, n in found
+        if find.casefold() in read_name(asked.document).casefold()
+        and state in ("", asked.state.value)
+    ]
+    listed = [await _listed(call, asked, n, hurry=monotonic() > until) for asked, n in wanted]
+    context = Home(
+        tuple(listed),
+        _checklist(found, is_admin(call)),
+        len(found) >= _SEARCHING,
+        find,
+        state,
+        is_admin(call),
     )
+    return page("home.html", context)
+
+
+async def _welcome(call: Call) -> Response:
+    found = await call.services.readers.run(lambda store: store.all_asked())
+    public = [asked for asked in found if read_terms(asked.terms).public_results]
+    questions = tuple(
+        (asked.digest, one_line(read_name(asked.document), _LISTED_WIDTH)) for asked in public
+    )
+    return page("welcome.html", Welcome(questions))
+
+
+def _checklist(found: list[tuple[Asked, int]], admin: bool) -> tuple[Step, ...]:
+    """Return what is left to do until there are results, and nothing once there are."""
+    some, most = bool(found), max((n for _, n in found), default=0)
+    if most >= 100 or not admin:
+        return ()
+    place = f"/questions/{found[0][0].digest}" if found else "/new"
+    return (
+        Step("Ask a question", "/new", some),
+        Step(
+            "Put it on a page, or send people the link",
+            f"{place}/collect" if some else "",
+            most > 0,
+        ),
+        Step("The first report arrives", "", most > 0),
+        Step("Results appear", place if some else "", False),
+    )
+
+
+async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
+    """Return a question with what people answered, unless that would take too long by now."""
+    name = one_line(read_name(asked.document), _LISTED_WIDTH)
+    plain = Listed(asked.digest, name, asked.state.value, counted(n, "report"), "")
+    if hurry:
+        return plain
+    try:
+        known = await call.services.questions.find(asked.digest)
+        shown = Shown(n, (), 0)
+        if not known.is_open:
+            wanted = Wanted((Slice(asked.digest),), daily=True)
+            shown = await call.services.results.look(known, wanted, ROWS)
+        alarm = await quality.headline(call, known)
+    except Refusal:  # one that cannot be read does not take the others with it
+        return plain
+    return _with_results(plain, known, shown, alarm)
+
+
+def _with_results(plain: Listed, known: Known, shown: Shown, alarm: str) -> Listed:
+    look = shown.look
+    if look is None:
+        said = f"{shown.n:,} of {shown.minimum:,} reports until results appear"
+        if known.is_open:
+            said = "Takes any text; open it to name what to count"
+        return Listed(*_head(plain), said, Markup(spark_svg([])), alarm=alarm)
+    said = one_line(look.headline.replace("\u00a0", " "), _SAID_WIDTH)
+    return Listed(*_head(plain), said, look.spark, look.moved, look.tone, alarm)
+
+
+def _head(plain: Listed) -> tuple[str, str, str, str]:
+    return plain.digest, plain.name, plain.state, plain.reports

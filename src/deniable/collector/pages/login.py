@@ -16,27 +16,40 @@ from deniable.collector.requests import Call
 
 @dataclass(frozen=True)
 class LoginForm:
-    """The secret of the link, to be sent back by the form."""
+    """The secret of the link, to be sent back by the form, and where to go then."""
 
     key: str
+    next: str
+    hint: str
 
 
 async def form(call: Call) -> Response:
     """Show the form; looking at it uses nothing up."""
-    return page("login.html", LoginForm(call.query("key").get("key", "")))
+    query = call.query("key", "next")
+    key = query.get("key", "").strip().rpartition("key=")[2].partition("&")[0]
+    url = call.services.settings.url
+    return page(
+        "login.html", LoginForm(key, _place(query.get("next", "")), url and f" --url {url}")
+    )
+
+
+def _place(text: str) -> str:
+    """Return an address on this server, or that of the first page."""
+    return text if text.startswith("/") and not text.startswith(("//", "/\\")) else "/"
 
 
 async def login(call: Call) -> Response:
     access.check_origin(call.request)
     body = (await call.body(4096)).decode("utf-8", "replace")
-    secret = parse_qs(body).get("key", [""])[0]
+    fields = parse_qs(body)
+    secret = fields.get("key", [""])[0]
     session = await call.services.writer.run(lambda store: access.use_login(store, secret))
     if session is None:
         said = "This login link was used before, or is older than ten minutes."
         raise Unauthorized("the login link was used or has expired", page=said)
     opened = await call.services.readers.run(lambda store: store.key(access.hashed(session)))
     audit(f"session {opened.name}" if opened else "session", "log in", 303)
-    response = RedirectResponse("/", 303)
+    response = RedirectResponse(_place(fields.get("next", [""])[0]), 303)
     response.set_cookie(
         COOKIE,
         session,

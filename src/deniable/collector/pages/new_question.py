@@ -1,54 +1,65 @@
-"""A new question: what it will cost and tell, in sentences, before anything is asked."""
-
-from __future__ import annotations
+"""A new question in three steps: what is asked, what people answer, and how sure it will be."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from re import compile
 
+from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector import views
+from deniable.collector import drafts
+from deniable.collector.drafts import Draft, Proposal
+from deniable.collector.pages.kinds import KINDS, Kind, Wrong
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Mistake
-from deniable.collector.requests import Call, lines
-from deniable.collector.views import Draft, Proposal
+from deniable.collector.requests import Call
 from deniable.errors import DeniableError
 from deniable.policy import CEILING
+from deniable.presentation.charts import privacy_word
 
 _FIRST = {
     "name": "", "kind": "closed", "labels": "", "other": "", "solve": "error", "users": "10000",
-    "epsilon": "1", "error": "1", "protocol": "",
+    "epsilon": "1", "error": "2", "protocol": "",
 }  # fmt: skip
 """What the form has when it is opened."""
 _THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
+_NORMAL = 1.96
 _CHOICES = ("DE", "SubsetSelection", "AffineSelection", "OLH", "OUE", "SUE", "THE", "BLH")
 """What the browser client speaks; the best of all is taken unless one is named."""
+_TITLES = {"users": "the number of people", "epsilon": "the privacy level", "error": "the margin"}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The plan in sentences, or why there is none."""
+    """What the question will tell, or what is still missing."""
 
-    sentences: tuple[str, ...]
-    problem: str | None
-    warning: str | None
+    title: str
+    light: str = ""
+    advice: str = ""
+    sample: Markup = field(default_factory=Markup)
+    details: tuple[str, ...] = ()
+    warning: str = ""
+    solved: str = ""
+    """The number that was solved for, as its field shows it."""
 
 
 @dataclass(frozen=True)
 class Asking:
-    """The form as it was sent, with the plan that follows from it."""
+    """The form as it was sent, with the plan that follows from it, and mistakes by field."""
 
     fields: Mapping[str, str]
     plan: Plan
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    kinds: tuple[Kind, ...] = tuple(KINDS.values())
     protocols: tuple[str, ...] = _CHOICES
+    word: str = ""
     admin: bool = True
     place: str = "new"
 
 
 async def form(call: Call) -> Response:
     call.query()
-    return page("new_question.html", Asking(_FIRST, await _plan(call, _FIRST)))
+    return _page(_FIRST, await _plan(call, _FIRST))
 
 
 async def send(call: Call) -> Response:
@@ -59,34 +70,57 @@ async def send(call: Call) -> Response:
         plan = await _plan(call, fields)
         if "fragment" in fields:
             return page("plan.html", plan)
-        return page("new_question.html", Asking(fields, plan))
+        return _page(fields, plan)
     try:
         digest = await _create(call, fields)
     except DeniableError as error:
-        wrong = Plan((), _said(error), None)
-        return page("new_question.html", Asking(fields, wrong), 400)
-    return RedirectResponse(f"/questions/{digest}", 303)
+        place = error.field if isinstance(error, Wrong) else "labels"
+        return _page(fields, await _plan(call, fields), {place: _said(error)})
+    return RedirectResponse(f"/questions/{digest}/collect", 303)
+
+
+def _page(
+    fields: Mapping[str, str], plan: Plan, wrong: Mapping[str, str] | None = None
+) -> Response:
+    shown = dict(fields)
+    if plan.solved and shown["solve"] in shown:
+        shown[shown["solve"]] = plan.solved
+    try:
+        word = privacy_word(float(shown["epsilon"]))
+    except ValueError:
+        word = ""
+    context = Asking(shown, plan, wrong or {}, word=word)
+    return page("new_question.html", context, 400 if wrong else 200)
 
 
 async def _create(call: Call, fields: Mapping[str, str]) -> str:
-    draft = _draft(fields)
-    if not draft.name:
-        raise Mistake("Enter a name for the question.")
-    found = await call.services.worker.run(views.propose, draft)
+    if not fields["name"].strip():
+        raise Wrong("Enter the question, for example: Which fruit do you like best?", "name")
+    found = await call.services.worker.run(drafts.propose, _draft(fields))
     if found.document is None:
-        raise Mistake(" ".join(found.sentences))
+        raise Wrong(found.advice or found.title, fields["solve"])
     reading, _ = await call.services.questions.ask(found.document.encode())
     return reading.digest
 
 
 async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
-    if fields["kind"] == "closed" and len(lines(fields["labels"])) + bool(fields["other"]) < 2:
-        return Plan(("Enter at least two answers to see what the question will tell.",), None, None)
     try:
-        found = await call.services.worker.run(views.propose, _draft(fields))
+        draft = _draft(fields)
+    except Mistake as error:
+        return Plan(str(error))
+    try:
+        found = await call.services.worker.run(drafts.propose, draft)
     except DeniableError as error:
-        return Plan((), _said(error), None)
-    return Plan(_sentences(found, fields["solve"]), None, _warning(found))
+        return Plan(_said(error), "hopeless")
+    return Plan(
+        found.title,
+        found.light,
+        found.advice,
+        Markup(found.sample),
+        found.details,
+        _warning(found),
+        _solved(found, fields["solve"]),
+    )
 
 
 def _said(error: DeniableError) -> str:
@@ -95,57 +129,51 @@ def _said(error: DeniableError) -> str:
     return f"This question cannot be asked: {error}."
 
 
-def _sentences(found: Proposal, solve: str) -> tuple[str, ...]:
-    if not found.reachable or found.error is None:
-        return found.sentences
-    solved = {
-        "users": f"{found.users:,} people are needed.",
-        "epsilon": f"Epsilon has to be {found.epsilon:g}.",
-        "error": f"Shares will be known to within about ± {100 * found.error:.3g} percentage "
-        "points (one standard error).",
-    }
-    return (solved.get(solve, ""), *found.sentences)
+def _solved(found: Proposal, solve: str) -> str:
+    if not found.reachable or found.users is None or found.epsilon is None or found.error is None:
+        return ""
+    number = {"users": found.users, "epsilon": found.epsilon, "error": 100 * _NORMAL * found.error}
+    return f"{number[solve]:.3g}" if solve == "error" else f"{number.get(solve, 0):.10g}"
 
 
-def _warning(found: Proposal) -> str | None:
+def _warning(found: Proposal) -> str:
     if not found.reachable or found.epsilon is None or found.epsilon <= CEILING:
-        return None
-    said = f"Epsilon = {found.epsilon:g} hides little, and browsers refuse more than {CEILING:g}."
+        return ""
+    said = f"ε = {found.epsilon:g} hides little, and browsers refuse more than {CEILING:g}."
     return f"{said} 1 to 3 is usual."
 
 
 def _draft(fields: Mapping[str, str]) -> Draft:
     """Read the form; the number that is to be solved for is not looked at."""
-    solve = fields["solve"]
-    users, epsilon, error = (
-        None if solve == name else _number(fields, name) for name in ("users", "epsilon", "error")
-    )
-    is_open = fields["kind"] == "open"
-    other = fields["other"].strip()
-    return Draft(
+    solve, kind = fields["solve"], KINDS.get(fields["kind"], KINDS["closed"])
+    numbers = {
+        name: None if solve == name else _number(fields, name)
+        for name in ("users", "epsilon", "error")
+    }
+    error, users = numbers["error"], numbers["users"]
+    draft = Draft(
         name=fields["name"].strip(),
-        labels=None if is_open else lines(fields["labels"]),
-        other=other if other and not is_open else None,
         users=None if users is None else _whole(users),
-        epsilon=epsilon,
-        error=None if error is None else error / 100,
+        epsilon=numbers["epsilon"],
+        error=None if error is None else error / 100 / _NORMAL,
         protocol=fields["protocol"] or None,
     )
+    return kind.read(fields, draft)
 
 
 def _whole(users: float) -> int:
     if not 1 <= users < 1 << 53 or users != int(users):
-        raise Mistake(f"Enter people as a whole number, not as {users:g}.")
+        raise Wrong(f"Enter people as a whole number, not as {users:g}.", "users")
     return int(users)
 
 
-def _number(fields: Mapping[str, str], name: str) -> float | None:
+def _number(fields: Mapping[str, str], name: str) -> float:
     text = fields.get(name, "").strip()
     if _THOUSANDS.fullmatch(text):
         text = text.replace(",", "")
     if not text:
-        return None
+        raise Wrong(f"Enter {_TITLES[name]}.", name)
     try:
         return float(text)
     except ValueError:
-        raise Mistake(f"Enter a number for {name}, not {text[:40]!r}.") from None
+        raise Wrong(f"Enter a number for {_TITLES[name]}, not {text[:40]!r}.", name) from None

@@ -1,47 +1,26 @@
-"""The page of one question: estimates, changes and trend, the tag for pages, and settings."""
+"""The page of one question: what people answered, what changed, and how it went from day to day."""
 
-from __future__ import annotations
-
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from deniable.advice import meaning, reveals
-from deniable.collector.handlers import NAME_WIDTH
 from deniable.collector.jobs import Wanted
-from deniable.collector.metrics import ACCEPTED, REPEATED
-from deniable.collector.pages import embed
-from deniable.collector.pages.home import is_admin
+from deniable.collector.pages import quality
+from deniable.collector.pages.head import Head, head_of, is_admin, standing_sentence
 from deniable.collector.pages.templating import UNCACHED, page, template
 from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
 from deniable.collector.questions import Known
 from deniable.collector.requests import NAMES, SECOND, Call, read_slices
 from deniable.collector.results import Shown
-from deniable.collector.stores.records import Slice, Source, State, today, write_day
-from deniable.collector.views import Look
-from deniable.presentation.text import one_line
-from deniable.presentation.view import NOT_KNOWN, counted
+from deniable.collector.stores.records import Slice, Standing, State, today, write_day
+from deniable.presentation.view import counted
 
 ROWS = 50
 _FIELDS = tuple(f"{start}{name}" for start in ("", SECOND) for name in (*NAMES, "people"))
-_REASONS = {
-    "invalid-report": "bytes that no client of this question can have sent",
-    "outside-window": "a day that is not open",
-    "question-closed": "the question was closed",
-    "origin-refused": "a page of a site that is not listed",
-    "conflict": "another report under an id that was used before",
-    "too-large": "more bytes than one report has",
-    "queue-full": "too many at once; clients send again",
-    "invalid-request": "a request that was not understood",
-    "unauthorized": "a token that is not known",
-    "forbidden": "a token of another role",
-}
 
 
 @dataclass(frozen=True)
@@ -51,11 +30,6 @@ class Span:
     first: str = ""
     last: str = ""
     people: str = ""
-
-    def __str__(self) -> str:
-        if not self.given:
-            return "all days"
-        return f"{self.first or 'the first day'} to {self.last or 'the last day'}"
 
     @property
     def given(self) -> bool:
@@ -71,20 +45,26 @@ class Address:
     wanted: Wanted
     mistake: str | None = None
 
+    @property
+    def swapped(self) -> str:
+        """The address with both ends of a range the other way round, where that would mend it."""
+        first, last = self.span.first, self.span.last
+        return f"?{urlencode({'from': last, 'to': first})}" if first > last > "" else ""
+
     def in_order(self) -> tuple[Span, Span]:
         """Return the two ranges, the earlier first, whichever of the two it was entered as."""
         first, second = (part.days.first for part in self.wanted.parts)
         return (self.span, self.other) if first <= second else (self.other, self.span)
 
-    def link(self, what: str, form: str, span: Span, **more: str) -> Link:
+    def link(self, what: str, form: str, span: Span, **more: str) -> "Link":
         digest = self.wanted.parts[0].question
         pairs = [("from", span.first), ("to", span.last), *more.items()]
         if what == "tally":
             start = f"{form}-" if form else ""
-            name, text = f"{start}{digest[:8]}.tally", f"{form} tally".lstrip()
+            name, text = f"{start}{digest[:8]}.tally", f"{form} tally".lstrip().capitalize()
         else:
             pairs += [("candidate", each) for each in self.wanted.candidates or ()]
-            name, text = f"{what}-{digest[:8]}.{form}", form.upper()
+            name, text = f"{what}-{digest[:8]}.{form}", f"{what.capitalize()} as {form.upper()}"
         query = urlencode([(name, value) for name, value in pairs if value])
         resource = "estimates" if what == "changes" else what
         path = f"/v1/questions/{digest}/{resource}" + (f"?{query}" if query else "")
@@ -92,42 +72,40 @@ class Address:
 
 
 class Link(NamedTuple):
-    """Where a panel can be downloaded, and under which name."""
+    """Where something can be downloaded, and under which name."""
 
     text: str
     href: str
     filename: str
 
 
-class Panel(NamedTuple):
-    """A table or figures, what is said about them, and the ways out."""
+class Preset(NamedTuple):
+    """A range of days that people often want."""
 
-    content: Markup
-    links: tuple[Link, ...]
-    note: str = ""
+    text: str
+    href: str
+    current: bool
 
 
-class Figure(NamedTuple):
-    """One number at the top of the page."""
+class Waiting(NamedTuple):
+    """Why there are no results, and how much of what is needed has come."""
 
-    name: str
-    value: str
-    note: str = ""
+    title: str
+    sentence: str
+    share: int | None = None
 
 
 @dataclass(frozen=True)
 class Live:
     """All that moves while reports come in; the part of the page that a script fetches again."""
 
+    digest: str
     said: str
-    figures: tuple[Figure, ...]
-    waiting: str | None
-    estimates: Panel | None
-    fakes: str | None
-    changes: Panel | None
-    trend: Panel | None
-    """From the second day on."""
-    received: tuple[tuple[str, str], ...]
+    standing: str
+    alarm: str
+    waiting: Waiting | None
+    content: Markup
+    links: tuple[Link, ...]
 
 
 @dataclass(frozen=True)
@@ -135,32 +113,67 @@ class QuestionPage:
     """The whole page."""
 
     known: Known
-    name: str
-    headline: str
-    meaning: str
+    head: Head
     address: Address
+    presets: tuple[Preset, ...]
+    opened: bool
     live: Live
-    snippet: embed.Snippet
     first_day: str
     last_day: str
-    usual_minimum: int
-    sources: list[Source]
-    new: bool
+    printed: str
     admin: bool
     place: str = "question"
 
 
 async def show(call: Call) -> Response:
     """Show a question, or with ``fragment`` only what moves."""
-    query = call.query(*_FIELDS, "candidates", "fragment")
+    query = call.query(*_FIELDS, "candidates", "fragment", "done")
     known = await call.known()
     address = _read_address(known, query)
     sound = replace(address, span=Span(), other=Span()) if address.mistake else address
-    live = await _live(call, known, sound)
+    digest = known.asked.digest
+    standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
+    live = await _live(call, known, sound, standing)
     if "fragment" in query:
         return HTMLResponse(template("live.html").render(vars(live)), headers=UNCACHED)
-    shown = await _whole(call, known, address, live)
+    protocol = known.question.protocol
+    shown = QuestionPage(
+        known=known,
+        head=head_of(known, standing, "", query.get("done", "")),
+        address=address,
+        presets=_presets(digest, address),
+        opened=bool(address.mistake or known.is_open or address.span.people or _own(address)),
+        live=live,
+        first_day=write_day(standing.daily[0][0] if standing.daily else today()),
+        last_day=write_day(today()),
+        printed=f"{write_day(today())} · {protocol.name} at ε = {protocol.epsilon:g} · question",
+        admin=is_admin(call),
+    )
     return page("question.html", shown, 400 if address.mistake else 200)
+
+
+def _presets(digest: str, address: Address) -> tuple[Preset, ...]:
+    """Offer the last 7 and 30 days, each compared with as many before, and all days."""
+    if address.wanted.candidates:
+        return ()
+    found = []
+    for days in (7, 30):
+        first, last = today() - days + 1, today()
+        span = Span(write_day(first), write_day(last))
+        other = Span(write_day(first - days), write_day(first - 1))
+        names = ("from", "to", "compare_from", "compare_to")
+        ends = (span.first, span.last, other.first, other.last)
+        query = urlencode(dict(zip(names, ends, strict=True)))
+        current = (address.span, address.other) == (span, other)
+        found.append(Preset(f"{days} days", f"/questions/{digest}?{query}", current))
+    given = address.span.given or address.other.given
+    return (*found, Preset("All days", f"/questions/{digest}", not given))
+
+
+def _own(address: Address) -> bool:
+    """Tell whether somebody chose other days than the presets have."""
+    presets = _presets("", address)
+    return bool(presets) and not any(preset.current for preset in presets)
 
 
 def _read_address(known: Known, query: Mapping[str, str]) -> Address:
@@ -211,114 +224,61 @@ def _read_people(entered: str) -> int | None:
     return int(text) if text else None
 
 
-async def _live(call: Call, known: Known, address: Address) -> Live:
+async def _live(call: Call, known: Known, address: Address, standing: Standing) -> Live:
     shown = await call.services.results.look(known, address.wanted, ROWS)
-    look, people = shown.look, address.span.people
+    look, content = shown.look, Markup()
+    if look is not None:
+        content = look.content
+        if shown.lacking and address.other.given and not address.mistake:
+            content += Markup('<p class="quiet small">{}</p>').format(
+                f"No comparison: one of the ranges has fewer than {shown.minimum:,} reports."
+            )
     return Live(
-        said=f"{shown.n:,} report{'' if shown.n == 1 else 's'}.{look.largest if look else ''}",
-        figures=_figures(shown.n, look),
+        digest=known.asked.digest,
+        said=f"{counted(shown.n, 'report')}. {look.said if look else ''}".rstrip(),
+        standing=standing_sentence(known, standing),
+        alarm=await quality.headline(call, known),
         waiting=None if look else _waiting(known, address, shown),
-        estimates=Panel(look.table, _links(address, "estimates", people=people)) if look else None,
-        fakes=look.fakes if look else None,
-        changes=_changes(address, shown),
-        trend=Panel(look.curves, _links(address, "trend"), look.trend_note)
-        if look and look.curves
-        else None,
-        received=_received(call, known),
+        content=content,
+        links=_links(address, shown) if look else (),
     )
 
 
-def _waiting(known: Known, address: Address, shown: Shown) -> str:
+def _waiting(known: Known, address: Address, shown: Shown) -> Waiting:
     days = address.wanted.parts[0].days
     if isinstance(shown.problem, TooCostly):
-        return "This takes too long for a page: name fewer answers, or estimate from the tally."
+        said = "Name fewer answers, or estimate from the tally on your own machine."
+        return Waiting("This takes too long for a page", said)
     if shown.problem is not None:
-        return f"This cannot be estimated: {shown.problem}."
+        return Waiting("This cannot be estimated", f"{shown.problem}.")
     if not shown.lacking:
-        return "This question takes any text: name the answers to count, one on each line."
+        said = (
+            "This question takes any text, so only what you name can be counted: one on each line."
+        )
+        return Waiting("Name the answers to count", said)
     if known.asked.state is not State.OPEN or not days.first <= today() + 1 <= days.last + 1:
-        return f"Too few reports in these days: estimates are shown from {shown.minimum:,} on."
-    more = counted(max(1, shown.minimum - shown.n), "more report")
-    return (
-        f"Not enough reports yet: about {more} until estimates are shown, which takes "
-        f"{shown.minimum:,}."
-    )
+        said = f"Results are shown from {shown.minimum:,} reports on. Choose more days."
+        return Waiting("Too few reports in these days", said)
+    title = f"{shown.n:,} of {shown.minimum:,} reports"
+    share = min(100, round(100 * shown.n / shown.minimum))
+    return Waiting(title, f"Results appear at {shown.minimum:,}.", share)
 
 
-def _changes(address: Address, shown: Shown) -> Panel | None:
-    if not address.other.given or shown.problem is not None:
-        return None
-    if shown.lacking:
-        said = f"In one of the ranges there are fewer than {shown.minimum:,} reports."
-        return Panel(Markup("<p>{}</p>").format(said), ())
-    if shown.look is None or shown.look.changes is None:
-        return None
-    first, second = address.in_order()
-    more = {"compare_from": second.first, "compare_to": second.last}
-    more["compare_people"] = second.people
-    links = (
-        address.link("changes", "csv", first, people=first.people, format="csv", **more),
-        address.link("changes", "json", first, people=first.people, format="json", **more),
-        address.link("tally", "first", first),
-        address.link("tally", "second", second),
-    )
-    return Panel(shown.look.changes, links, f"first: {first}; second: {second}.")
-
-
-def _links(address: Address, what: str, **more: str) -> tuple[Link, ...]:
-    exports = [
-        address.link(what, form, address.span, **more, format=form) for form in ("csv", "json")
+def _links(address: Address, shown: Shown) -> tuple[Link, ...]:
+    """Return the ways out: estimates, trend and tally, and a comparison if there is one."""
+    people = address.span.people
+    found = [
+        address.link("estimates", form, address.span, people=people, format=form)
+        for form in ("csv", "json")
     ]
-    return (*exports, address.link("tally", "", address.span))
-
-
-def _figures(n: int, look: Look | None) -> tuple[Figure, ...]:
-    if look is None:
-        return (Figure("Reports", f"{n:,}"),)
-    note = f"{look.reports:,} in the estimates below" if look.reports < n else ""
-    reports = Figure("Reports", f"{max(n, look.reports):,}", note)
-    if look.error is None or look.significant is None:
-        return reports, Figure("Typical standard error", NOT_KNOWN)
-    return (
-        reports,
-        Figure("Typical standard error", look.error, "percentage points"),
-        Figure("Significant answers", look.significant),
-    )
-
-
-def _received(call: Call, known: Known) -> tuple[tuple[str, str], ...]:
-    found = call.services.counters.questions.get(known.asked.digest, Counter())
-    refused = [(name, n) for name, n in found.items() if name not in (ACCEPTED, REPEATED)]
-    return (
-        ("accepted submissions, of one report or more", f"{found[ACCEPTED]:,}"),
-        ("repeated: sent again, counted once", f"{found[REPEATED]:,}"),
-        *[
-            (f"refused: {_REASONS.get(name, name)}", f"{n:,}")
-            for name, n in sorted(refused, key=itemgetter(1), reverse=True)
-        ],
-    )
-
-
-async def _whole(call: Call, known: Known, address: Address, live: Live) -> QuestionPage:
-    question, digest = known.question, known.asked.digest
-    sources, found = await call.services.readers.run(
-        lambda store: (store.sources(digest), store.standing(Slice(digest)))
-    )
-    answers = "any text" if question.labels is None else f"{len(question.labels):,} answers"
-    protocol = question.protocol
-    forever = protocol.total_epsilon if protocol.memoises else None
-    return QuestionPage(
-        known=known,
-        name=one_line(question.name, NAME_WIDTH),
-        headline=f"{answers}, {protocol.name}: {reveals(protocol)}",
-        meaning=meaning(protocol.epsilon, forever=forever),
-        address=address,
-        live=live,
-        snippet=embed.make(call, question),
-        first_day=write_day(found.daily[0][0] if found.daily else today()),
-        last_day=write_day(today()),
-        usual_minimum=call.services.settings.minimum,
-        sources=sources,
-        new=not found.daily,
-        admin=is_admin(call),
-    )
+    found.append(address.link("trend", "csv", address.span, format="csv"))
+    found.append(address.link("tally", "", address.span))
+    if address.other.given and not shown.lacking:
+        first, second = address.in_order()
+        more = {"compare_from": second.first, "compare_to": second.last}
+        more["compare_people"] = second.people
+        found += [
+            address.link("changes", form, first, people=first.people, format=form, **more)
+            for form in ("csv", "json")
+        ]
+    return tuple(found)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256, sha384
 from importlib.resources import files
@@ -23,9 +23,16 @@ from starlette.responses import HTMLResponse, Response
 
 from deniable.collector.problems import NotFound
 from deniable.collector.requests import Call
+from deniable.policy import BUILDS
 from deniable.presentation.html import STYLE
 
 CLIENT = "deniable.js"
+BUILT = {"": CLIENT} | {kind: f"deniable-{kind}.js" for kind in BUILDS}
+"""The file of the client for each kind of answers that has one of its own, and for all others."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 UNCACHED = {"cache-control": "no-store"}
 _FIRST = "0.2.0"
 """The version whose tags name the client without its hash."""
@@ -85,8 +92,13 @@ def released() -> dict[str, Asset]:
     }
 
 
-def client_address() -> str:
-    return f"/client/{assets()[CLIENT].hash}/{CLIENT}"
+def client_for(kind: str) -> Asset:
+    """Return the client for a kind of answers, under the name that all clients are served by."""
+    return replace(assets()[BUILT.get(kind, CLIENT)], name=CLIENT)
+
+
+def client_address(kind: str = "") -> str:
+    return f"/client/{client_for(kind).hash}/{CLIENT}"
 
 
 def address(name: str) -> str:
@@ -107,7 +119,7 @@ async def client(call: Call) -> Response:
     """Return a browser client by its hash: the present one, or that of an earlier release."""
     call.query()
     hash = call.request.path_params["hash"]
-    known = {each.hash: each for each in (*released().values(), assets()[CLIENT])}
+    known = {each.hash: each for each in (*released().values(), *map(client_for, BUILT))}
     if hash not in known:
         raise NotFound("no released client has this hash; paste the tag of the question again")
     return _response(known[hash], _FOREVER)

@@ -1,7 +1,7 @@
 """The page on which anybody can try a question, and see what a report reveals.
 
-The page only simulates: reports are drawn in the browser and stay there. It shows counts only where
-the results are public, and offers to send a report only where the question collects there.
+Reports are drawn in the browser and stay there, unless the question collects here and the person
+presses a button that says so. Results are shown afterwards, so that they do not sway anybody.
 """
 
 from __future__ import annotations
@@ -11,21 +11,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from deniable.advice import meaning
-from deniable.collector.jobs import Wanted
 from deniable.collector.pages.embed import beyond, unknown
+from deniable.collector.pages.languages import Words, words_for
 from deniable.collector.pages.templating import page
-from deniable.collector.questions import Known
 from deniable.collector.requests import Call
-from deniable.collector.stores.records import Slice, State
+from deniable.collector.stores.records import State
+from deniable.policy import BUILDS
 from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
     from starlette.responses import Response
 
 _NAME_WIDTH = 160
-_ROWS = 25
 
 
 class Fact(NamedTuple):
@@ -53,17 +51,19 @@ class Trying:
     meaning: str
     gain: str
     fall: str
-    said: str
-    counts: Markup | None
+    often: str
+    """How often a report fits the true answer."""
+    public: bool
+    words: Words
 
 
 async def show(call: Call) -> Response:
-    call.query()
-    known = await call.known()
+    query, known = call.query("lang"), await call.known()
     question, protocol = known.question, known.question.protocol
-    said, counts = await _counts(call, known)
     gain, fall = _shifts(protocol)
     lacking, too_much = unknown(question), beyond(question)
+    if question.answers.kind in BUILDS:  # whose reports this page does not follow
+        lacking = "how to show what a set of answers reveals"
     tried = not lacking and not too_much
     context = Trying(
         name=one_line(question.name, _NAME_WIDTH),
@@ -79,8 +79,9 @@ async def show(call: Call) -> Response:
         meaning=meaning(protocol.epsilon, forever=_forever(protocol)),
         gain=gain,
         fall=fall,
-        said=said,
-        counts=counts,
+        often=f"{protocol.parameters.p:.4f}" if protocol.parameters else "",
+        public=known.terms.public_results,
+        words=words_for(call, query.get("lang", "")),
     )
     return page("try_it.html", context)
 
@@ -113,26 +114,3 @@ def _shifts(protocol: Protocol) -> tuple[str, str]:
 
 def _number(number: float) -> str:
     return f"{number:.5g}" if number < 1e5 else f"{number:.4e}"
-
-
-async def _counts(call: Call, known: Known) -> tuple[str, Markup | None]:
-    """Return what is said about the results, and their table if everybody may see them."""
-    if not known.terms.public_results:
-        return "The results of this question are not public.", None
-    results, part = call.services.results, Slice(known.asked.digest)
-    if known.is_open:
-        n = await results.published(known, part)
-        more = " Any text is an answer, so that there is no list of all counts."
-        return f"{_so_far(n)}{more}" if n else _too_few(results.minimum(known)), None
-    shown = await results.look(known, Wanted((part,)), _ROWS)
-    if shown.look is None:
-        return _too_few(shown.minimum), None
-    return _so_far(shown.look.reports), shown.look.table
-
-
-def _too_few(minimum: int) -> str:
-    return f"Estimates are shown when there are {minimum} reports; there are fewer yet."
-
-
-def _so_far(n: int) -> str:
-    return f"So far there are {n:,} reports; yours would be one more."

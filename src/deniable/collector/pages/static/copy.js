@@ -14,3 +14,25 @@ for (const button of buttons) {
     setTimeout(() => (button.textContent = said), 2000);
   });
 }
+
+// The last step of collecting turns green by itself.
+const arrived = /** @type {HTMLElement | null} */ (document.querySelector("[data-arrived]"));
+const wait = async () => {
+  const address = new URL(location.href);
+  address.searchParams.set("fragment", "");
+  const reply = document.hidden ? undefined : await fetch(address, { redirect: "manual" }).catch(() => undefined);
+  const said = reply?.ok ? await reply.text() : "";
+  if (arrived && said) {
+    arrived.textContent = `${said} so far.`;
+    arrived.classList.remove("coarse");
+  } else setTimeout(wait, 3000);
+};
+if (arrived?.classList.contains("coarse")) setTimeout(wait, 3000);
+
+// A question that was created needs no draft any more.
+try {
+  if (sessionStorage.getItem("deniable-draft-sent")) {
+    sessionStorage.removeItem("deniable-draft");
+    sessionStorage.removeItem("deniable-draft-sent");
+  }
+} catch {}

@@ -1,8 +1,9 @@
 /**
  * Keeps the numbers of a page fresh: fetches the part of the page that changes and replaces it.
  *
- * It pauses while nobody looks, and keeps the focus and opened details. The sentence for
- * screen readers changes at most twice a minute.
+ * It pauses while nobody looks, and keeps the focus, opened details and the order of the rows: a
+ * button sorts them anew when they have moved. The sentence for screen readers changes at most
+ * twice a minute.
  */
 export {};
 
@@ -11,7 +12,7 @@ const SLOWEST = 10;
 const SPEAK_EVERY = 30_000;
 /** What to say when asking again is pointless. @type {Record<number, string>} */
 const ENDINGS = {
-  401: "The session has ended. Log in again to see new numbers.",
+  401: "The session has ended. These numbers no longer move.",
   404: "This question is no longer asked here.",
 };
 
@@ -26,12 +27,10 @@ const focused = () => {
   const element = document.activeElement;
   if (!element || !region.contains(element)) return undefined;
   if (element.matches("summary")) return `#${CSS.escape(element.parentElement?.id ?? "")} > summary`;
-  const panel = `[aria-labelledby=${element.closest("section")?.getAttribute("aria-labelledby")}]`;
-  if (element.matches(".deniable")) return `${panel} > .deniable`;
   const label = element.getAttribute("aria-label");
   if (label) return `[aria-label="${CSS.escape(label)}"]`;
   const href = element.getAttribute("href");
-  return href ? `${panel} a[href="${CSS.escape(href)}"]` : undefined;
+  return href ? `a[href="${CSS.escape(href)}"]` : undefined;
 };
 
 /** Whether somebody has selected text here, perhaps to copy it. */
@@ -40,24 +39,59 @@ const marked = () => {
   return !!selection && !selection.isCollapsed && region.contains(selection.anchorNode);
 };
 
-/** Show a sentence to everybody. @param {string} text */
-const warn = (text) => {
+/** Show a sentence to everybody, with a way to log in again. @param {string} text @param {boolean} login */
+const warn = (text, login = false) => {
   sentence.textContent = text;
-  sentence.classList.toggle("unseen", !text);
+  if (login) {
+    const link = document.createElement("a");
+    link.href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+    link.textContent = " Log in";
+    sentence.append(link);
+  }
+  sentence.className = text ? "panel notice" : "unseen";
+};
+
+/** The rows of the chart, by the answers that head them. */
+const rows = () =>
+  /** @type {Map<string, Element>} */ (
+    new Map([...region.querySelectorAll(".chart tbody tr")].map((row) => [row.querySelector("th")?.textContent ?? "", row]))
+  );
+
+/** Put the rows into the order that they had; a button appears if it is no longer theirs. @param {string[]} order */
+const keepOrder = (order) => {
+  const fresh = rows();
+  const kept = order.filter((name) => fresh.has(name));
+  const own = [...fresh.keys()];
+  const all = [...kept, ...own.filter((name) => !kept.includes(name))];
+  if (!order.length || all.every((name, i) => name === own[i])) return;
+  const body = region.querySelector(".chart tbody");
+  body?.append(.../** @type {Element[]} */ (all.map((name) => fresh.get(name))));
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "second slim noprint";
+  button.textContent = "Sort again";
+  button.addEventListener("click", () => {
+    body?.append(.../** @type {Element[]} */ (own.map((name) => fresh.get(name))));
+    button.remove();
+  });
+  region.querySelector(".chart")?.after(button);
 };
 
 /** @param {string} text */
 const put = (text) => {
   const open = [...region.querySelectorAll("details[open]")].map((each) => each.id);
-  const scrolled = [...region.querySelectorAll(".scroll, .deniable")].map((each) => each.scrollLeft);
+  const scrolled = [...region.querySelectorAll(".scroll, .listing")].map((each) => each.scrollLeft);
   const place = focused();
+  const order = [...rows().keys()];
   region.innerHTML = text;
+  keepOrder(order);
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-  region
-    .querySelectorAll(".scroll, .deniable")
-    .forEach((each, i) => (each.scrollLeft = scrolled[i] ?? 0));
+  region.querySelectorAll(".scroll, .listing").forEach((each, i) => (each.scrollLeft = scrolled[i] ?? 0));
   const again = /** @type {HTMLElement | null} */ (place ? region.querySelector(place) : null);
   again?.focus({ preventScroll: true });
+  const standing = document.querySelector("#standing");
+  const said = region.querySelector("[data-standing]")?.getAttribute("data-standing");
+  if (standing && said) standing.textContent = said;
 };
 
 const speak = () => {
@@ -70,14 +104,17 @@ const speak = () => {
 /** Fetch the part again; false if there is nothing more to come. */
 const refresh = async () => {
   const address = new URL(location.href);
+  address.searchParams.delete("done");
   address.searchParams.set("fragment", "");
-  const reply = await fetch(address, { cache: "no-store" });
-  const ending = ENDINGS[reply.status];
+  const reply = await fetch(address, { cache: "no-store", redirect: "manual" });
+  // A session that has ended leads to the log-in.
+  const status = reply.type === "opaqueredirect" ? 401 : reply.status;
+  const ending = ENDINGS[status];
   if (ending) {
-    warn(ending);
+    warn(ending, status === 401);
     return false;
   }
-  if (!reply.ok) throw new Error(String(reply.status));
+  if (!reply.ok) throw new Error(String(status));
   if (!sentence.classList.contains("unseen")) warn("");
   const text = await reply.text();
   wait = text === before ? Math.min(SLOWEST, 1.5 * wait) : SECONDS;

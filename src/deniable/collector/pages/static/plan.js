@@ -1,12 +1,19 @@
-/** Computes the plan again while somebody types, and shows it. */
+/**
+ * Works the plan out again while somebody types, shows the number that is solved for in its field,
+ * counts the answers, and keeps a draft until the question is created, whatever ends the session.
+ */
 export {};
 
+const DRAFT = "deniable-draft";
+const STEPS = [0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5];
 const form = /** @type {HTMLFormElement} */ (document.querySelector("[data-plan]"));
 const text = /** @type {HTMLElement} */ (document.querySelector("[data-plan-text]"));
-/** The numbers of which one is computed. */
-const numbers = ["users", "epsilon", "error"].map(
-  (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name)),
-);
+const counter = /** @type {HTMLElement | null} */ (document.querySelector("[data-counter]"));
+const word = /** @type {HTMLElement} */ (document.querySelector("[data-word]"));
+/** @param {string} name */
+const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
+/** The numbers of which one is solved for. */
+const numbers = ["users", "epsilon", "error"].map(field);
 let timer = 0;
 let asked = 0;
 
@@ -14,6 +21,7 @@ let asked = 0;
 const fields = () => {
   const found = new URLSearchParams();
   new FormData(form).forEach((value, name) => found.set(name, String(value)));
+  for (const input of numbers) found.set(input.name, input.value);
   return found;
 };
 
@@ -22,26 +30,99 @@ const plan = async () => {
   const body = fields();
   body.set("action", "plan");
   body.set("fragment", "");
-  const reply = await fetch("/new", { method: "POST", body });
-  const said = await reply.text();
+  const slow = setTimeout(() => number === asked && text.setAttribute("aria-busy", "true"), 400);
+  const reply = await fetch("/new", { method: "POST", body, redirect: "manual" }).catch(() => undefined);
+  clearTimeout(slow);
   if (number !== asked) return;
-  if (reply.ok) text.innerHTML = said;
-  else text.textContent = `The plan is not up to date: the collector answered ${reply.status}. Log in again.`;
+  text.removeAttribute("aria-busy");
+  if (!reply?.ok) {
+    text.textContent = "This could not be worked out anew: the collector did not answer, or the session has ended. What you entered is kept here.";
+    return;
+  }
+  text.innerHTML = await reply.text();
+  const solved = text.querySelector("[data-solved]")?.getAttribute("data-solved");
+  if (solved) field(String(new FormData(form).get("solve"))).value = solved;
+  describe();
 };
 
-/** Disable the field of the number that is computed. */
+/** Say how many answers there are, and which is there twice. */
+const describe = () => {
+  const epsilon = Number(field("epsilon").value);
+  word.textContent = !(epsilon > 0) ? "" : epsilon <= 1 ? "Strong" : epsilon <= 3 ? "Medium" : epsilon <= 5 ? "Weak" : "Very weak";
+  slider.value = String(STEPS.filter((step) => step <= epsilon).length - 1);
+  if (!counter) return;
+  const lines = field("labels").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  const twice = lines.find((line, i) => lines.indexOf(line) !== i);
+  const count = `${lines.length} answer${lines.length === 1 ? "" : "s"}`;
+  counter.replaceChildren(twice ? `${count}. “${twice.slice(0, 60)}” is in the list twice. ` : lines.length ? count : "");
+  const commas = lines.filter((line) => line.includes(",")).length;
+  if (twice) offer("Remove repeats", [...new Set(lines)]);
+  else if (lines.length > 1 && commas === lines.length) offer("Keep only what stands before the commas", lines.map((line) => line.split(",")[0]?.trim() ?? ""));
+};
+
+/** @param {string} title @param {string[]} lines */
+const offer = (title, lines) => {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "second slim";
+  button.textContent = title;
+  button.addEventListener("click", () => {
+    field("labels").value = lines.join("\n");
+    changed();
+  });
+  counter?.append(" ", button);
+};
+
+/** Show the fields of the chosen kind, and which number is solved for. */
 const mark = () => {
-  const solve = new FormData(form).get("solve");
-  for (const input of numbers) input.disabled = input.name === solve;
+  const found = new FormData(form);
+  for (const part of /** @type {NodeListOf<HTMLElement>} */ (form.querySelectorAll("[data-kind]")))
+    part.hidden = part.dataset["kind"] !== found.get("kind");
+  for (const input of numbers) input.readOnly = input.name === found.get("solve");
+  slider.disabled = found.get("solve") === "epsilon";
 };
 
-form.addEventListener("input", () => {
+const changed = () => {
   mark();
+  describe();
+  try {
+    sessionStorage.setItem(DRAFT, fields().toString());
+  } catch {}
   clearTimeout(timer);
-  timer = setTimeout(() => plan().catch(() => {}), 300);
+  timer = setTimeout(plan, 300);
+};
+
+const slider = document.createElement("input");
+slider.type = "range";
+slider.min = "0";
+slider.max = String(STEPS.length - 1);
+slider.setAttribute("aria-label", "Privacy, from strong to weak");
+slider.addEventListener("input", (event) => {
+  event.stopPropagation();
+  field("epsilon").value = String(STEPS[Number(slider.value)] ?? 1);
+  changed();
 });
-// A disabled field is not sent, so enable all: what was entered before is sent too.
-form.addEventListener("submit", () => {
-  for (const input of numbers) input.disabled = false;
+field("epsilon").before(slider);
+
+/** Fill in what was entered before a session ended. */
+const restore = () => {
+  const kept = new URLSearchParams(sessionStorage.getItem(DRAFT) ?? "");
+  if (field("name").value || field("labels").value || (!kept.get("name") && !kept.get("labels"))) return;
+  kept.forEach((value, name) => {
+    const found = form.elements.namedItem(name);
+    if (found instanceof RadioNodeList) found.value = value;
+    else if (found && "value" in found) /** @type {HTMLInputElement} */ (found).value = value;
+  });
+  timer = setTimeout(plan, 0);
+};
+
+form.addEventListener("input", changed);
+form.addEventListener("submit", (event) => {
+  const pressed = /** @type {SubmitEvent} */ (event).submitter;
+  if (pressed?.getAttribute("value") === "create") sessionStorage.setItem(`${DRAFT}-sent`, "yes");
 });
+try {
+  restore();
+} catch {}
 mark();
+describe();

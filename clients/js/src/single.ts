@@ -1,0 +1,27 @@
+/** One answer: a label of a list, or any text where there is none. */
+import { sha256 } from "./digest.ts";
+import { expect } from "./errors.ts";
+import { encodes, indexOf, type Kind } from "./kinds.ts";
+import { PROTOCOLS } from "./protocols/index.ts";
+import { words } from "./words.ts";
+
+export const single: Kind<string, bigint> = {
+  names: /^(choice|text)$/,
+  protocols: PROTOCOLS,
+  read({ kind, labels, other }, crypto) {
+    if (kind === "text") labels = other = null;
+    const index = labels && indexOf(labels);
+    expect(index?.size === labels?.length && (other === null || index?.has(other)));
+    const says = { labels: labels && labels.map(String), other };
+    return {
+      labels,
+      says: kind ? { kind, ...(labels && says) } : says,
+      async value(answer) {
+        const value = index ? (index.get(answer) ?? index.get(other!)) : words(await sha256(answer, crypto))[0];
+        return encodes(answer) && value != null ? BigInt(value) : undefined;
+      },
+    };
+  },
+  asked: (form) => form.querySelector<HTMLInputElement>(":checked:enabled,[type=text]")?.value,
+  written: (text) => text,
+};

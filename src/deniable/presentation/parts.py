@@ -1,0 +1,244 @@
+"""Parts: what a result offers to whoever shows it, and all that a page knows of results.
+
+A result page is a list of parts, drawn in their order: first what a result says, then the few
+figures to judge it by, then pictures and tables. A kind of result has a method
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]
+
+and every page, notebook and export shows whatever it returns; ``Presentable`` has a plain one.
+``Beside`` is what is known where the result is shown, such as changes; take what you can use. A
+new kind of result therefore adds no page and no template: it returns ready-made parts filled with
+its own words, or a part of its own, which is a frozen dataclass with ``html`` and ``lines``.
+
+    Sentences   what the result says, the most important first: a ``Verdict``, or phrases
+    Facts       two to four figures, each with a name and a short note
+    Table       cells under headings, for anything else
+    Listing     all numbers of a ``View``; ``folded`` behind a summary
+
+and in ``charts``
+
+    Bars        a share with its interval for each row, on one axis, with changes if there are any
+    Curves      shares from day to day, one small picture for each row
+    Grid        a share for each pair of a row and a column
+
+The contract of a part:
+
+- It is made of plain values and can be pickled: one process makes it, another one shows it.
+- It decides what is shown and how it is rounded. Whoever draws it computes nothing.
+- ``name`` is its id on a page, a word that no other part of the same result has; ``title`` is a
+  heading, and empty where the part needs none; ``note`` says beside the heading how to read it.
+- ``html`` has no style, script, colour or address. All text is escaped, labels by ``label_html``;
+  classes are those of table.css. A picture is hidden from screen readers where the same numbers
+  stand beside it, and has a title and a description where they do not.
+- ``lines`` says the same in text of at most ``width`` columns.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from textwrap import wrap
+from typing import NamedTuple
+
+from deniable.presentation.html import html_fragment
+from deniable.presentation.text import columns_of, one_line, printable, table_lines
+from deniable.presentation.verdict import Phrase, Verdict
+from deniable.presentation.view import Change, View
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is known beside a result, where it is shown."""
+
+    rows: int | None = 50
+    """How many rows to show at most."""
+    level: float = 0.95
+    alpha: float = 0.05
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    """How answers changed, by label; significant are those that may be called changes."""
+    against: str = ""
+    """What the changes are against, as a heading: "vs last week"."""
+    since: str = ""
+    """The same in a sentence: "since last week"."""
+    truth: Mapping[str, float] = field(default_factory=dict)
+    """The true shares, which only a simulation knows."""
+    facts: tuple[Fact, ...] = ()
+    """Figures that the result does not know itself."""
+    epsilon: float | None = None
+    """What all reports of a person reveal together, where that is known beside one report."""
+
+
+class Fact(NamedTuple):
+    """One figure: what it is, how much, and a few words about it."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """One part of a result; the module says what it promises."""
+
+    name: str
+    title: str = ""
+    note: str = field(default="", kw_only=True)
+    folded: bool = field(default=False, kw_only=True)
+    """Whether it is shown only when somebody opens it."""
+
+    @abstractmethod
+    def html(self) -> str:
+        """Return the part without its heading."""
+
+    @abstractmethod
+    def lines(self, width: int) -> list[str]:
+        """Return the part as text, without its heading."""
+
+
+@dataclass(frozen=True)
+class Sentences(Part):
+    """What a result says: the first phrase large, the others below."""
+
+    phrases: tuple[Phrase, ...] = ()
+    sure: bool = True
+    """Whether it says anything about the answers, and not that there is too little to tell."""
+
+    @staticmethod
+    def of(verdict: Verdict) -> Sentences:
+        phrases = tuple(claim.phrase for claim in verdict.claims)
+        return Sentences("verdict", phrases=phrases, sure=verdict.sure)
+
+    def html(self) -> str:
+        first, *rest = map(_phrase_html, self.phrases)
+        kind = "say" if self.sure else "say unsure"
+        return f'<p class="{kind}">{first}</p>' + (f"<p>{' '.join(rest)}</p>" if rest else "")
+
+    def lines(self, width: int) -> list[str]:
+        return wrap(str(self).replace("\u00a0", " "), width, break_long_words=False)
+
+    @property
+    def headline(self) -> str:
+        """The first sentence."""
+        return "".join(span.text for phrase in self.phrases[:1] for span in phrase)
+
+    def __str__(self) -> str:
+        """Return all of it in one line; names are fit to be printed already."""
+        return " ".join("".join(span.text for span in phrase) for phrase in self.phrases)
+
+
+@dataclass(frozen=True)
+class Facts(Part):
+    """A few figures to judge a result by."""
+
+    facts: tuple[Fact, ...] = ()
+
+    def html(self) -> str:
+        rows = (
+            f"<div><dt>{escape(fact.name)}</dt><dd>{escape(fact.value)}"
+            f"{f'<small>{escape(fact.note)}</small>' if fact.note else ''}</dd></div>"
+            for fact in self.facts
+        )
+        return f'<dl class="facts">{"".join(rows)}</dl>'
+
+    def lines(self, width: int) -> list[str]:
+        said = (
+            f"{fact.name}: {fact.value}{f' ({fact.note})' * bool(fact.note)}" for fact in self.facts
+        )
+        return [line for each in said for line in wrap(each, width, subsequent_indent="  ")]
+
+
+@dataclass(frozen=True)
+class Table(Part):
+    """Cells under headings; the first cell of a row heads it, the others are numbers or words."""
+
+    headings: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    words: tuple[int, ...] = ()
+    """Columns, counted from 0, that hold words and not numbers."""
+
+    def html(self) -> str:
+        kinds = [
+            "" if i in (0, *self.words) else ' class="number"' for i in range(len(self.headings))
+        ]
+        heads = (
+            f'<th scope="col"{kind}>{label_html(name)}</th>'
+            for name, kind in zip(self.headings, kinds, strict=True)
+        )
+        rows = (
+            f'<tr><th scope="row">{label_html(first)}</th>'
+            + "".join(
+                f"<td{kind}>{escape(printable(cell)) if cell else ''}</td>"
+                for cell, kind in zip(rest, kinds[1:], strict=True)
+            )
+            + "</tr>"
+            for first, *rest in self.rows
+        )
+        return (
+            f'<table class="plain"><thead><tr>{"".join(heads)}</tr></thead>'
+            f"<tbody>{''.join(rows)}</tbody></table>"
+        )
+
+    def lines(self, width: int) -> list[str]:
+        every = [self.headings, *self.rows]
+        shown = [[one_line(cell, 40) if cell else "" for cell in row] for row in every]
+        widths = [max(map(columns_of, column)) for column in zip(*shown, strict=True)]
+        lines = []
+        for row in shown:
+            pads = [" " * (wide - columns_of(cell)) for cell, wide in zip(row, widths, strict=True)]
+            cells = [
+                cell + pad if i in (0, *self.words) else pad + cell
+                for i, (cell, pad) in enumerate(zip(row, pads, strict=True))
+            ]
+            lines.append(one_line("  ".join(cells).rstrip(), width))
+        return lines
+
+
+@dataclass(frozen=True)
+class Listing(Part):
+    """All numbers of a view, as exports have them."""
+
+    view: View | None = None
+    pictures: bool = True
+
+    def html(self) -> str:
+        if self.view is None:
+            return ""
+        found = html_fragment(self.view, self.view.headline)
+        return found if self.pictures else re.sub(r"<svg.*?</svg>", "", found)
+
+    def lines(self, width: int) -> list[str]:
+        found = [] if self.view is None else table_lines(self.view, width)
+        return ["".join(span.text for span in line).rstrip() for line in found]
+
+
+def render(parts: Iterable[Part]) -> str:
+    """Return parts as HTML one after the other, each under its heading."""
+    return "\n".join(map(_section, parts))
+
+
+def _section(part: Part) -> str:
+    if part.folded:
+        return (
+            f'<details class="part" id="{part.name}"><summary>{escape(part.title)}</summary>'
+            f"{part.html()}</details>"
+        )
+    if not part.title:
+        return part.html()
+    note = f'<span class="note">{escape(part.note)}</span>' if part.note else ""
+    return (
+        f'<section class="part panel" aria-labelledby="{part.name}"><div class="head">'
+        f'<h2 id="{part.name}">{escape(part.title)}</h2>{note}</div>\n{part.html()}</section>'
+    )
+
+
+def label_html(label: str) -> str:
+    """Return a label as HTML, set apart so that its direction does not turn what is around it."""
+    return f"<bdi>{escape(printable(label))}</bdi>"
+
+
+def _phrase_html(phrase: Phrase) -> str:
+    marks = {"name": "<bdi>{}</bdi>", "figure": "<b>{}</b>"}
+    return "".join(marks.get(span.kind, "{}").format(escape(span.text)) for span in phrase)
