@@ -22,12 +22,14 @@ from deniable import (
     Choices,
     Closed,
     DeniableError,
+    Discovery,
     Levels,
     Protocol,
     Pure,
     Question,
     Record,
     Tally,
+    Text,
     Views,
 )
 from deniable.documents import canonical_json
@@ -161,6 +163,8 @@ def answers_of(protocol: Protocol) -> Answers | tuple[str, ...] | None:
     if isinstance(protocol, Views):
         parts = enumerate(protocol.radices)
         return Record({f"a{i}": [str(j) for j in range(radix)] for i, radix in parts})
+    if isinstance(protocol, Discovery):
+        return Text(discover="english")
     if not isinstance(protocol, Closed | Sets):
         return None
     labels = tuple(map(str, range(protocol.domain_size)))

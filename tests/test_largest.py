@@ -10,6 +10,7 @@ from deniable import (
     DE,
     SHE,
     AffineSelection,
+    Discovery,
     IncompatibleTally,
     Open,
     Protocol,
@@ -48,7 +49,9 @@ def _protocols() -> list[Protocol]:
     # Of SHE some answers have to share the people: 16 steps for each of 10^18 have no room.
     all_there_are = [*listed, *wide, *rows, SHE(1.0, 40), DE(5.0, 4)]
     fitting = [p for p in all_there_are if not isinstance(p, SHE) or p.domain_size > 3]
-    return [p for p in fitting if isinstance(p.tally([]).statistic, Counts | Table)]
+    # Discovery takes so many equal reports for copies, and cuts them.
+    kept = [p for p in fitting if not isinstance(p, Discovery)]
+    return [p for p in kept if isinstance(p.tally([]).statistic, Counts | Table)]
 
 
 @pytest.mark.parametrize("protocol", _protocols(), ids=str)

@@ -239,6 +239,11 @@ class Discovery(Open):
                 "name the candidates to count, or have a question discover them", value=None
             )
         given = np.asarray(candidates)
+        if given.dtype.kind not in "iu" or not given.size:
+            raise InvalidParameter(
+                "the protocol counts values: let a question with Text(discover=...) count texts",
+                value=None,
+            )
         whole = given.ndim == 2 and given.dtype == np.uint64
         return Chosen(
             self._check_values(given if whole else self.numbered(given.astype(np.uint64)))
