@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -38,7 +39,7 @@ from deniable.protocols.affine import AffineSelection, complete_settings, prime_
 from deniable.protocols.discovery.cells import Layout
 from deniable.protocols.discovery.tables import Tables, read
 from deniable.protocols.linear import Lines
-from deniable.randomness import OperatingSystem, Words
+from deniable.randomness import WORD, Lots, OperatingSystem, Words
 from deniable.statistics import Table, TableSum
 from deniable.tally import Tally
 from deniable.validation import (
@@ -193,6 +194,12 @@ class Discovery(Open):
         return rows
 
     @cached_property
+    def _lots(self) -> Lots:
+        """The lot of each piece, as even as 2^64 words can be."""
+        ends = [-(-i * WORD // self.layout.pieces) for i in range(self.layout.pieces + 1)]
+        return Lots(tuple(last - first for first, last in pairwise(ends)))
+
+    @cached_property
     def words(self) -> Words:
         limits = {place + 1: limit for place, limit in self.closed.words.limits.items()}
         return Words(1 + self.closed.words.count, limits)
@@ -204,7 +211,7 @@ class Discovery(Open):
         return check_rows(values, FINGERPRINTS, 3)
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
-        drawn = _lot(words[:, 0], self.layout.pieces)
+        drawn = self._lots.of(words[:, 0]).astype(np.uint64)
         # All cells are computed and one is selected by arithmetic, so that the work tells nothing.
         chosen = drawn[:, None] == np.arange(self.layout.pieces, dtype=np.uint64)
         cell = (self.layout.cells(values) * chosen).sum(axis=1, dtype=np.uint64)
@@ -279,9 +286,3 @@ class Discovery(Open):
     def _estimate_bytes(self, chosen: Chosen) -> int:
         table = 8 * (self.lines.cells + self.closed.domain_size * (1 + self.check))
         return 64 * len(chosen.keys) + self.lines.decoding_bytes + table
-
-
-def _lot(words: npt.NDArray[np.uint64], size: int) -> npt.NDArray[np.uint64]:
-    """Return the piece that each word draws: floor(word size / 2^64), for a size below 2^32."""
-    high, low, many = words >> np.uint64(32), words & np.uint64(0xFFFF_FFFF), np.uint64(size)
-    return (high * many + (low * many >> np.uint64(32))) >> np.uint64(32)
