@@ -9,6 +9,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 
+from deniable.answers import Choices
 from deniable.collector.settings import Settings
 from deniable.protocols.hashing import OLH, OpenLH
 from deniable.question import Question
@@ -325,3 +326,28 @@ def test_a_tag_of_version_0_2_0_still_delivers(context, collector):
         assert pasted.page.evaluate("outcomes") == ["answered"]
         assert pasted.n(question) == 1
         assert pasted.wrong == []
+
+
+def test_boxes_are_counted_and_a_set_leaves_as_one_report(pasted):
+    """No more boxes can be ticked than the question takes; both clients work on one page."""
+    labels = ("Apfel", SECRET, "Birne", "Quitte <&>")
+    question = Question("Which fruits?", Choices(labels, 2), epsilon=1.0)
+    pasted.collector.request("POST", "/v1/questions", question.to_json().encode(), role="admin")
+    before = pasted.n(question)
+    page = pasted.visit(pasted.snippet(question) + pasted.snippet(CHOICE))
+    until(page, "!document.querySelector('button:disabled')")
+    form = page.locator("form").first
+    assert form.locator("output").inner_text() == "0 / 2"
+    form.get_by_label(SECRET).check()
+    form.get_by_label("Quitte <&>").check()
+    assert form.locator("output").inner_text() == "2 / 2"
+    assert form.get_by_label("Apfel").is_disabled()
+    form.get_by_label("Quitte <&>").uncheck()
+    assert form.get_by_label("Apfel").is_enabled()
+    assert pasted.send() == THANKS
+    assert pasted.n(question) == before + 1
+    page.select_option("select", "Birne")
+    page.locator("form").nth(1).locator("button").click()
+    until(page, "outcomes.length > 1")
+    assert page.locator("[role=status]").all_inner_texts() == [THANKS, THANKS]
+    assert pasted.leaked() == []

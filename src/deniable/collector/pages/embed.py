@@ -172,7 +172,8 @@ def _boxes(name: str, answers: Choices) -> str:
         field = f"    <select multiple>\n{options}\n    </select>"
         return f"  <label>{name} ({limit})\n{field}\n  </label>"
     boxes = "\n".join(
-        f'    <label><input type="checkbox" value="{label}"> {label}</label>' for label in labels
+        f'    <label><input type="checkbox" value="{label}"> {label}</label><br>'
+        for label in labels
     )
     return (
         f"  <fieldset>\n    <legend>{name} ({limit})</legend>\n{boxes}\n"
