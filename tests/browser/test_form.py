@@ -46,7 +46,7 @@ class Pasted(Visit):
 
     def snippet(self, question):
         """Return what the dashboard hands out."""
-        path = f"/questions/{question.digest}"
+        path = f"/questions/{question.digest}/collect"
         page = self.collector.request("GET", path, role="viewer", headers={"Accept": "text/html"})
         return unescape(
             re.search('<code id="snippet">(.*?)</code>', page.body.decode(), re.DOTALL)[1]

@@ -64,6 +64,8 @@ def test_the_page_has_boxes_to_paste_and_the_sentence_on_cutting(
     page = collector.request("GET", f"/questions/{tools.digest}", role="viewer").body.decode()
     assert "may have had more than 3 answers" in page
     assert "shares do not add up to 100 %" in page
+    path = f"/questions/{tools.digest}/collect"
+    page = collector.request("GET", path, role="viewer").body.decode()
     assert "data-kind=&#34;choices&#34;" in page
     assert page.count("type=&#34;checkbox&#34;") == len(TOOLS)
     address = page.partition("/client/")[2].partition("&#34;")[0]
