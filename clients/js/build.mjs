@@ -13,7 +13,7 @@ const here = (path) => new URL(path, import.meta.url);
 const read = (path) => readFileSync(here(path), "utf8");
 const STATIC = here("../../src/deniable/collector/pages/static/");
 /** The builds of the client by the kind of answers that they are for; the first is for all others. */
-export const BUILDS = { "": "src/index.ts", choices: "src/choices.ts" };
+export const BUILDS = { "": "src/index.ts", choices: "src/choices.ts", discover: "src/discover.ts" };
 export const packaged = (kind) => new URL(kind ? `deniable-${kind}.js` : "deniable.js", STATIC);
 export const PACKAGED = packaged("");
 export const TRY = new URL("try.js", STATIC);

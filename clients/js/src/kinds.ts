@@ -14,6 +14,7 @@ export interface Said {
   other: string | null;
   at_most?: number;
   cut?: boolean;
+  discover?: unknown;
 }
 
 /** Answers as a question has them: what its canonical form says, and how an answer becomes a value. */

@@ -76,7 +76,7 @@ export const reading = <Answer, Value>(known: Kind<Answer, Value>): Parse<Answer
     const { labels, says: said, value } = known.read(second ? answers : document, crypto, protocol);
     const repeat = second && document.repeat ? readRepeat(document.repeat) : null;
     const segments = second ? readSegments(document.segments, cells) : [];
-    expect(!second || repeat || segments[0] || !/^(choice|text)$/.test(answers.kind!));
+    expect(!second || repeat || segments[0] || answers.discover || !/^(choice|text)$/.test(answers.kind!));
     const { name: kind, epsilon, p, q } = protocol;
     const domain_size = labels?.length;
     expect(!(domain_size! > longest / 16) && name && encodes([name, labels]));
