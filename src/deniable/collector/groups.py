@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable.collector.jobs import Sums
 from deniable.division import POOLED, Part, Parts, divide
-from deniable.errors import InvalidParameter
+from deniable.errors import DeniableError, InvalidParameter
 from deniable.experiment import Experiment, compare_arms
+from deniable.presentation import parts as shown
+from deniable.presentation.charts import Multiples, Panel, bars_of
+from deniable.presentation.verdict import Span
+from deniable.presentation.view import counted
 from deniable.segments import NOT_STATED
 
 
@@ -80,3 +85,41 @@ def _said(found: Experiment | None) -> dict[str, object] | None:
         "tests": found.tests,
         "differences": found.rows(),
     }
+
+
+_ARMS = ("arm", "arms", "variant", "experiment")
+"""Dimensions with such a name are the arms of an experiment, whose first value is the control."""
+_SHOWN = 8
+
+
+def group_parts(sums: Sums) -> list[shown.Part]:
+    """Return what a page shows of each dimension: small charts on one scale, and a verdict."""
+    parts: list[shown.Part] = []
+    for place, dimension in enumerate(sums.question.segments):
+        control = dimension.values[0] if dimension.name.lower() in _ARMS else None
+        division = Division(dimension.name, control)
+        found = parts_of(sums, division).parts
+        with suppress(DeniableError):  # errors that are not known cannot be compared
+            if (experiment := experiment_of(found, division)) is not None:
+                said = experiment.verdict
+                phrase = (Span(f"{said[:1].upper()}{said[1:]}."),)
+                sure = any(each.significant for each in experiment.differences)
+                parts.append(shown.Sentences(
+                    f"verdict-{place}", f"Experiment: {dimension.name}", phrases=(phrase,),
+                    sure=sure, note=f"against {control}, by Holm's procedure",
+                ))  # fmt: skip
+        panels = tuple(
+            Panel(part.value, _about(part),
+                  () if part.estimates is None else bars_of(part.estimates, _SHOWN))
+            for part in found
+        )  # fmt: skip
+        note = "public groups, all on one scale; nothing hides to which a person belongs"
+        parts.append(Multiples(f"groups-{place}", f"By {dimension.name}", note=note, panels=panels))
+    return parts
+
+
+def _about(part: Part) -> str:
+    said = counted(part.n, "report")
+    if part.estimates is None:
+        said += f"; {part.missing:,} more are needed, because of the error"
+    return said if part.warning is None else f"{said}; {part.warning}"

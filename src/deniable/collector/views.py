@@ -9,6 +9,7 @@ from datetime import date
 
 from markupsafe import Markup
 
+from deniable.collector.groups import group_parts
 from deniable.collector.jobs import Sums
 from deniable.collector.stores.records import EPOCH, Days, write_day
 from deniable.comparison import Comparison, compare
@@ -19,6 +20,7 @@ from deniable.presentation.parts import Beside, Fact, Listing, Part, Sentences, 
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import Trend, short_date, spark_svg
 from deniable.presentation.verdict import ALPHA, Span, points, rounded
+from deniable.presentation.view import counted
 from deniable.protocol import Protocol
 
 _FOLLOWED = 6
@@ -74,14 +76,16 @@ def look(sums: Sums, sight: Sight) -> Look:
         since=moved.since if moved else "",
         truth=_true_shares(sums, sight.truth),
         facts=_fakes(sums.question.protocol, found),
-        epsilon=sums.question.protocol.total_epsilon,
+        epsilon=sums.question.total_epsilon,
     )
     parts = [*found.parts(beside), *_compared(sums, sight.rows)]
     labels = [row.label for row in found.top(_FOLLOWED).rows()]
     trend = sums.trend(labels) if sums.order.days else None
     if trend is not None and len(sums.order.days) > 1:
-        note = _trend_note(sums.question.protocol, trend)
-        parts.append(Curves("trend", "Day by day", note=note, trend=trend))
+        note = _trend_note(sums, trend)
+        title = "Day by day" if sums.order.wanted.rounds is None else "Round by round"
+        parts.append(Curves("trend", title, note=note, trend=trend))
+    parts += group_parts(sums)
     parts.sort(key=lambda part: part.folded)
     spoken = next((part for part in parts if isinstance(part, Sentences)), Sentences(""))
     sure = sorted((row for row in changes if row.significant), key=lambda row: abs(row.difference))
@@ -110,14 +114,18 @@ def _moved(sums: Sums) -> Moved | None:
                 return None
             other = span(parts[1].days)
             return Moved(sums.compared(1), f"vs {other}", f"against {other}")
-        last = max((day.days.first for day in days), default=0)
+        last, rounds = max((day.days.first for day in days), default=0), sums.order.wanted.rounds
         recent = [day for day in days if day.days.first > last - _WEEK]
         before = [day for day in days if last - 2 * _WEEK < day.days.first <= last - _WEEK]
+        if rounds is not None:
+            before, recent = [*days[-2:-1]], [*days[-1:]]
         if not before:
             return None
         found = compare(sums.over(before), sums.over(recent))
     except DeniableError:  # errors that are not known cannot be compared
         return None
+    if rounds is not None:
+        return Moved(found, "this round vs the one before", "since the round before")
     return Moved(found, "last 7 days vs 7 before", "against the week before")
 
 
@@ -201,12 +209,16 @@ def _spark(trend: Trend | None) -> str:
     return spark_svg([found.get(day) for day in range(min(found), max(found) + 1)])
 
 
-def _trend_note(protocol: Protocol, trend: Trend) -> str:
+def _trend_note(sums: Sums, trend: Trend) -> str:
     """Say how to read the curves, by which law days are judged, and what is left out."""
+    rounds = sums.order.wanted.rounds
     said = [f"same scale, 0 to {100 * trend.top:g}\u00a0% · bands: 95\u00a0% sure"]
-    if protocol.memoises:
+    if rounds is not None:
+        said.append(f"each point is a round of {counted(rounds.every, 'day')}, and other people")
+    if sums.question.protocol.memoises:
         said.append("each day by itself, by the law of as many people as answered on it")
     if trend.left_out:
-        days = "1 day is" if trend.left_out == 1 else f"{trend.left_out} days are"
+        unit = "day" if rounds is None else "round"
+        days = f"1 {unit} is" if trend.left_out == 1 else f"{trend.left_out} {unit}s are"
         said.append(f"{days} left out: too few reports, or more than a month back")
     return " · ".join(said)

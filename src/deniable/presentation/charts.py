@@ -75,10 +75,14 @@ class Bars(Part):
     against: str = ""
     """The heading of the changes, if there are any."""
     level: float = 0.95
+    ceiling: float | None = None
+    """Where the axis ends, if it is shared with others."""
 
     @property
     def top(self) -> float:
         """Where the axis ends: at a round share above all intervals."""
+        if self.ceiling is not None:
+            return self.ceiling
         ends = [x for bar in self.bars for x in (bar.share, bar.upper, bar.truth) if x is not None]
         most = min(max(ends, default=1.0), 1.0)
         return next(step for step in _STEPS if step >= most)
@@ -164,6 +168,45 @@ class Curves(Part):
         ]
 
 
+class Panel(NamedTuple):
+    """One of several groups: its name, a few words about it, and its bars if there are any."""
+
+    name: str
+    said: str
+    bars: tuple[Bar, ...] = ()
+
+
+@dataclass(frozen=True)
+class Multiples(Part):
+    """The same rows for several groups, side by side on one scale."""
+
+    panels: tuple[Panel, ...] = ()
+    heading: str = "Answer"
+
+    def _charts(self) -> list[Bars]:
+        every = Bars("", bars=tuple(bar for panel in self.panels for bar in panel.bars))
+        return [
+            Bars("", heading=self.heading, bars=panel.bars, ceiling=every.top)
+            for panel in self.panels
+        ]
+
+    def html(self) -> str:
+        found = (
+            f'<section class="multiple"><h3>{label_html(panel.name)}</h3>'
+            f'<p class="small quiet">{escape(panel.said)}</p>'
+            f"{chart.html() if panel.bars else ''}</section>"
+            for panel, chart in zip(self.panels, self._charts(), strict=True)
+        )
+        return f'<div class="multiples">{"".join(found)}</div>'
+
+    def lines(self, width: int) -> list[str]:
+        return [
+            line
+            for panel, chart in zip(self.panels, self._charts(), strict=True)
+            for line in (f"{one_line(panel.name)}: {panel.said}", *chart.lines(width))
+        ]
+
+
 @dataclass(frozen=True)
 class Grid(Part):
     """A share for each pair of a row and a column: the darker a cell, the larger its share."""
@@ -239,6 +282,11 @@ def parts_of(found: Counted, beside: Beside) -> tuple[Part, ...]:
         ),
         Listing("numbers", "All numbers", view=shown.view(**limits), pictures=False, folded=True),
     )
+
+
+def bars_of(found: Counted, rows: int) -> tuple[Bar, ...]:
+    """Return the largest answers as bars."""
+    return tuple(_bar(row, found.n, Beside()) for row in found.top(rows).rows())
 
 
 def _bar(row: Answer, n: int, beside: Beside) -> Bar:

@@ -180,7 +180,12 @@ def _read_address(known: Known, query: Mapping[str, str]) -> Address:
     """Read what an address asks for; after a mistake all days are shown."""
     fields = {name: query[name].strip() for name in query if name in _FIELDS}
     fields = {name: value for name, value in fields.items() if value}
-    everything = Wanted((Slice(known.asked.digest),), daily=True, candidates=_candidates(query))
+    everything = Wanted(
+        (Slice(known.asked.digest),),
+        daily=True,
+        candidates=_candidates(query),
+        rounds=known.question.repeat,
+    )
     if not fields:
         return Address(Span(), Span(), everything)
     span, other = _span(fields), _span(fields, SECOND)
