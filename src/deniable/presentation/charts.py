@@ -268,7 +268,7 @@ def parts_of(found: Counted, beside: Beside) -> tuple[Part, ...]:
         facts.append(privacy_fact(beside.epsilon or found.provenance.epsilon))
     some = "" if len(bars) == found.total else f"the largest {len(bars):,} of {found.total:,} · "
     marks = " · upright mark: the truth, which a real server never knows" if beside.truth else ""
-    how = f"bar: estimate · dark band: where the truth is, {percent(beside.level)} sure"
+    how = f"bar: estimate · band on it: where the truth is, {percent(beside.level)} sure"
     return (
         Sentences.of(found.verdict(tuple(beside.changes.values()), since=beside.since)),
         Facts("facts", facts=(*facts, *beside.facts)),
