@@ -98,6 +98,15 @@ class NumberEstimates(Estimates):
         held |= {"provenance": found.provenance}
         return cls(**held, scale=scale, tally=found.tally)
 
+    def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
+        """Add the mean, and median and quartiles where the distribution is told."""
+        said = [*super()._notes(level, alpha, threshold), f"mean {self.mean_at(level)}"]
+        if self._tables.views:
+            names = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
+            found = (f"{name} {self.quantile(share, level=level)}" for name, share in names)
+            said.append(", ".join(found))
+        return tuple(said)
+
     @property
     def _views(self) -> tuple[Views, Tally, Scale]:
         tally, scale = self.tally, self.scale

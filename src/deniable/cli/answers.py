@@ -7,7 +7,7 @@ yielded before the error is raised, so that the first one is the one reported.
 import csv
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO, StringIO
 from itertools import chain
 from pathlib import Path
@@ -57,6 +57,8 @@ class Source:
     digest: Digest | None = None
     textual: bool = True
     beside: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    """The columns that make an answer together, as those of a record do."""
 
     @property
     def name(self) -> str:
@@ -150,6 +152,8 @@ def _json_answer(source: Source, text: str, line: int) -> tuple[str, tuple[str, 
             raise source.wrong(line, f"this line {keys}, and {column!r} is wanted; name a key with "
                                f"{source.option}")  # fmt: skip
         found = found[column]
+    elif isinstance(found, dict) and source.columns:
+        found = {name: found[name] for name in source.columns if name in found}
     return as_text(source, found, line), more
 
 
@@ -164,12 +168,14 @@ def _read_parquet(source: Source, stream: BinaryIO) -> Iterator[Batch]:
     arrow = load("pyarrow", "arrow")
     try:
         file = parquet.ParquetFile(stream if stream.seekable() else BytesIO(stream.read()))
-        names = list(file.schema_arrow.names)
-        column = names[find_column(source, names)]
+        names, several = list(file.schema_arrow.names), list(source.columns)
+        wanted = [replace(source, column=name) for name in several] or [source]
+        columns = [names[find_column(each, names)] for each in wanted]
         further = [names[find_beside(source, names, name)] for name in source.beside]
         row = 1
-        for part in file.iter_batches(batch_size=_ROWS, columns=[column, *further]):
-            found = part.column(column).to_pylist()
+        for part in file.iter_batches(batch_size=_ROWS, columns=[*columns, *further]):
+            own = part.select(columns)
+            found = own.to_pylist() if several else own.column(0).to_pylist()
             lines = range(row, row + len(found))
             more = (map(_beside, part.column(name).to_pylist()) for name in further)
             beside = list(zip(*more, strict=True)) if further else ()
@@ -202,6 +208,18 @@ def as_text(source: Source, answer: object, line: int) -> str:
     )  # fmt: skip
 
 
+def _picker(source: Source, head: list[str], delimiter: str) -> Callable[[list[str]], str]:
+    """Return what takes an answer from a row: one cell, or the object of several."""
+    if not source.columns:
+        column = find_column(source, head, delimiter)
+        return lambda row: row[column]
+    named = [replace(source, column=name) for name in source.columns]
+    places = [find_column(each, head, delimiter) for each in named]
+    return lambda row: json.dumps(
+        dict(zip(source.columns, (row[place] for place in places), strict=True))
+    )
+
+
 def _read_csv(source: Source, stream: Readable, delimiter: str) -> Iterator[Batch]:
     """Yield the answers in the column that the source names, with the line each row starts on."""
     csv.field_size_limit(LARGEST_FIELD)
@@ -214,12 +232,12 @@ def _read_csv(source: Source, stream: Readable, delimiter: str) -> Iterator[Batc
         if head is None:
             raise source.wrong(1, "the file is empty; begin it with a header that names the "
                                "columns, or give a .txt file of lines")  # fmt: skip
-        width, column = len(head), find_column(source, head, delimiter)
+        width, pick = len(head), _picker(source, head, delimiter)
         further = [find_beside(source, head, name) for name in source.beside]
         line = reader.line_num
         for row in reader:
             if len(row) == width:
-                answers.append(row[column])
+                answers.append(pick(row))
                 starts.append(line + 1)
                 if further:
                     beside.append(tuple([row[place] for place in further]))

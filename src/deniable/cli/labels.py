@@ -5,9 +5,10 @@ logs, where the answers of people must not be.
 """
 
 import json
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations, repeat
 from pathlib import Path
 from unicodedata import normalize
@@ -15,12 +16,12 @@ from unicodedata import normalize
 import click
 import numpy as np
 
-from deniable.answers import Choice
+from deniable.answers import Answers, Choice, Number, Record
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
 from deniable.cli.outputs import shorten
-from deniable.documents import fault
+from deniable.documents import fault, read_file
 from deniable.errors import OutOfDomain
 from deniable.presentation.tables import unguarded
 from deniable.question import Question
@@ -142,6 +143,43 @@ class Matcher:
 def match(question: Question, form: Form | None = None) -> Matcher:
     chosen = isinstance(question.answers, Choice)
     return Matcher(question.labels or () if chosen else (), question.other, form)
+
+
+def of_question(source: Source, question: Question) -> Source:
+    """Return a source that is read as a question's answers: a record's are several columns."""
+    record = question.answers if isinstance(question.answers, Record) else None
+    columns = record.names if record and source.column is None else ()
+    return replace(source, textual=question.answers.textual, columns=columns)
+
+
+def read_record(path: Path, tables: str) -> Record:
+    """Return the record that a JSON or TOML file describes: labels or a number for each name.
+
+    ``tables`` is margins, pairs, or names such as country+plan,age.
+    """
+    data = read_file(path)
+    try:
+        text = data.decode()
+        found = tomllib.loads(text) if suffix_of(path) == ".toml" else json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected JSON, or TOML in a file.toml; correct it") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: expected an object with labels for each attribute; correct it")
+    wanted = [tuple(table.split("+")) for table in tables.split(",")]
+    parts = {name: _attribute(path, name, part) for name, part in found.items()}
+    return Record(parts, tables if tables in {"margins", "pairs"} else wanted)
+
+
+def _attribute(path: Path, name: str, part: object) -> Answers | list[str]:
+    """Return an attribute: a list of labels, or an object with its fields."""
+    if isinstance(part, list):
+        return part
+    kind = Number if isinstance(part, dict) and "labels" not in part else Choice
+    try:
+        return kind(**part) if isinstance(part, dict) else Choice(())
+    except TypeError as error:
+        raise InputError(f"{path}: {name}: expected labels and other, or low, high, step and unit; "
+                         "correct it") from error  # fmt: skip
 
 
 def encode(

@@ -52,9 +52,9 @@ summary_option = click.option(
     "--json", "as_json", is_flag=True, help="Print a summary as JSON; needs -o."
 )
 goal_option = click.option(
-    "--goal", type=click.Choice(["mean", "rare"]), default="mean", show_default=True,
-    help="Whose variance is to be least: the mean over all answers, or that of rare answers, which "
-    "makes more of them significant.",
+    "--goal", type=click.Choice(["mean", "rare", "table"]), default="mean", show_default=True,
+    help="Whose variance is to be least: the mean over all answers, that of rare answers, which "
+    "makes more of them significant, or of a record the error of whole tables.",
 )  # fmt: skip
 at_most_option = click.option(
     "--at-most", type=click.IntRange(1), metavar="N",

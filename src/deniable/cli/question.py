@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import wrap
+from typing import NamedTuple
 
 import click
 from rich.text import Text
 
 from deniable.advice import reveals
 from deniable.advice.ranking import Goal
-from deniable.answers import Choice, Choices
+from deniable.answers import Choice, Choices, Number, Record
 from deniable.answers import Text as Discovered
+from deniable.answers.number import WANTS
 from deniable.cli import options, outputs
 from deniable.cli.group import Group
 from deniable.cli.inputs import read_code, read_question
-from deniable.cli.labels import Form, read_labels, twins
+from deniable.cli.labels import Form, read_labels, read_record, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
@@ -51,6 +53,9 @@ def question() -> None:
         "deniable question create site --open --epsilon 3 -o site.json",
         "deniable question create words --discover --code english --epsilon 4 -o words.json",
         "deniable question create tools --choices tools.txt --at-most 8 --epsilon 1 -o tools.json",
+        "deniable question create set-up --record set-up.toml --tables pairs --epsilon 1 -o s.json",
+        "deniable question create hours --number 0 100 --unit h --want distribution --want mean "
+        "--epsilon 1 -o hours.json",
         "deniable question create crashes --label yes --label no --epsilon 2 --every 7 --rounds 26 "
         "--segment platform=linux,mac,windows -o crashes.json",
     ]
@@ -67,6 +72,17 @@ def question() -> None:
 @click.option("--no-cut", is_flag=True,
               help="Refuse answers with more than --at-most labels. [default: keep so many, at "
               "random]")  # fmt: skip
+@click.option("--record", "record_file", type=options.FILE, metavar="FILE",
+              help="A JSON or TOML file of attributes: a list of labels for each, or low, high, "
+              "step and unit of a number.")  # fmt: skip
+@click.option("--tables", metavar="TABLES",
+              help="What is wanted of a record: margins, pairs, or country+plan,age. "
+              "[default: margins]")  # fmt: skip
+@click.option("--number", type=(float, float), metavar="LOW HIGH", help="A number is an answer.")
+@click.option("--step", type=float, help="What numbers are rounded to. [default: 1]")
+@click.option("--unit", help="The unit of the numbers.")
+@click.option("--want", multiple=True, type=click.Choice(WANTS),
+              help="What is wanted of numbers; repeat it. [default: distribution]")  # fmt: skip
 @click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
 @click.option("--discover", "discovered", is_flag=True,
               help="Any text is an answer, and the frequent ones are to be found.")  # fmt: skip
@@ -102,6 +118,12 @@ def create(
     choices_file: Path | None,
     at_most: int | None,
     no_cut: bool,
+    record_file: Path | None,
+    tables: str | None,
+    number: tuple[float, float] | None,
+    step: float | None,
+    unit: str | None,
+    want: tuple[str, ...],
     is_open: bool,
     discovered: bool,
     code_name: str | None,
@@ -120,16 +142,25 @@ def create(
 
     The labels of the answers come from --labels, from --label, or from both; an --open question
     has none. The order of the labels is part of the question. With --at-most an answer is a set of
-    labels: a;b;c, or a JSON list.
+    labels: a;b;c, or a JSON list. Of a --record each attribute is a column, and people are asked
+    for some of them by lot; of a --number they are asked for its first digits, or for a level.
 
     With --every and --rounds people are asked again, each in a round of their own: their devices
     draw it, and all that a person ever sends reveals --times times epsilon.
     """
     again, groups = _repeat(every, rounds, times, start), Segments(tuple(map(_dimension, segments)))
     several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
-    if labels_file and choices_file:
-        raise click.UsageError("--choices is --labels for sets; pass one of them")
+    _check_one_file(labels_file, choices_file)
     labels_file = labels_file or choices_file
+    others = (labels, labels_file, is_open, other, several, protocol_name.lower() != options.AUTO)
+    about = _About(record_file, tables, number, step, unit, want)
+    if kind := about.kind(alone=not any(others) and not discovered):
+        options.check_privacy(epsilon, None)
+        made = Question(name, kind, epsilon=options.needed(epsilon), goal=goal, repeat=again,
+                        segments=groups)  # fmt: skip
+        outputs.write_atomically(output, made.to_json().encode())
+        outputs.announce(output, _headline(made))
+        return
     if code_name is not None and not discovered:
         raise click.UsageError("--code is about texts that are to be discovered: pass --discover")
     discovered = discovered or protocol_name.lower().partition(":")[0] == "discovery"
@@ -165,6 +196,34 @@ def create(
     _warn_of_twins(listed)
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, _headline(made))
+
+
+class _About(NamedTuple):
+    """What the options say of a record or a number."""
+
+    record_file: Path | None
+    tables: str | None
+    number: tuple[float, float] | None
+    step: float | None
+    unit: str | None
+    want: tuple[str, ...]
+
+    def kind(self, *, alone: bool) -> Record | Number | None:
+        """Return what an answer is, and refuse options that do not go together."""
+        if (self.record_file or self.number) and not alone:
+            raise click.UsageError("a --record or a --number is all that an answer is; leave out "
+                                   "labels, --open, --other and --protocol")  # fmt: skip
+        stray = self.tables is not None and not self.record_file
+        stray |= self.number is None and (self.step, self.unit, self.want) != (None, None, ())
+        if stray or (self.record_file and self.number):
+            raise click.UsageError("--tables is about a --record; --step, --unit and --want are "
+                                   "about a --number; an answer is one of them")  # fmt: skip
+        if self.record_file is not None:
+            return read_record(self.record_file, self.tables or "margins")
+        if self.number is None:
+            return None
+        step = 1 if self.step is None else self.step
+        return Number(*self.number, step, self.unit or "", self.want or WANTS[:1])
 
 
 def _repeat(every: int | None, rounds: int | None, times: int, start: str | None) -> Repeat | None:
@@ -219,6 +278,11 @@ def _check_several(
     if at_most is not None and other is not None:
         raise click.UsageError("--other is about one label; a set of labels has none for the rest")
     return at_most is not None
+
+
+def _check_one_file(labels_file: Path | None, choices_file: Path | None) -> None:
+    if labels_file and choices_file:
+        raise click.UsageError("--choices is --labels for sets; pass one of them")
 
 
 def _warn_of_twins(labels: tuple[str, ...]) -> None:

@@ -4,7 +4,6 @@ import json
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from itertools import tee
 from operator import itemgetter
 from pathlib import Path
@@ -12,10 +11,11 @@ from pathlib import Path
 import click
 import numpy as np
 
+from deniable.answers.record import RecordEstimates
 from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
-from deniable.cli.labels import Form, encode, match, read_candidates
+from deniable.cli.labels import Form, encode, match, of_question, read_candidates
 from deniable.cli.segments import Stated, read_pairs, write_divided
 from deniable.comparison import compare as compare_estimates
 from deniable.consistency import METHODS, adjust
@@ -80,7 +80,7 @@ def privatize(
     question = inputs.read_question(question_file)
     stated = Stated(question, read_pairs(segments, "--segment"),
                     read_pairs(columns, "--segment-column"))  # fmt: skip
-    source = stated.read_from(replace(source, textual=question.answers.textual))
+    source = stated.read_from(of_question(source, question))
     matcher = match(question, form)
     path = source.path
     size = path.stat().st_size if str(path) != outputs.STDIO and path.is_file() else None
@@ -204,6 +204,8 @@ def tally(
               "reports; 1 if everybody answered once.")  # fmt: skip
 @click.option("--by", metavar="DIMENSION",
               help="Estimate each value of this public dimension, from report files.")  # fmt: skip
+@click.option("--cross", metavar="NAMES",
+              help="Of a record, the table over some attributes: country+plan.")  # fmt: skip
 @click.option("--sizes", is_flag=True,
               help="How many labels people chose, in place of the labels; for sets.")  # fmt: skip
 @options.candidates_options
@@ -217,6 +219,7 @@ def estimate(
     rounds: int | None,
     by: str | None,
     sizes: bool,
+    cross: str | None,
     candidates: Path | None,
     candidates_column: str | None,
 ) -> None:
@@ -250,6 +253,10 @@ def estimate(
             )
         if sizes and isinstance(found, SetEstimates):
             return found.sizes
+        if cross is not None:
+            if not isinstance(found, RecordEstimates):
+                raise click.UsageError("--cross is about records, whose attributes make tables")
+            found = found.cross(*cross.split("+"))
         adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
         some = labels is not None and question.labels is not None
         return adjusted.select(labels) if some and labels is not None else adjusted

@@ -16,7 +16,7 @@ from deniable.cli import options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import Digest, name_of, read_question
-from deniable.cli.labels import encode, match
+from deniable.cli.labels import encode, match, of_question
 from deniable.client.client import fetch_question
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, begin, utc_today
 from deniable.client.remote import find, listed
@@ -88,7 +88,7 @@ def send(
             box = earlier
         else:
             asked = fetch_question(transport, digest or _only(transport), ceiling)
-            watched = replace(source, digest=made_from, textual=asked.answers.textual)
+            watched = replace(of_question(source, asked), digest=made_from)
             box = Outbox.create(
                 path,
                 address=transport.address,

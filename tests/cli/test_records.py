@@ -1,0 +1,96 @@
+"""Records and numbers on the command line, from the file of attributes to the table."""
+
+import json
+
+import pytest
+
+from deniable import Number, Question
+
+ATTRIBUTES = """
+country = { labels = ["DE", "FR", "other"], other = "other" }
+plan = ["free", "pro"]
+age = { low = 0, high = 80, step = 20, unit = "y" }
+"""
+PEOPLE = [("pro", 41, "DE"), ("free", 23.5, "PT")] * 300
+CSV = "id,plan,age,country\n" + "".join(f"7,{p},{a},{c}\n" for p, a, c in PEOPLE)
+NDJSON = "".join(
+    json.dumps({"id": 7, "plan": p, "age": a, "country": c}) + "\n" for p, a, c in PEOPLE
+)
+
+
+@pytest.fixture
+def survey(shell):
+    """Return a command line with a question about three attributes."""
+    shell.write("set-up.toml", ATTRIBUTES)
+    shell("question", "create", "set-up", "--record", "set-up.toml", "--tables", "pairs",
+          "--epsilon", 4, "-o", "set-up.json")  # fmt: skip
+    return shell
+
+
+@pytest.mark.parametrize(("name", "text"), [("people.csv", CSV), ("people.ndjson", NDJSON)])
+def test_columns_of_a_file_are_the_attributes(survey, name: str, text: str) -> None:
+    """Columns are taken by name, and margins and cross tables are printed."""
+    survey.write(name, text)
+    survey("privatize", "set-up.json", name, "-o", "reports.bin")
+    survey("tally", "set-up.json", "reports.bin", "-o", "tally.bin")
+    found = json.loads(survey("estimate", "set-up.json", "tally.bin", "--json").text)
+    rows = {row["label"]: row["count"] for row in found["estimates"]}
+    assert abs(rows["country: other"] - 300) < 150  # some five standard errors
+    cross = json.loads(
+        survey("estimate", "set-up.json", "tally.bin", "--cross", "country+plan", "--json").text
+    )
+    table = {row["label"]: row["count"] for row in cross["estimates"]}
+    assert abs(table["DE / pro"] - 300) < 150
+    assert sum(table.values()) == pytest.approx(600)
+
+
+def test_rows_that_are_no_record_are_named_by_their_line(survey) -> None:
+    """Neither a wrong label nor a missing column is privatized, and no answer is printed."""
+    survey.write("people.csv", CSV + "8,secret plan,1,DE\n")
+    said = survey.fails("privatize", "set-up.json", "people.csv", "-o", "r.bin")
+    assert "people.csv:602" in said
+    assert "secret plan" not in said
+    survey.write("people.csv", "plan,age\npro,1\n")
+    assert "country" in survey.fails("privatize", "set-up.json", "people.csv", "-o", "r.bin")
+
+
+def test_a_number_is_created_as_it_is_asked_for(shell) -> None:
+    """Ends, step, unit and what is wanted are those of the question."""
+    shell("question", "create", "hours", "--number", 0, 100, "--step", 5, "--unit", "h",
+          "--want", "mean", "--want", "distribution", "--epsilon", 2,
+          "-o", "hours.json")  # fmt: skip
+    question = Question.open(shell.path("hours.json"))
+    assert question.answers == Number(0, 100, 5, "h", ("distribution", "mean"))
+    shell.write("hours.csv", "hours\n" + "40\n" * 500)
+    shell("privatize", "hours.json", "hours.csv", "--column", "hours", "-o", "reports.bin")
+    text = shell("estimate", "hours.json", "reports.bin").text
+    assert "mean " in text
+    assert "median " in text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--tables", "pairs", "--label", "a"), ("--step", 2, "--label", "a"),
+        ("--number", 0, 9, "--label", "a"), ("--number", 0, 9, "--open"),
+        ("--number", 0, 9, "--protocol", "DE"), ("--number", 0, 9, "--record", "set-up.toml"),
+        ("--number", 9, 0), ("--number", 0, 9, "--step", 2), ("--record", "broken.toml"),
+        ("--record", "list.json"), ("--record", "odd.json"), ("--number", 0, 9, "--goal", "rare"),
+        ("--record", "set-up.toml", "--tables", "country+age"),
+    ],
+)  # fmt: skip
+def test_options_that_make_no_answer_are_refused(survey, options) -> None:
+    """Each ends with one line that says what is wrong."""
+    files = {"broken.toml": "a = [", "list.json": "[]", "odd.json": '{"a": {"b": 1}}'}
+    for name, text in files.items():
+        survey.write(name, text)
+    survey.fails("question", "create", "x", *options, "--epsilon", 1, "-o", "x.json")
+
+
+def test_cross_tables_are_of_records_only(shell) -> None:
+    """Other questions have no attributes."""
+    labels = ("--label", "a", "--label", "b")
+    shell("question", "create", "fruit", *labels, "--epsilon", 1, "-o", "f.json")
+    shell.write("answers.txt", "a\nb\n")
+    shell("privatize", "f.json", "answers.txt", "-o", "r.bin")
+    assert "about records" in shell.fails("estimate", "f.json", "r.bin", "--cross", "a+b")
