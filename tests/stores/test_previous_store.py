@@ -12,9 +12,12 @@ from urllib.parse import parse_qs
 import pytest
 
 from deniable import Question
+from deniable.collector import housekeeping
 from deniable.collector.app import create_app
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
+from deniable.collector.stores.months import months_within
+from deniable.collector.stores.records import Days, Slice
 from deniable.protocol import Memoising
 from deniable.tally import Tally
 from tests.collector.conftest import Collector, run_server, today
@@ -131,3 +134,21 @@ def test_it_goes_on_collecting(served: Collector) -> None:
     closed = Question.from_json(asked("sizes")[1]["document"])
     report = closed.privatize(["a"]).tobytes()
     assert served.submit(closed, report).problem == "question-closed"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_days_are_of_one_segment_and_months_change_nothing(url: str, name: str) -> None:
+    """Rows of 0.2.0 are in the only cell there is, and the sums of months count what days do."""
+    store, digest = open_store(url), ANSWERED["questions"][name]["digest"]
+    try:
+        before = store.snapshot(Slice(digest))
+        housekeeping.sum_months(store)
+        months = months_within(Days(), [day for day, _ in store.standing(Slice(digest)).daily])
+        after = store.snapshot(Slice(digest), months=months)
+        assert {row.segment for row in (*before.tallies, *before.waiting)} <= {0}
+        assert after.n == before.n
+        assert {(row.source, row.segment) for row in after.months} <= {
+            (row.source, 0) for row in before.tallies
+        }
+    finally:
+        store.close()

@@ -31,6 +31,8 @@ TREND_DAYS = 31
 """Number of days that a trend follows at most."""
 TREND_ROUNDS = 53
 """Number of rounds that it follows at most."""
+FEW_DAYS = 28
+"""So few days are added up one by one."""
 Result = TypeVar("Result")
 
 
@@ -223,7 +225,7 @@ class Results:
             # Pooled rounds have days in common, and each row is read once.
             counted += [wanted.parts[0]] if moved and wanted.pooled > 1 else moved
         # The segments of what is replaced say which of them have moved.
-        shown_before = survey.before if known.question.segments else ()
+        shown_before = survey.before if known.question.segments.dimensions else ()
         months = _whole_months(counted, new, survey.dates)
         rows = await self._readers.run(
             lambda store: store.snapshot(
@@ -258,6 +260,8 @@ def _whole_months(
     counted: Sequence[Slice], new: Sequence[Slice], dates: Sequence[int]
 ) -> list[Days]:
     """Return the months that are needed as a whole: no new sum is of some of their days alone."""
+    if len(dates) < FEW_DAYS:
+        return []
     months = {month for part in counted for month in months_within(part.days, dates)}
     return sorted(
         (

@@ -117,7 +117,7 @@ def pieces(
 ) -> Iterator[tuple[Days, bool]]:
     """Split a range of days into months that have sums, which are true, and what is in between."""
     text = "SELECT DISTINCT first FROM months WHERE question = ?"
-    kept = {first for (first,) in transaction.execute(text, (no,))} if months else set()
+    kept = {first for (first,) in transaction.execute(text, (no,))}
     first = days.first
     for month in months:
         if month.first in kept and days.first <= month.first and month.last <= days.last:

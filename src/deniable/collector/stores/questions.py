@@ -121,7 +121,8 @@ class Questions(Months):
         days: set[int] = set()
         for part in parts:
             place = place_of(transaction, part)
-            for piece, summed in pieces(transaction, place[0], part.days, months):
+            split = pieces(transaction, place[0], part.days, months) if months else ()
+            for piece, summed in split or ((part.days, False),):
                 where = _COUNTED
                 values: tuple[int | None, ...] = (place[0], piece.first, piece.last)
                 if summed:
