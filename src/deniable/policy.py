@@ -19,5 +19,5 @@ BROWSERS = (
     "UE",
 )  # fmt: skip
 """The protocols that browsers speak: neither SHE nor RAPPOR nor projections."""
-BUILDS = {"choices": ("PolynomialSelection", "SetSelection")}
+BUILDS = {"choices": ("PolynomialSelection", "SetSelection"), "discover": ("Discovery",)}
 """Kinds of answers for which browsers load a client of their own, with the protocols it speaks."""

@@ -85,6 +85,11 @@ class Answers(ABC):
         Answers.registry[cls.kind] = cls
 
     @property
+    def build(self) -> str:
+        """The kind of client that browsers load for these answers."""
+        return self.kind
+
+    @property
     def value_dtype(self) -> np.dtype[np.generic]:
         """The form of one value: an integer or, with a shape, a row of integers."""
         return np.dtype(np.uint64)

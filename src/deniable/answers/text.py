@@ -59,6 +59,10 @@ class Text(Answers):
             )
 
     @property
+    def build(self) -> str:
+        return self.kind if self.discover is None else "discover"
+
+    @property
     def wanted(self) -> str:
         return "a text that UTF-8 can encode" if self.discover is None else "a text"
 

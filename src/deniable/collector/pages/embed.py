@@ -98,8 +98,8 @@ def make(call: Call, question: Question) -> Snippet:
 
 def unknown(question: Question) -> str:
     """Return what browsers do not know of a question: its protocol, or its kind of answers."""
-    if question.answers.kind in BUILDS:
-        spoken = question.protocol.name in BUILDS[question.answers.kind]
+    if question.answers.build in BUILDS:
+        spoken = question.protocol.name in BUILDS[question.answers.build]
         return "" if spoken else question.protocol.name
     if question.protocol.name not in BROWSERS:
         return question.protocol.name
@@ -130,7 +130,7 @@ def _form(name: str, question: Question) -> str:
 
 
 def _tag(form: str, base: str, question: Question) -> str:
-    kind = question.answers.kind
+    kind = question.answers.build
     address, named = client_address(kind), f'  data-kind="{kind}"\n' if kind in BUILDS else ""
     return (
         f'<script type="module" src="{escape(base)}{address}" crossorigin="anonymous"\n'

@@ -62,8 +62,8 @@ async def show(call: Call) -> Response:
     question, protocol = known.question, known.question.protocol
     gain, fall = _shifts(protocol)
     lacking, too_much = unknown(question), beyond(question)
-    if question.answers.kind in BUILDS:  # whose reports this page does not follow
-        lacking = "how to show what a set of answers reveals"
+    if question.answers.build in BUILDS:  # whose reports this page does not follow
+        lacking = "how to show what such an answer reveals"
     tried = not lacking and not too_much
     context = Trying(
         name=one_line(question.name, _NAME_WIDTH),
