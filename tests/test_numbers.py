@@ -154,6 +154,15 @@ def test_quantiles_and_mean_hold_the_truth(asked) -> None:
     assert found.mean.unit == "h"
 
 
+def test_rows_are_shown_in_the_order_of_the_numbers(asked) -> None:
+    """A table or figure has the largest bins, ascending by number."""
+    _, found, _ = asked
+    shown = found.top(5)
+    places = [found.labels.index(label) for label in shown.labels]
+    assert places == sorted(places)
+    assert found.labels[int(np.argmax(found.counts))] in shown.labels
+
+
 def test_the_curve_is_a_distribution(asked) -> None:
     """No share is negative, and they add up to 1."""
     _, found, _ = asked

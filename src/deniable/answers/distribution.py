@@ -107,6 +107,10 @@ class NumberEstimates(Estimates):
             said.append(", ".join(found))
         return tuple(said)
 
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
+        """Return the places of the ``k`` largest bins, or of all, in the order of the numbers."""
+        return np.sort(super().largest(k))
+
     @property
     def _views(self) -> tuple[Views, Tally, Scale]:
         tally, scale = self.tally, self.scale
