@@ -60,6 +60,8 @@ def test_two_answers_are_one_test() -> None:
     two, three = (Question("q", labels, epsilon=2.0) for labels in (("a", "b"), ("a", "b", "c")))
     people = {name: arm(two, (500, 500), seed) for seed, name in enumerate("ABC")}
     assert compare_arms(people).tests == 2
+    large = {name: arm(two, (1_234, 9_708), seed) for seed, name in enumerate("AB")}
+    assert compare_arms(large).tests == 1
     assert compare_arms(people, primary="a").tests == 2
     many = {name: arm(three, (500, 300, 200), seed) for seed, name in enumerate("AB")}
     assert compare_arms(many).tests == 3

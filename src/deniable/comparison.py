@@ -170,6 +170,13 @@ class Comparison(Presentable):
                 return different
         return different & self._stand_out(tail)
 
+    @property
+    def complementary(self) -> bool:
+        """Whether each report supports one of two answers: what one gains the other loses."""
+        found = zip(self._supports or (), (self.first, self.second), strict=False)
+        whole = [abs(some.numbers.sum() - each.n) < 0.5 for some, each in found]
+        return len(self) == 2 and len(whole) == 2 and all(whole)
+
     def p_values(self) -> Floats:
         """Return for each answer how probable so large a change is if it has not changed.
 

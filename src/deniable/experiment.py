@@ -129,8 +129,8 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
     keys = [str(key) for key in found[others[0]].first.keys]
     if primary is not None and primary not in keys:
         raise InvalidParameter.expected("an answer of the question as primary", primary)
-    values = {name: each.p_values() for name, each in found.items()}
-    tested = {name: _tested(each, values[name], primary) for name, each in found.items()}
+    values = {name: _p_values(each) for name, each in found.items()}
+    tested = {name: _tested(each, primary) for name, each in found.items()}
     family = np.concatenate([values[name][tested[name]] for name in others])
     passed = holm(family, level)
     largest = family[passed].max(initial=-1.0)
@@ -196,16 +196,18 @@ def chi_square_tail(x: float, degrees: int) -> float:
     return min(1.0, start + sum(terms)) if half > 0 else 1.0
 
 
-def _tested(
-    found: Comparison, values: np.typing.NDArray[np.float64], primary: str | None
-) -> np.typing.NDArray[np.intp]:
+def _p_values(found: Comparison) -> np.typing.NDArray[np.float64]:
+    """Return the p-values; those of two answers that complement each other differ by rounding."""
+    values = found.p_values()
+    return np.full(len(values), values.max()) if found.complementary else values
+
+
+def _tested(found: Comparison, primary: str | None) -> np.typing.NDArray[np.intp]:
     """Return the places of the answers that are tests of their own."""
     keys = [str(key) for key in found.first.keys]
     if primary is not None:
         return np.array([keys.index(primary)])
-    if len(keys) == 2 and abs(values[0] - values[1]) <= 1e-9 * values[0]:
-        return np.array([0])
-    return np.arange(len(keys))
+    return np.arange(1 if found.complementary else len(keys))
 
 
 def _check_arms(arms: Mapping[str, Estimates], control: str | None) -> str:
