@@ -166,7 +166,7 @@ def by_page(collector: Collector, crowd: Crowd, folder: Path) -> Ends:
     text = collector.request("GET", path, Role.VIEWER).decode()
     found = {
         html.unescape(re.sub("<[^>]*>", "", label)).strip(): interval.groups()
-        for label, cells in _ROW.findall(text.partition('id="estimates"')[2])
+        for label, cells in _ROW.findall(text.partition('id="numbers"')[2])
         if (interval := _INTERVAL.search(re.sub("<[^>]*>", " ", cells).replace("−", "-")))
     }
     ends = [[float(end.replace(",", "")) for end in found[label]] for label in LABELS]

@@ -29,7 +29,8 @@ class Head:
     digest: str
     name: str
     state: str
-    standing: str
+    count: str
+    since: str
     tab: str
     notice: str = ""
 
@@ -39,7 +40,8 @@ def head_of(known: Known, standing: Standing, tab: str, notice: str = "") -> Hea
         known.asked.digest,
         one_line(known.question.name, NAME_WIDTH),
         known.asked.state.value,
-        standing_sentence(known, standing),
+        counted_reports(standing.n),
+        _since(standing),
         tab,
         _NOTICES.get(notice, ""),
     )
@@ -47,10 +49,15 @@ def head_of(known: Known, standing: Standing, tab: str, notice: str = "") -> Hea
 
 def standing_sentence(known: Known, standing: Standing) -> str:
     state = "Collecting" if known.asked.state is State.OPEN else "Closed"
-    if not standing.daily:
-        return f"{state} · no reports yet"
-    first = short_date(write_day(standing.daily[0][0]))
-    return f"{state} · {counted(standing.n, 'report')} since {first}"
+    return f"{state} · {counted_reports(standing.n)}{_since(standing)}"
+
+
+def counted_reports(n: int) -> str:
+    return counted(n, "report") if n else "no reports yet"
+
+
+def _since(standing: Standing) -> str:
+    return f" since {short_date(write_day(standing.daily[0][0]))}" if standing.daily else ""
 
 
 def is_admin(call: Call) -> bool:

@@ -99,7 +99,17 @@ async def suspicions(call: Call, known: Known) -> Found:
         if len(_recent) > 1000:
             _recent.clear()
         _recent[place] = monotonic(), found
+    return _unexpected(known, found)
+
+
+def _unexpected(known: Known, found: Found) -> Found:
     return tuple(each for each in found if each[1].source not in known.terms.expected)
+
+
+def remembered(call: Call, known: Known) -> str:
+    """Return the most important alarm that was found of late, without looking for one."""
+    _, found = _recent.get((id(call.services), known.asked.digest), (0.0, ()))
+    return next((alarm_of(known, *each).title for each in _unexpected(known, found)), "")
 
 
 def watch(document: str, rows: Snapshot) -> Found:
@@ -121,10 +131,8 @@ def watch(document: str, rows: Snapshot) -> Found:
 
 async def headline(call: Call, known: Known) -> str:
     """Return the most important alarm in one sentence, or nothing."""
-    found = await suspicions(call, known)
-    if not found:
-        return ""
-    return alarm_of(known, *found[0]).title
+    await suspicions(call, known)
+    return remembered(call, known)
 
 
 def alarm_of(known: Known, day: int, found: Suspicion) -> Alarm:

@@ -10,13 +10,13 @@ from starlette.responses import HTMLResponse, Response
 
 from deniable.collector.jobs import Wanted
 from deniable.collector.pages import quality
-from deniable.collector.pages.head import Head, head_of, is_admin, standing_sentence
+from deniable.collector.pages.head import Head, head_of, is_admin
 from deniable.collector.pages.templating import UNCACHED, page, template
 from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
 from deniable.collector.questions import Known
 from deniable.collector.requests import NAMES, SECOND, Call, read_slices
 from deniable.collector.results import Shown
-from deniable.collector.stores.records import Slice, Standing, State, today, write_day
+from deniable.collector.stores.records import Slice, State, today, write_day
 from deniable.presentation.view import counted
 
 ROWS = 50
@@ -132,10 +132,12 @@ async def show(call: Call) -> Response:
     address = _read_address(known, query)
     sound = replace(address, span=Span(), other=Span()) if address.mistake else address
     digest = known.asked.digest
-    standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
-    live = await _live(call, known, sound, standing)
+    if "fragment" not in query:  # which shows what is known by then, and stays cheap
+        await quality.suspicions(call, known)
+    live = await _live(call, known, sound)
     if "fragment" in query:
         return HTMLResponse(template("live.html").render(vars(live)), headers=UNCACHED)
+    standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
     protocol = known.question.protocol
     shown = QuestionPage(
         known=known,
@@ -229,7 +231,7 @@ def _read_people(entered: str) -> int | None:
     return int(text) if text else None
 
 
-async def _live(call: Call, known: Known, address: Address, standing: Standing) -> Live:
+async def _live(call: Call, known: Known, address: Address) -> Live:
     shown = await call.services.results.look(known, address.wanted, ROWS)
     look, content = shown.look, Markup()
     if look is not None:
@@ -241,8 +243,8 @@ async def _live(call: Call, known: Known, address: Address, standing: Standing) 
     return Live(
         digest=known.asked.digest,
         said=f"{counted(shown.n, 'report')}. {look.said if look else ''}".rstrip(),
-        standing=standing_sentence(known, standing),
-        alarm=await quality.headline(call, known),
+        standing="" if address.span.given or not shown.n else counted(shown.n, "report"),
+        alarm=quality.remembered(call, known),
         waiting=None if look else _waiting(known, address, shown),
         content=content,
         links=_links(address, shown) if look else (),
