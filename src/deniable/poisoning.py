@@ -1,128 +1,235 @@
 """Poisoning: which sources sent reports that honest people like the others would not have sent.
 
-Two things can be told from the tallies of one day, one tally for each source:
+It is told from the tallies of one day, one for each source, and an alarm says which of two it is.
 
-Impossible   the reports of a source support far more, or far fewer, answers than honest ones do.
-             How many answers an honest report supports has the same mean whatever people answer,
-             p* + (d - 1) q*, so that this is about no population at all.
-Different    an answer has more supports at a source than its share at all others explains, by
-             Fisher's exact test, one-sided: crafted reports raise an answer. People may differ too,
-             which only somebody who knows the source can tell.
+Impossible   No honest people can have sent these reports, whatever they answered. An honest report
+             supports an answer with a chance from q* to p*, so that the supports of an answer are
+             within the tails of Bin(n, q*) and Bin(n, p*) (Chernoff's bound). It supports
+             p* + (d - 1) q* answers in the mean, for every answer, and the sum over a source's
+             reports is near that (Bernstein's inequality). Its public function is uniform, so that
+             none comes too often. All these together: once in a million days.
+Different    An answer has more supports at a source than at all others together, by Fisher's exact
+             test. People may differ too, which only somebody who knows the source can tell.
 
-The tests of one day are corrected together: with honest people of one population at all sources, a
-day has a false alarm with probability of at most ``ALPHA``.
+All sources and answers of a day are corrected together. With honest people of one population at all
+sources, a day has a false alarm of the second kind with probability of at most ``ALPHA``.
 
-What goes unseen: reports that are spread evenly over all sources, since these are then alike; an
-anonymous crowd, which is one source; and so few that they do not exceed the noise. A crafted report
-that supports its answer and is drawn like an honest one otherwise is no impossible one.
+The correction gives each answer a part of ALPHA, which may depend on all reports together but not
+on who sent them: given these, the test of each answer is exact. Most of ALPHA is divided so that
+the same number of crafted reports is found whichever answer they are for; an equal division would
+find fewer of those for a common answer, whose noise is larger. The rest is divided equally, so that
+rare answers keep nearly the sensitivity that they have by themselves. ``smallest`` tells how many
+crafted reports are found with a chance of 9 in 10.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.law import upper_normal
 from deniable.law.difference import fisher_tail
 from deniable.protocol import Closed, Pure
 from deniable.tally import Tally
 
 ALPHA = 0.01
-"""The chance of a false alarm on a day."""
-_ERRORS = 6.0
-"""So many standard errors from its mean the number of supports is impossible: once in 10^8 days."""
+"""The chance of a false alarm on a day on which people are honest and sources alike."""
+FEWEST = 30
+"""Sources with fewer reports are not judged, though others are compared with them."""
+_NEVER = 1e-6
+"""The chance that honest people look impossible on a day."""
+_EQUALLY = 0.2
+"""How much of ALPHA all answers share equally."""
+_POWER = 0.9
 _MOST_ANSWERS = 1024
-_DRAWN = 1 << 16
-_FEWEST = 30
-"""Sources with fewer reports are not judged."""
-Floats = npt.NDArray[np.float64]
+"""With more answers the number of answers that reports support is not looked at."""
+_DRAWN = 1 << 14
+Floats = np.typing.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Why a source is suspected: ``answer`` is the place of the one that it raises, if any."""
+    """Why a source is suspected.
+
+    ``answer`` is the place of the answer that has too many supports, if it is about one, ``extra``
+    about how many reports explain it at least, and ``chance`` how likely honest people are to
+    differ as much, before any correction.
+    """
 
     source: str
+    kind: str
+    """``supports``, ``number`` or ``function`` where it is impossible, else ``different``."""
     answer: int | None
     extra: int
-    """About how many reports explain the difference."""
     chance: float
-    """How likely honest people are to differ as much, before any correction."""
 
     @property
     def impossible(self) -> bool:
         """Whether no honest people can have sent the reports, whatever they answered."""
-        return self.answer is None
+        return self.kind != "different"
 
 
 def suspects(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> tuple[Suspicion, ...]:
-    """Return the sources of one day that stand out, the surest first.
+    """Return the sources of one day that stand out, the impossible ones and the surest first.
 
-    The tallies are of one question over a closed domain, with p* and q*; others have no suspects.
+    ``tallies`` are those of one question, by source. A source is named once for each of the two
+    kinds. Only pure protocols tell; with an open domain only the functions of reports do.
+
+    >>> from deniable import OUE
+    >>> protocol, rng = OUE(1.0, 4), np.random.default_rng(1)
+    >>> shops = {name: protocol.tally(protocol.privatize([0, 1] * 500, rng)) for name in "ab"}
+    >>> suspects(shops)
+    ()
+    >>> shops["c"] = protocol.tally(protocol.privatize([3] * 1000, rng))
+    >>> [(found.source, found.answer, found.impossible) for found in suspects(shops)]
+    [('c', 3, False)]
     """
-    judged = {name: tally for name, tally in tallies.items() if tally.n >= _FEWEST}
-    protocols = {tally.protocol for tally in judged.values()}
-    protocol = next(iter(protocols), None)
-    if len(protocols) != 1 or not isinstance(protocol, Pure) or not isinstance(protocol, Closed):
+    sent = {name: tally for name, tally in tallies.items() if tally.n}
+    protocol = next((tally.protocol for tally in sent.values()), None)
+    if not isinstance(protocol, Pure):
         return ()
-    supports = {name: _supports(protocol, tally) for name, tally in judged.items()}
-    people = {name: tally.n for name, tally in judged.items()}
-    found = _impossible(protocol, supports, people) + _different(supports, people, alpha)
-    return tuple(sorted(found, key=lambda each: (not each.impossible, each.chance)))
+    judged = [name for name, tally in sent.items() if tally.n >= FEWEST]
+    found = [s for name in judged for s in _by_functions(protocol, name, sent[name], len(judged))]
+    if isinstance(protocol, Closed):
+        supports = {name: _supports(protocol, tally) for name, tally in sent.items()}
+        for name in judged:
+            found += _by_supports(protocol, name, supports[name], sent[name].n, len(judged))
+        people = {name: tally.n for name, tally in sent.items()}
+        found += _different(supports, people, judged, alpha)
+    return _surest(found)
+
+
+def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, int]:
+    """Return of each source how many crafted reports for one answer are found with a power of 0.9.
+
+    Crafted are reports that all support that answer, and are like honest ones otherwise.
+    """
+    sent = {name: tally for name, tally in tallies.items() if tally.n}
+    judged = [name for name, tally in sent.items() if tally.n >= FEWEST]
+    protocol = next((tally.protocol for tally in sent.values()), None)
+    if len(sent) < 2 or not isinstance(protocol, Pure) or not isinstance(protocol, Closed):
+        return {}
+    total = np.sum([_supports(protocol, tally) for tally in sent.values()], axis=0)
+    n = sum(tally.n for tally in sent.values())
+    _, reach = _division(total / n, alpha / max(1, len(judged)))
+    return {
+        name: math.ceil(reach * math.sqrt(m * n / (n - m)))
+        for name, m in ((name, sent[name].n) for name in judged)
+    }
+
+
+def _surest(found: list[Suspicion]) -> tuple[Suspicion, ...]:
+    """Keep the surest suspicion of each kind of a source."""
+    kept: dict[tuple[str, bool], Suspicion] = {}
+    for each in sorted(found, key=lambda each: each.chance):
+        kept.setdefault((each.source, each.impossible), each)
+    return tuple(sorted(kept.values(), key=lambda each: (not each.impossible, each.chance)))
 
 
 def _supports(protocol: Pure, tally: Tally) -> Floats:
     """Return how many reports support each answer, from the counts that they lead to."""
-    known, counts = protocol.parameters, protocol.estimate(tally).counts
+    known, counts = protocol.parameters, protocol.estimate(tally).unbiased_counts
     return np.rint(counts * known.gap + tally.n * known.q)
 
 
 def _different(
-    supports: Mapping[str, Floats], people: Mapping[str, int], alpha: float
-) -> list[Suspicion]:
+    supports: Mapping[str, Floats], people: Mapping[str, int], judged: list[str], alpha: float
+) -> Iterator[Suspicion]:
     """Test each answer at each source against all other sources; name the surest of a source."""
-    if len(supports) < 2:
-        return []
+    if len(supports) < 2 or not judged:
+        return
     total, n = np.sum(list(supports.values()), axis=0), sum(people.values())
-    found = []
-    for source, mine in supports.items():
-        rest = n - people[source]
-        tails = fisher_tail(mine, people[source], total - mine, rest)
-        place = int(tails.argmin())
-        if tails[place] < alpha / (len(supports) * len(mine)):
-            share = (total[place] - mine[place]) / rest
-            extra = (mine[place] - people[source] * share) / max(1 - share, 1e-9)
-            found.append(Suspicion(source, place, max(1, round(extra)), float(tails[place])))
-    return found
+    parts, _ = _division(total / n, alpha / len(judged))
+    for source in judged:
+        mine, m = supports[source], people[source]
+        tails = fisher_tail(mine, m, total - mine, n - m)
+        place = int(np.argmin(tails / parts))
+        if tails[place] < parts[place]:
+            share = (total[place] - mine[place]) / (n - m)
+            extra = (mine[place] - m * share) / max(1 - share, 1e-9)
+            yield Suspicion(source, "different", place, max(1, round(extra)), float(tails[place]))
 
 
-def _impossible(
-    protocol: Pure, supports: Mapping[str, Floats], people: Mapping[str, int]
-) -> list[Suspicion]:
-    """Test how many answers the reports of each source support in all."""
-    size = len(next(iter(supports.values()), ()))
-    if not 0 < size <= _MOST_ANSWERS:
-        return []
-    known, variance = protocol.parameters, _spread(protocol, size)
-    mean = known.p + (size - 1) * known.q
-    found = []
-    for source, mine in supports.items():
-        off = float(mine.sum()) - people[source] * mean
-        error = (people[source] * variance) ** 0.5
-        if abs(off) > max(_ERRORS * error, 1.0):  # reports may all support as many answers
-            each = size - mean if off > 0 else max(mean - 1, 1.0)
-            chance = 2 * NormalDist().cdf(-_ERRORS)
-            found.append(Suspicion(source, None, max(1, round(abs(off) / each)), chance))
-    return found
+def _division(shares: Floats, alpha: float) -> tuple[Floats, float]:
+    """Divide ``alpha`` among the answers, by the shares of all reports that support them.
+
+    f m crafted reports among m move the supports of an answer by f sqrt(m) h of its standard
+    errors, h = sqrt((1 - s) / s). So that each is found with the same power, an answer is tested
+    beyond r h - z, and r is such that the tails add up. Also return r, which is f sqrt(m) but for
+    the noise of the other sources.
+    """
+    inside = shares.clip(1e-9, 1 - 1e-9)
+    heights, z = np.sqrt((1 - inside) / inside), upper_normal(1 - _POWER)
+
+    def tails(reach: float) -> Floats:
+        limits = (reach * heights - z).clip(0)
+        # Birnbaum's bound of the normal tail: good enough to divide by, since parts add up anyhow.
+        return np.asarray(0.8 * np.exp(-(limits**2) / 2) / (limits + np.sqrt(limits**2 + 4)))
+
+    low, high = 0.0, 100.0 / float(heights.min())
+    for _ in range(60):
+        reach = (low + high) / 2
+        low, high = (reach, high) if tails(reach).sum() > alpha else (low, reach)
+    parts = tails(high)
+    evenly = np.full(len(parts), 1 / len(parts))
+    return alpha * ((1 - _EQUALLY) * parts / parts.sum() + _EQUALLY * evenly), high
+
+
+def _by_supports(
+    protocol: Pure, source: str, supports: Floats, n: int, sources: int
+) -> Iterator[Suspicion]:
+    """Find supports that no answers explain: of one answer, or of all answers together."""
+    known, d = protocol.parameters, len(supports)
+    enough = math.log(_NEVER / (3 * sources))
+    for chance, sign in ((known.p, 1), (known.q, -1)):
+        logs = _chernoff(supports, n, chance)
+        logs[sign * (supports - n * chance) <= 0] = 0.0
+        place = int(np.argmin(logs))
+        if logs[place] < enough - math.log(2 * d):
+            each = 1 - chance if sign > 0 else chance
+            extra = abs(supports[place] - n * chance) / max(each, 1e-9)
+            yield Suspicion(source, "supports", place, math.ceil(extra), math.exp(logs[place]))
+    if d > _MOST_ANSWERS:
+        return
+    mean = known.p + (d - 1) * known.q
+    off, most = float(supports.sum()) - n * mean, max(mean, d - mean)
+    # The variance was drawn, which is as near as this by far.
+    spread = 1.1 * n * _spread(protocol, d)
+    log = -(off**2) / (2 * (spread + most * abs(off) / 3)) if abs(off) > 1 else 0.0
+    if log < enough + math.log(1 / 2):
+        each = d - mean if off > 0 else mean
+        yield Suspicion(source, "number", None, math.ceil(abs(off) / each), math.exp(log))
+
+
+def _by_functions(protocol: Pure, source: str, tally: Tally, sources: int) -> Iterator[Suspicion]:
+    """Find a public function that too many reports have, all functions being equally likely."""
+    functions = protocol.functions(tally.statistic)
+    if functions is None or not len(functions.counts):
+        return
+    most = float(functions.counts.max())
+    log = float(_chernoff(np.array([most]), tally.n, functions.chance)[0])
+    log -= math.log(functions.chance)  # that of any function
+    if most > tally.n * functions.chance and log < math.log(_NEVER / (3 * sources)):
+        extra = math.ceil(most - tally.n * functions.chance)
+        yield Suspicion(source, "function", None, extra, math.exp(log))
+
+
+def _chernoff(counts: Floats, n: int, chance: float) -> Floats:
+    """Return the logarithm of a bound of the tail of Bin(n, chance) at counts, on either side."""
+    x, rest = counts, n - counts
+    with np.errstate(divide="ignore", invalid="ignore"):
+        yes = np.where(x > 0, x * np.log(x / (n * chance)), 0.0)
+        no = np.where(rest > 0, rest * (np.log(rest / n) - math.log1p(-min(chance, 1 - 1e-15))), 0)
+    return np.asarray(-(yes + no))
 
 
 @lru_cache(maxsize=32)
 def _spread(protocol: Pure, size: int) -> float:
     """Return the variance of how many answers an honest report supports, by drawing some."""
     rng = np.random.default_rng(0)
-    reports = protocol.privatize(rng.integers(0, size, _DRAWN), rng)
+    reports = protocol.privatize(np.arange(_DRAWN) % size, rng)
     numbers = np.zeros(_DRAWN, dtype=np.int64)
     for value in range(size):
         numbers += protocol.supports(reports, value)

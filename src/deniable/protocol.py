@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,16 @@ class Parameters:
         rest = float(1 - self.exact_p - self.exact_q)
         result = n * (q * (1 - q) / gap**2 + shares * rest / gap)
         return float(result) if np.ndim(result) == 0 else result
+
+
+class Functions(NamedTuple):
+    """How many reports have each public function that was drawn, and the chance of each.
+
+    Functions that a tally does not tell apart are one, and those without reports may be left out.
+    """
+
+    counts: npt.NDArray[np.int64]
+    chance: float
 
 
 class Protocol(Summable, abstract=True):
@@ -337,6 +347,10 @@ class Pure(Protocol, abstract=True):
         missed = len(chosen) * self.parameters.exact_q
         raised = self.most_supported(chosen.tolist()) - missed
         return float(raised / (self.parameters.exact_p - self.parameters.exact_q))
+
+    def functions(self, statistic: Statistic) -> Functions | None:
+        """Return which public functions reports have, where they have any and a tally tells."""
+        return None
 
     def support_counts(
         self, reports: Reports, candidates: Candidates | None = None

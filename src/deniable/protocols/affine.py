@@ -46,7 +46,7 @@ from deniable.errors import InvalidParameter
 from deniable.kernels import fields, linear, windows
 from deniable.law import Pairs
 from deniable.mechanism import Reports
-from deniable.protocol import Closed, Parameters, Pure
+from deniable.protocol import Closed, Functions, Parameters, Pure
 from deniable.protocols.linear import Lines, check_field_order, next_field
 from deniable.randomness import WORD, Integers, Places, Uniform, Words
 from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
@@ -296,6 +296,9 @@ class AffineSelection(Pure, Closed):
 
     def most_supported(self, values: Sequence[int]) -> int:
         return self._most_by_codes(values, self._lines.reports)
+
+    def functions(self, statistic: Statistic) -> Functions | None:
+        return self._lines.used(statistic) if self._settings.digits > 1 else None
 
     def decoding_time(self, n: int) -> float:
         return self._lines.decoding_time(n)

@@ -31,7 +31,7 @@ from deniable.candidates import Chosen
 from deniable.kernels import hashes
 from deniable.law import Pairs
 from deniable.mechanism import Reports
-from deniable.protocol import Closed, Open, Parameters
+from deniable.protocol import Closed, Functions, Open, Parameters
 from deniable.protocols import linear
 from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Words
@@ -108,6 +108,12 @@ class MultiplyShiftFamily:
         every = np.arange(self.domain_size, dtype=np.uint64)
         return hashes.count_support(a1, np.zeros_like(a1), b, y, every, self.g)
 
+    def used(self, statistic: Statistic) -> Functions:
+        """Return how many reports have each function, of those that any has."""
+        reports = of_form(statistic, Collected).reports[list(self._multipliers)]
+        _, counts = np.unique(reports, return_counts=True)
+        return Functions(counts, 2.0 ** (-64 * len(self._multipliers)))
+
     def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         hashed = self._hash(reports, np.array([value], dtype=np.uint64))
         return np.asarray(hashed == reports["y"])
@@ -169,6 +175,9 @@ class _LocalHashing(Weighted):
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         return self._family.support(statistic, chosen.keys)
+
+    def functions(self, statistic: Statistic) -> Functions:
+        return self._family.used(statistic)
 
     def decoding_time(self, n: int) -> float:
         return self._family.decoding_time(n)

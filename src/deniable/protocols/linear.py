@@ -30,6 +30,7 @@ from deniable.errors import InvalidParameter
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
 from deniable.mechanism import Reports
+from deniable.protocol import Functions
 from deniable.randomness import WORD, Direct, Integers, Uniform, Words
 from deniable.statistics import DENSE_LIMIT, Statistic, Table, TableSum, of_form
 from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
@@ -118,6 +119,14 @@ class Lines:
             return linear.decode_folded(table.dense(), f, t, d)
         cells, counts = table.hits()
         return linear.solve_cells(cells, counts, f, t, d)
+
+
+    def used(self, statistic: Statistic) -> Functions:
+        """Return how many reports have each function, all multiples of one being the same."""
+        cells, counts = of_form(statistic, Table).hits()
+        rows = (cells // np.uint64(self.g)).astype(np.int64)
+        reports = np.bincount(rows, weights=counts) / (self.window or 1)
+        return Functions(reports.astype(np.int64), (self.g - 1) / self.functions)
 
 
 class LinesSum(TableSum):
