@@ -28,6 +28,7 @@ Floats = np.typing.NDArray[np.float64]
 
 
 def population(kind: str) -> Floats:
+    """Return the true shares."""
     weights = np.ones(ANSWERS) if kind == "uniform" else 1 / np.arange(1, ANSWERS + 1)
     return np.asarray(weights / weights.sum())
 
@@ -57,6 +58,7 @@ def days(
 def poison(
     day: dict[str, Tally], target: int, count: int, rng: np.random.Generator
 ) -> dict[str, Tally]:
+    """Return a day to whose last source crafted reports were added."""
     protocol = day[POISONED].protocol
     assert isinstance(protocol, Pure)
     extra = protocol.tally(craft(protocol, target, count, rng))
@@ -64,10 +66,13 @@ def poison(
 
 
 def found(day: dict[str, Tally], target: int) -> bool:
+    """Tell whether the source is named for the answer."""
     return any((each.source, each.answer) == (POISONED, target) for each in suspects(day))
 
 
-def measure(protocol: Pure, kind: str, number: int, *, target: int, seed: int = 1) -> tuple[float, float]:
+def measure(
+    protocol: Pure, kind: str, number: int, *, target: int, seed: int = 1
+) -> tuple[float, float]:
     """Return the power, and how often an honest day has an alarm."""
     rng, shares = np.random.default_rng(seed), population(kind)
     power = false = 0
@@ -86,7 +91,6 @@ def sized(protocol: Pure, kind: str, number: int, target: int) -> tuple[int, flo
         for day in days(protocol, shares, number, rng)
     )
     return least, power / number
-
 
 
 def main() -> None:

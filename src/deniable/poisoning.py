@@ -71,11 +71,14 @@ class Suspicion:
         return self.kind != "different"
 
 
-def suspects(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> tuple[Suspicion, ...]:
+def suspects(
+    tallies: Mapping[str, Tally], alpha: float = ALPHA, *, fewest: int = FEWEST
+) -> tuple[Suspicion, ...]:
     """Return the sources of one day that stand out, the impossible ones and the surest first.
 
-    ``tallies`` are those of one question, by source. A source is named once for each of the two
-    kinds. Only pure protocols tell; with an open domain only the functions of reports do.
+    ``tallies`` are those of one question, by source; sources with ``fewest`` reports or more are
+    judged, and named once. Only pure protocols tell anything, and open ones only by the functions
+    of their reports.
 
     >>> from deniable import OUE
     >>> protocol, rng = OUE(1.0, 4), np.random.default_rng(1)
@@ -90,15 +93,19 @@ def suspects(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> tuple[Suspic
     protocol = next((tally.protocol for tally in sent.values()), None)
     if not isinstance(protocol, Pure):
         return ()
-    judged = [name for name, tally in sent.items() if tally.n >= FEWEST]
+    judged = [name for name, tally in sent.items() if tally.n >= fewest]
     found = [s for name in judged for s in _by_functions(protocol, name, sent[name], len(judged))]
     if isinstance(protocol, Closed):
         supports = {name: _supports(protocol, tally) for name, tally in sent.items()}
         for name in judged:
             found += _by_supports(protocol, name, supports[name], sent[name].n, len(judged))
-        people = {name: tally.n for name, tally in sent.items()}
-        found += _different(supports, people, judged, alpha)
-    return _surest(found)
+        broken = {each.source for each in found}
+        people = {name: tally.n for name, tally in sent.items() if name not in broken}
+        found += _different(supports, people, fewest, alpha)
+    kept: dict[str, Suspicion] = {}
+    for each in sorted(found, key=lambda each: (not each.impossible, each.chance)):
+        kept.setdefault(each.source, each)
+    return tuple(kept.values())
 
 
 def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, int]:
@@ -120,14 +127,6 @@ def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, in
     }
 
 
-def _surest(found: list[Suspicion]) -> tuple[Suspicion, ...]:
-    """Keep the surest suspicion of each kind of a source."""
-    kept: dict[tuple[str, bool], Suspicion] = {}
-    for each in sorted(found, key=lambda each: each.chance):
-        kept.setdefault((each.source, each.impossible), each)
-    return tuple(sorted(kept.values(), key=lambda each: (not each.impossible, each.chance)))
-
-
 def _supports(protocol: Pure, tally: Tally) -> Floats:
     """Return how many reports support each answer, from the counts that they lead to."""
     known, counts = protocol.parameters, protocol.estimate(tally).unbiased_counts
@@ -135,21 +134,39 @@ def _supports(protocol: Pure, tally: Tally) -> Floats:
 
 
 def _different(
-    supports: Mapping[str, Floats], people: Mapping[str, int], judged: list[str], alpha: float
+    supports: Mapping[str, Floats], people: Mapping[str, int], fewest: int, alpha: float
 ) -> Iterator[Suspicion]:
-    """Test each answer at each source against all other sources; name the surest of a source."""
-    if len(supports) < 2 or not judged:
-        return
-    total, n = np.sum(list(supports.values()), axis=0), sum(people.values())
+    """Name the sources that differ from the others, the surest first.
+
+    The others are then compared without it, or a flood at one source would make all of them seem to
+    lack it. False alarms do not become likelier: there is a second one only after a first.
+    """
+    left = dict(people)
+    while (found := _surest(supports, left, fewest, alpha)) is not None:
+        yield found
+        del left[found.source]
+
+
+def _surest(
+    supports: Mapping[str, Floats], people: Mapping[str, int], fewest: int, alpha: float
+) -> Suspicion | None:
+    """Test each answer at each source against all other sources, and return the surest finding."""
+    n, judged = sum(people.values()), [name for name, m in people.items() if m >= fewest]
+    judged = [name for name in judged if n - people[name] >= FEWEST]
+    if not judged:
+        return None
+    total = np.sum([supports[name] for name in people], axis=0)
     parts, _ = _division(total / n, alpha / len(judged))
+    best, rating = None, 1.0
     for source in judged:
         mine, m = supports[source], people[source]
         tails = fisher_tail(mine, m, total - mine, n - m)
         place = int(np.argmin(tails / parts))
-        if tails[place] < parts[place]:
-            share = (total[place] - mine[place]) / (n - m)
+        if tails[place] / parts[place] < rating:
+            rating, share = float(tails[place] / parts[place]), (total - mine)[place] / (n - m)
             extra = (mine[place] - m * share) / max(1 - share, 1e-9)
-            yield Suspicion(source, "different", place, max(1, round(extra)), float(tails[place]))
+            best = Suspicion(source, "different", place, max(1, round(extra)), float(tails[place]))
+    return best
 
 
 def _division(shares: Floats, alpha: float) -> tuple[Floats, float]:

@@ -215,6 +215,8 @@ INTERFACE = [
               {_BYTES: _BINARY}, {200: _JSON, 201: _JSON}),
     Operation("GET", QUESTION + "/sources", Role.VIEWER, handlers.list_sources,
               "List who contributed."),
+    Operation("GET", QUESTION + "/alarms", Role.VIEWER, handlers.list_alarms,
+              "List sources whose reports look made up.", RANGE),
     Operation("PUT", QUESTION + "/sources/{source:any}", Role.ADMIN, handlers.exclude_source,
               "Leave a source out of every count, or take it in again.", (ONE_DAY,),
               {_JSON: handlers.Exclusion}),

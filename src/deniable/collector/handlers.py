@@ -16,7 +16,7 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deniable.collector import folding, groups, housekeeping, jobs, requests
+from deniable.collector import alarms, folding, groups, housekeeping, jobs, requests
 from deniable.collector.problems import Conflict, InvalidRequest, NotFound, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
@@ -336,6 +336,15 @@ async def _sources(call: Call) -> Response:
         for source in found
     ]
     return answer({"sources": shown})
+
+
+async def list_alarms(call: Call) -> Response:
+    """List what stands out, with what is expected, and say if nothing can be told."""
+    known = await call.known()
+    part = requests.read_slice(known.asked.digest, call.request.query_params)
+    found = await call.services.alarms.find(known, part.days)
+    why, expected = alarms.unwatched(known), known.terms.expected
+    return answer({"unwatched": why, "alarms": [each.document(expected) for each in found]})
 
 
 class Exclusion(msgspec.Struct, forbid_unknown_fields=True):

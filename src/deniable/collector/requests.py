@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from deniable.collector.access import Access, Holder
+from deniable.collector.alarms import Alarms
 from deniable.collector.connections import Crowd, Held
 from deniable.collector.housekeeping import Housekeeping
 from deniable.collector.metrics import Counters, Health
@@ -45,6 +46,7 @@ class Services:
         self.access = Access(self.readers, self.writer)
         self.questions = Questions(settings, self.readers, self.writer, self.worker)
         self.results = Results(settings, self.readers, self.writer, self.worker)
+        self.alarms = Alarms(settings, self.readers, self.worker)
         self.housekeeping = Housekeeping(
             settings, self.writer, self.readers, self.worker, self.counters
         )

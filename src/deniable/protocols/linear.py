@@ -120,7 +120,6 @@ class Lines:
         cells, counts = table.hits()
         return linear.solve_cells(cells, counts, f, t, d)
 
-
     def used(self, statistic: Statistic) -> Functions:
         """Return how many reports have each function, all multiples of one being the same."""
         cells, counts = of_form(statistic, Table).hits()

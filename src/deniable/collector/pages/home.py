@@ -12,7 +12,6 @@ from starlette.responses import Response
 
 from deniable.collector.access import Role
 from deniable.collector.jobs import Wanted
-from deniable.collector.pages import quality
 from deniable.collector.pages.head import is_admin
 from deniable.collector.pages.question import ROWS
 from deniable.collector.pages.templating import page
@@ -146,7 +145,7 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
         if not known.is_open:
             wanted = Wanted((Slice(asked.digest),), daily=True)
             shown = await call.services.results.look(known, wanted, ROWS)
-        alarm = await quality.headline(call, known)
+        alarm = await call.services.alarms.headline(known)
     except Refusal:  # one that cannot be read does not take the others with it
         return plain
     return _with_results(plain, known, shown, alarm)

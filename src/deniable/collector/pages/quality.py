@@ -1,32 +1,25 @@
 """The quality of what came in: alarms, traffic by day, sources by size, and what was changed."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from time import monotonic
 from typing import NamedTuple
 
 from markupsafe import Markup
 from starlette.responses import Response
 
 from deniable.advice import meaning, reveals
-from deniable.collector.folding import question_of, readable_sum
+from deniable.collector.alarms import Alarm, unwatched
 from deniable.collector.metrics import ACCEPTED, REPEATED
 from deniable.collector.pages.head import Head, head_of, is_admin
 from deniable.collector.pages.templating import page
 from deniable.collector.questions import Entry, Known
 from deniable.collector.requests import Call
-from deniable.collector.stores.records import Days, Slice, Snapshot, Standing, today, write_day
-from deniable.poisoning import Suspicion, suspects
-from deniable.presentation.text import one_line
+from deniable.collector.stores.records import Slice, Standing, today, write_day
 from deniable.presentation.trend import short_date
 from deniable.presentation.view import counted
 
-_WATCHED = 3
-"""On how many of the latest days sources are compared."""
-_FRESH = 20.0
-"""For how many seconds alarms are remembered."""
 _TRAFFIC_DAYS = 31
 _REASONS = {
     "invalid-report": "bytes that no client of this question can have sent",
@@ -40,15 +33,6 @@ _REASONS = {
     "unauthorized": "a token that is not known",
     "forbidden": "a token of another role",
 }
-
-
-class Alarm(NamedTuple):
-    """What is suspicious about a source on a day, in words."""
-
-    source: str
-    day: str
-    title: str
-    sentence: str
 
 
 class Contributor(NamedTuple):
@@ -69,6 +53,7 @@ class QualityPage:
 
     head: Head
     alarms: tuple[Alarm, ...]
+    unwatched: str | None
     traffic: Markup
     traffic_note: str
     days: tuple[tuple[str, str], ...]
@@ -81,81 +66,6 @@ class QualityPage:
     place: str = "question"
 
 
-Found = tuple[tuple[int, Suspicion], ...]
-_recent: dict[tuple[int, str], tuple[float, Found]] = {}
-
-
-async def suspicions(call: Call, known: Known) -> Found:
-    """Return what is suspicious on the latest days, without sources that are expected to differ."""
-    place = (id(call.services), known.asked.digest)
-    at, found = _recent.get(place, (-_FRESH, ()))
-    if monotonic() - at >= _FRESH:
-        digest, first = known.asked.digest, today() - _WATCHED + 1
-        part = Slice(digest, Days(first, today() + 1))
-        rows = await call.services.readers.run(lambda store: store.snapshot(part))
-        found = ()
-        if len({row.source for row in (*rows.tallies, *rows.waiting)}) > 1:
-            found = await call.services.worker.run(watch, known.asked.document, rows)
-        if len(_recent) > 1000:
-            _recent.clear()
-        _recent[place] = monotonic(), found
-    return _unexpected(known, found)
-
-
-def _unexpected(known: Known, found: Found) -> Found:
-    return tuple(each for each in found if each[1].source not in known.terms.expected)
-
-
-def remembered(call: Call, known: Known) -> str:
-    """Return the most important alarm that was found of late, without looking for one."""
-    _, found = _recent.get((id(call.services), known.asked.digest), (0.0, ()))
-    return next((alarm_of(known, *each).title for each in _unexpected(known, found)), "")
-
-
-def watch(document: str, rows: Snapshot) -> Found:
-    """Compare the sources of each day; the work of the other process."""
-    found: list[tuple[int, Suspicion]] = []
-    days = sorted({row.day for row in (*rows.tallies, *rows.waiting)}, reverse=True)
-    for day in days:
-        data: dict[str, tuple[list[bytes], list[bytes]]] = defaultdict(lambda: ([], []))
-        for kind, some in enumerate((rows.tallies, rows.waiting)):
-            for row in some:
-                if row.day == day:
-                    data[row.source][kind].append(row.data)
-        question = question_of(document)
-        if question.labels is not None:
-            tallies = {name: readable_sum(question, *both) for name, both in data.items()}
-            found += [(day, each) for each in suspects(tallies)]
-    return tuple(found)
-
-
-async def headline(call: Call, known: Known) -> str:
-    """Return the most important alarm in one sentence, or nothing."""
-    await suspicions(call, known)
-    return remembered(call, known)
-
-
-def alarm_of(known: Known, day: int, found: Suspicion) -> Alarm:
-    """Say what is suspicious, and which of the two it is."""
-    source, labels = one_line(found.source), known.question.labels or ()
-    when = "today" if day == today() else f"on {short_date(write_day(day))}"
-    about = counted(found.extra, "report")
-    if found.impossible:
-        title = f"{source} sent reports {when} that no honest people can have sent."
-        said = (
-            f"They support another number of answers than any honest people's, whatever these "
-            f"answered. About {about} like that would explain it."
-        )
-    else:
-        label = one_line(labels[found.answer or 0], 60)
-        title = f"{source} differs from the other sources {when}: too many reports for “{label}”."
-        said = (
-            f"About {about} for it are more than chance explains. They may be made up; or other "
-            f"people send through this source, in which case mark it as expected."
-        )
-    return Alarm(found.source, write_day(day), title, said)
-
-
 async def show(call: Call) -> Response:
     """Show the tab."""
     query, known = call.query("done"), await call.known()
@@ -163,13 +73,14 @@ async def show(call: Call) -> Response:
     sources, standing = await call.services.readers.run(
         lambda store: (store.sources(digest), store.standing(Slice(digest)))
     )
-    alarms = tuple(alarm_of(known, *each) for each in await suspicions(call, known))
+    alarms = await call.services.alarms.lately(known)
     odd = {alarm.source: "stands out" for alarm in alarms}
     total = sum(source.n for source in sources) or 1
     protocol = known.question.protocol
     shown = QualityPage(
         head=head_of(known, standing, "quality", query.get("done", "")),
         alarms=alarms,
+        unwatched=unwatched(known),
         traffic=_traffic(standing),
         traffic_note=_traffic_note(standing),
         days=tuple((write_day(day), f"{n:,}") for day, n in reversed(standing.daily)),

@@ -9,7 +9,6 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
 from deniable.collector.jobs import Wanted
-from deniable.collector.pages import quality
 from deniable.collector.pages.head import Head, head_of, is_admin
 from deniable.collector.pages.templating import UNCACHED, page, template
 from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
@@ -244,7 +243,7 @@ async def _live(call: Call, known: Known, address: Address) -> Live:
         digest=known.asked.digest,
         said=f"{counted(shown.n, 'report')}. {look.said if look else ''}".rstrip(),
         standing="" if address.span.given or not shown.n else counted(shown.n, "report"),
-        alarm=quality.remembered(call, known),
+        alarm=call.services.alarms.remembered(known),
         waiting=None if look else _waiting(known, address, shown),
         content=content,
         links=_links(address, shown) if look else (),

@@ -1,0 +1,158 @@
+"""Alarms: which sources of a question stand out on which day, and what that means, in words.
+
+The mathematics is ``deniable.poisoning``, and the worker process does it from the tallies that the
+store keeps by day and source. Like published numbers, the alarms of a day move only with the
+question's minimum of new reports, and a source with fewer reports than that is not judged.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from deniable.collector import folding
+from deniable.collector.questions import Known, Recent
+from deniable.collector.settings import MIB, Settings
+from deniable.collector.stores.records import Days, Slice, Snapshot, today, write_day
+from deniable.collector.worker import Readers, Worker
+from deniable.poisoning import FEWEST, Suspicion, suspects
+from deniable.presentation.text import one_line
+from deniable.presentation.trend import short_date
+from deniable.presentation.view import counted
+from deniable.protocol import Pure
+
+WATCHED = 31
+"""On how many days, the latest of those that are asked for, sources are looked at."""
+_LATELY = 3
+"""For how many days pages go on showing an alarm."""
+_WHY = {
+    "supports": "One answer has more reports than if all people had given it, or fewer than if "
+    "nobody had.",
+    "number": "In all they fit more answers, or fewer, than the reports of honest people do.",
+    "function": "Too many of them have the same random function, which honest devices draw afresh.",
+}
+"""Why reports are impossible, by the kind of the suspicion."""
+
+
+class Alarm(NamedTuple):
+    """What is suspicious about a source on a day; ``answer`` is the label it is about, if any."""
+
+    day: int
+    source: str
+    answer: str | None
+    found: Suspicion
+
+    @property
+    def title(self) -> str:
+        """What was found, and which of the two it is."""
+        source = one_line(self.source)
+        when = "today" if self.day == today() else f"on {short_date(write_day(self.day))}"
+        if self.found.impossible:
+            return f"{source} sent reports {when} that no honest people can have sent."
+        label = one_line(self.answer or "", 60)
+        return f"{source} differs from the other sources {when}: too many reports for “{label}”."
+
+    @property
+    def sentence(self) -> str:
+        """Why, and what to do about it."""
+        about = counted(self.found.extra, "report")
+        if self.found.impossible:
+            return (
+                f"{_WHY[self.found.kind]} No people explain this, whatever they answered; about "
+                f"{about} that somebody made up would. Exclude the source."
+            )
+        return (
+            f"About {about} for it are more than chance explains. Somebody may have made them up, "
+            "or other people answer through this source. If you know that they do, mark it as "
+            "expected."
+        )
+
+    def document(self, expected: tuple[str, ...]) -> dict[str, object]:
+        """Return the alarm as the interface shows it."""
+        return {
+            "day": write_day(self.day),
+            "source": self.source,
+            "kind": "impossible" if self.found.impossible else "different",
+            "answer": self.answer,
+            "extra": self.found.extra,
+            "chance": self.found.chance,
+            "expected": not self.found.impossible and self.source in expected,
+            "title": self.title,
+            "sentence": self.sentence,
+        }
+
+
+class Alarms:
+    """The alarms of questions, from memory where nothing has changed."""
+
+    def __init__(self, settings: Settings, readers: Readers, worker: Worker) -> None:
+        self._settings, self._readers, self._worker = settings, readers, worker
+        self._remembered: Recent[tuple[object, ...], tuple[Alarm, ...]] = Recent(4 * MIB)
+        self._latest: Recent[str, tuple[Alarm, ...]] = Recent(MIB)
+
+    async def lately(self, known: Known) -> tuple[Alarm, ...]:
+        """Return what an owner should look at: the latest days, without what is expected."""
+        found = await self.find(known, Days(today() - _LATELY + 1))
+        self._latest.put(known.asked.digest, found, 400 * (1 + len(found)))
+        return _unexpected(known, found)
+
+    async def headline(self, known: Known) -> str:
+        """Return the most important alarm in one sentence, or nothing."""
+        await self.lately(known)
+        return self.remembered(known)
+
+    def remembered(self, known: Known) -> str:
+        """Return the most important alarm that was found of late, without looking for one."""
+        found = _unexpected(known, self._latest.get(known.asked.digest) or ())
+        return found[0].title if found else ""
+
+    async def find(self, known: Known, days: Days) -> tuple[Alarm, ...]:
+        """Return all alarms of some days, the latest day and the surest first."""
+        if unwatched(known) is not None:
+            return ()
+        digest, minimum = known.asked.digest, known.terms.minimum or self._settings.minimum
+        standing = await self._readers.run(lambda store: store.standing(Slice(digest, days)))
+        places = {
+            day: (digest, standing.edition, day, n // minimum, minimum)
+            for day, n in standing.daily[-WATCHED:]
+            if n >= minimum
+        }
+        new = [day for day, place in places.items() if self._remembered.get(place) is None]
+        if new:
+            parts = [Slice(digest, Days(day, day)) for day in new]
+            rows = await self._readers.run(lambda store: store.snapshot(*parts))
+            found = await self._worker.run(watch, known.asked.document, rows, minimum)
+            for day in new:
+                mine = tuple(each for each in found if each.day == day)
+                self._remembered.put(places[day], mine, 400 * (1 + len(mine)))
+        kept = (self._remembered.get(place) or () for _, place in sorted(places.items()))
+        return tuple(each for mine in reversed(list(kept)) for each in mine)
+
+
+def _unexpected(known: Known, found: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
+    expected = known.terms.expected
+    return tuple(each for each in found if each.found.impossible or each.source not in expected)
+
+
+def unwatched(known: Known) -> str | None:
+    """Say why no alarm can be raised for a question, if so."""
+    protocol = known.question.protocol
+    if isinstance(protocol, Pure):
+        return None
+    return f"the reports of {protocol.name} have no supports, by which sources could be compared"
+
+
+def watch(document: str, rows: Snapshot, minimum: int) -> tuple[Alarm, ...]:
+    """Look at the sources of each day; the work of the other process."""
+    data: dict[int, dict[str, tuple[list[bytes], list[bytes]]]] = defaultdict(dict)
+    for kind, some in enumerate((rows.tallies, rows.waiting)):
+        for row in some:
+            data[row.day].setdefault(row.source, ([], []))[kind].append(row.data)
+    labels, found = folding.question_of(document).labels or (), []
+    for day, sources in data.items():
+        tallies = {
+            name: folding.readable_sum(folding.question_of(document), *both)
+            for name, both in sources.items()
+        }
+        for each in suspects(tallies, fewest=max(FEWEST, minimum)):
+            label = None if each.answer is None else labels[each.answer]
+            found.append(Alarm(day, each.source, label, each))
+    return tuple(found)
