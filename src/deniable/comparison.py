@@ -33,12 +33,15 @@ from deniable.law import Supports, upper_normal
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
 from deniable.presentation import view as views
 from deniable.presentation.exports import Presentable
+from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.tables import Columns
+from deniable.presentation.verdict import ALPHA, Verdict, judge_changes
 from deniable.validation import check_probability
 
 Floats = np.typing.NDArray[np.float64]
 
 _FEW_PEOPLE = 50
+_ALONE = Beside()
 
 
 def compare(first: Estimates, second: Estimates) -> "Comparison":
@@ -218,6 +221,13 @@ class Comparison(Presentable):
         columns = (*(self.interval(level) or (None, None)), self.significant(alpha),
                    self.first.shares, self.second.shares)  # fmt: skip
         return views.Change.over(self.first.keys, columns, truth)
+
+    def verdict(self) -> Verdict:
+        """Return which answers have changed for sure, the largest changes first."""
+        return judge_changes(self.rows(alpha=ALPHA), self.total)
+
+    def parts(self, beside: Beside = _ALONE) -> tuple[Part, ...]:
+        return Sentences.of(self.verdict()), *super().parts(beside)
 
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None

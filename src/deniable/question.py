@@ -22,7 +22,10 @@ from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
-from deniable.presentation.view import Provenance
+from deniable.presentation.charts import privacy_fact
+from deniable.presentation.parts import Fact, summary
+from deniable.presentation.text import one_line
+from deniable.presentation.view import Provenance, counted
 from deniable.protocol import Client, Memoising, Protocol
 from deniable.randomness import Source, randomise
 from deniable.rota import Repeat
@@ -119,6 +122,17 @@ class Question:
         rest += "" if self.repeat is None else f", repeat={self.repeat!r}"
         rest += f", segments={self.segments.dimensions!r}" if self.segments else ""
         return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{rest})"
+
+    def _repr_html_(self) -> str:
+        protocol, labels = self.protocol, self.labels
+        many = "any text" if labels is None else f"{len(labels):,}"
+        some = "" if labels is None else ", ".join(one_line(label, 30) for label in labels[:6])
+        facts = (
+            Fact("Answers", many, some + (", …" if labels and len(labels) > 6 else "")),
+            privacy_fact(protocol.epsilon),
+            Fact("One report", counted(protocol.report_dtype.itemsize, "byte"), protocol.name),
+        )
+        return summary(self.name, facts, f"Digest {self.digest}")
 
     @property
     def labels(self) -> tuple[str, ...] | None:

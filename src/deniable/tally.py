@@ -21,6 +21,7 @@ from deniable.errors import DeniableError, IncompatibleTally, InvalidDocument, I
 from deniable.mechanism import Mechanism, Reports, batches
 from deniable.memory import memory_budget
 from deniable.optional import load_offered
+from deniable.presentation.parts import Fact, summary
 from deniable.statistics import Counts, CountsSum, Statistic, Sum
 from deniable.validation import Footprint
 
@@ -168,6 +169,19 @@ class Tally:
         return mine == its and self.statistic.encode() == other.statistic.encode()
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+    def __repr__(self) -> str:
+        of = "" if self.question is None else f", question={self.question[:16]}…"
+        return f"Tally({self.protocol!r}, n={self.n:,}{of})"
+
+    def _repr_html_(self) -> str:
+        facts = (
+            Fact("Reports", f"{self.n:,}"),
+            Fact("Protocol", self.protocol.name, f"epsilon = {self.protocol.epsilon:g}"),
+            Fact("What is kept", self.statistic.form, "nothing about any one report"),
+        )
+        of = () if self.question is None else (f"Of the question with the digest {self.question}",)
+        return summary("A tally", facts, *of)
 
     def _header(self) -> bytes:
         return _START % self.n + _rest_of_header(self.protocol, self.question, self.statistic.form)

@@ -18,6 +18,8 @@ from deniable.advice import ranking
 from deniable.advice.ranking import Listed
 from deniable.errors import InvalidParameter, brief
 from deniable.law import KnownLaw
+from deniable.presentation.parts import Fact, summary
+from deniable.presentation.verdict import points, rounded, share
 from deniable.protocols.sets import Sets
 from deniable.validation import check_domain_size, check_epsilon, check_positive
 
@@ -26,6 +28,8 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 MOST_USERS = 8_000_000_000
 ALPHA, POWER = 0.05, 0.95
 """A share will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
+_SURE = 1.96
+"""So many standard errors to either side are where 95 % of errors lie."""
 _LEAST_GOAL = 1e-12
 """An accuracy that more people than live on Earth would not reach is asked for by mistake."""
 
@@ -57,6 +61,37 @@ class Plan:
 
     def __str__(self) -> str:
         return self.explanation
+
+    def _repr_html_(self) -> str:
+        return summary(self.verdict, self.facts, *([self.explanation] if self.reachable else ()))
+
+    @property
+    def verdict(self) -> str:
+        """What the plan comes to, in a sentence for everybody, or why it is out of reach."""
+        if not self.reachable or self.users is None or self.error is None:
+            return self.explanation
+        people = f"{rounded(self.users)} people" if self.users > 10**6 else f"{self.users:,} people"
+        within = f"{people}: each share is right to ± {points(_SURE * self.error)}"
+        if self.significant is None:
+            known = self.protocol.law(self.users) is not None
+            return f"{within}, and no answer will stand out." if known else f"{within}."
+        return f"{within}, and answers above {share(self.significant, up=True)} will stand out."
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The plan as a few figures, as far as they are known."""
+        people = None if self.users is None else f"{self.users:,}"
+        margin = None if self.error is None else f"± {points(_SURE * self.error)}"
+        rare = None if self.significant is None else f"{share(self.significant, up=True)} and more"
+        size = ranking.in_bytes(self.protocol.report_dtype.itemsize)
+        found = (
+            Fact("People", people or "", f"who choose among {self.domain_size:,} answers"),
+            Fact("Privacy", f"epsilon = {self.protocol.epsilon:g}", "of one report"),
+            Fact("Margin of error", margin or "", "95 % sure, for a typical answer"),
+            Fact("Stands out", rare or "", "with a chance of at least 95 %"),
+            Fact("Report", size, self.protocol.name),
+        )
+        return tuple(fact for fact in found if fact.value)
 
     def row(self) -> dict[str, object]:
         """Return the plan as plain data."""

@@ -82,15 +82,15 @@ def recommend(
         click.echo(json.dumps(document, indent=2))
         return
     console, best = outputs.open_console(), ranked.best.noise(goal)
+    outputs.say(console, f"{ranked.reason}\n", "bold")
     rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
     outputs.print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
     if impossible:
-        console.print(f"Impossible at this epsilon and domain size: {', '.join(impossible)}.")
+        outputs.say(console, f"Not possible here: {', '.join(impossible)}.")
     for note in ranked.notes:
-        console.print(note)
-    console.print(f"\n{ranked.reason}", style="bold")
-    console.print(f"\n{advice.meaning(epsilon)}")
+        outputs.say(console, note)
+    outputs.say(console, f"\n{advice.meaning(epsilon)}")
 
 
 def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
@@ -223,9 +223,14 @@ def plan(
         click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
         return
     console = outputs.open_console()
-    console.print(found.explanation, style="bold" if found.reachable else "bold red")
+    outputs.say(console, found.verdict, "bold" if found.reachable else "bold red")
+    if found.reachable:
+        facts = [(fact.name.lower(), f"{fact.value}, {fact.note}") for fact in found.facts]
+        console.print()
+        outputs.print_facts(console, facts)
+        outputs.say(console, f"\n{found.explanation}")
     if said is not None:
-        console.print(f"\n{said}")
+        outputs.say(console, f"\n{said}")
 
 
 def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: str) -> None:
@@ -293,7 +298,11 @@ def audit(
     if as_json:
         click.echo(json.dumps(_audit_document(protocol, found)))
     else:
-        click.echo(f"{protocol}: {found}")
+        console = outputs.open_console()
+        first, *rest = f"{protocol}: {found}".split("\n")
+        outputs.say(console, first, "bold green" if found.holds else "bold red")
+        for line in rest:
+            outputs.say(console, line, indent="    ")
     return 0 if found.holds else 1
 
 

@@ -83,7 +83,8 @@ def _print_survey(survey: _Survey, top: int) -> None:
     protocol = survey.question.protocol
     listed = zip(estimates.rows(), survey.truth, strict=True)
     covered = np.mean([row.ends[0] <= true <= row.ends[1] for row, true in listed])
-    console.print(
+    outputs.say(
+        console,
         f"{estimates.n:,} people, {len(rows):,} surnames and the rest, {protocol.name} at "
         f"epsilon = {protocol.epsilon:g}\n",
         style="bold",
@@ -93,10 +94,11 @@ def _print_survey(survey: _Survey, top: int) -> None:
     size = counted(protocol.report_dtype.itemsize, "byte")
     spent = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in survey.seconds.items())
     found = len(estimates.take(rows).only_significant())
-    console.print(
+    outputs.say(
+        console,
         f"\n{found} of {len(rows):,} surnames are significant, "
         f"{100 * covered:.1f} % of all intervals cover the truth.\nOne report: {size}. "
-        f"Time: {sum(survey.seconds.values()):.1f} s ({spent}).\n\n{_explain_report(survey)}"
+        f"Time: {sum(survey.seconds.values()):.1f} s ({spent}).\n\n{_explain_report(survey)}",
     )
 
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from deniable.optional import load
 from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.text import Line, Span, printable, table_lines
+from deniable.presentation.text import Line, Span, printable, table_lines, wrapped
 from deniable.presentation.view import View
 
 if TYPE_CHECKING:
@@ -200,12 +200,14 @@ class Export:
         most = _TOP if self.top is None else self.top or None
         if self.plot is not None:
             self._draw(self.plot, found, most)
+        verdict = found.verdict()
         if self.significant:
             found = found.only_significant(self.alpha)
         if self.form == "table" or self.top is not None:
             found = found.top(most)
         if self.form == "table" and str(self.output) == STDIO:
             console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
+            say(console, f"{verdict}", "bold" if verdict.sure else "bold yellow")
             print_line(console, (Span(printable(view.heading), "head"),))
             if view.source is not None:
                 print_line(console, (Span(printable(view.source), "dim"),))
@@ -298,6 +300,23 @@ def shorten(text: str) -> str:
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}… ({len(text):,} characters)"
 
 
+def say(console: Console, text: str, style: str = "", indent: str = "") -> None:
+    """Print sentences, wrapped at the width of the terminal; further lines are indented."""
+    for sentence in text.split("\n"):
+        for line in wrapped(sentence, console.width, indent) or [""]:
+            console.print(fit(console, Text(line, style=style)), soft_wrap=True)
+
+
+def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
+    """Print one fact on a line, wrapped on a terminal; a digest, to be copied, never is."""
+    width = max(len(name) for name, _ in facts) + 2
+    for name, text in facts:
+        folded = console.is_terminal and name != "digest"
+        lines = wrapped(text, max(console.width - width, 20)) if folded else [text]
+        fact = Text.assemble((name.ljust(width), "bold"), f"\n{'':{width}}".join(lines))
+        console.print(fit(console, fact), soft_wrap=True)
+
+
 def width_of(columns: Sequence[Column]) -> int:
     return sum(max(map(len, column)) + 2 for column in columns) - 2
 
@@ -326,7 +345,7 @@ def print_columns(
         line = Text("  ".join(cells).rstrip(), style="" if number else "bold")
         console.print(fit(console, line), soft_wrap=True)
     if left_out:
-        console.print(f"Not shown at this width: {', '.join(left_out)}.")
+        say(console, f"Not shown at this width: {', '.join(left_out)}.")
 
 
 def print_rows(console: Console, view: View) -> None:

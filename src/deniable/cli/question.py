@@ -1,14 +1,11 @@
 """``deniable question``: what is asked, the answers, and the protocol that hides them."""
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from textwrap import wrap
 from typing import NamedTuple
 
 import click
-from rich.text import Text
 
 from deniable.advice import reveals
 from deniable.advice.ranking import Goal
@@ -324,22 +321,12 @@ def _print(shown: Question) -> None:
         ("digest", shown.digest),
     )  # fmt: skip
     rows = [(name, text) for name, text in facts if text and (chosen or name != "other")]
-    _print_facts(rows)
+    outputs.print_facts(outputs.open_console(), rows)
 
 
 def lifetime(shown: Question) -> str:
     """Say what all that one person ever sends reveals."""
     return f"epsilon = {shown.total_epsilon:.6g} in all, for ever"
-
-
-def _print_facts(facts: Sequence[tuple[str, str]]) -> None:
-    """Print one fact on a line, wrapped on a terminal; a digest, to be copied, never is."""
-    console, width = outputs.open_console(), max(len(name) for name, _ in facts) + 2
-    for name, text in facts:
-        folded = console.is_terminal and name != "digest"
-        lines = wrap(text, max(console.width - width, 20)) if folded else [text]
-        fact = Text.assemble((name.ljust(width), "bold"), f"\n{'':{width}}".join(lines))
-        console.print(outputs.fit(console, fact), soft_wrap=True)
 
 
 def _error(protocol: Protocol) -> tuple[str, str]:

@@ -204,23 +204,26 @@ def _print_trials(population: Population, trials: Sequence[Trial], top: int) -> 
     console, n, top = outputs.open_console(), population.size, min(top, len(population.labels))
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"
-    console.print(f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold")
+    outputs.say(
+        console, f"{n:,} people, {len(population.labels):,} answers, {times}\n", style="bold"
+    )
     heads = (*_HEADS, f"top {top}", "found")
     columns = list(zip(heads, *(_trial_cells(trial, n) for trial in trials), strict=True))
     outputs.print_columns(console, columns, spared=_SPARED)
     after = "" if runs == 1 else " (± its standard deviation from run to run)"
-    console.print(
+    outputs.say(
+        console,
         "MSE: mean squared error of the counts; theory: what the exact variance predicts; ratio: "
         f"MSE to theory{after}; error: the root of the MSE as a share of all people; top {top}: "
         f"how many of the {top} most frequent answers are estimated among the most frequent; "
-        "found: how many are significant.\n"
+        "found: how many are significant.\n",
     )
     best = min(trials, key=lambda trial: trial.order)
     rows = np.argsort(-population.truth, kind="stable")[:top]
     labelled = replace(best.estimates, labels=population.labels)
     last = "" if runs == 1 else ", in the last run"
     judged = "as measured" if best.theory is None else "in theory"
-    console.print(f"The best {judged}, {best.protocol.name} at epsilon = "
+    outputs.say(console, f"The best {judged}, {best.protocol.name} at epsilon = "
                   f"{best.protocol.epsilon:g}{last}:", style="bold")  # fmt: skip
     outputs.print_rows(console, labelled.take(rows).view(truth=population.truth[rows]))
 

@@ -17,7 +17,7 @@ from deniable.poisoning import FEWEST, Suspicion, suspects
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import short_date
 from deniable.presentation.view import counted
-from deniable.protocol import Pure
+from deniable.protocol import Closed, Pure
 
 WATCHED = 31
 """On how many days, the latest of those that are asked for, sources are looked at."""
@@ -135,9 +135,9 @@ def _unexpected(known: Known, found: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
 def unwatched(known: Known) -> str | None:
     """Say why no alarm can be raised for a question, if so."""
     protocol = known.question.protocol
-    if isinstance(protocol, Pure):
+    if isinstance(protocol, Pure) and (known.is_open or isinstance(protocol, Closed)):
         return None
-    return f"the reports of {protocol.name} have no supports, by which sources could be compared"
+    return f"the sources of reports by {protocol.name} are not compared"
 
 
 def watch(document: str, rows: Snapshot, minimum: int) -> tuple[Alarm, ...]:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from textwrap import wrap
 from typing import NamedTuple, Protocol
 
 from deniable.presentation.parts import (
@@ -23,7 +22,7 @@ from deniable.presentation.parts import (
     Table,
     label_html,
 )
-from deniable.presentation.text import columns_of, fit_labels, one_line
+from deniable.presentation.text import columns_of, fit_labels, one_line, wrapped
 from deniable.presentation.trend import Trend, trend_svg
 from deniable.presentation.verdict import Judged, Verdict, points
 from deniable.presentation.view import Answer, Change, Provenance, View, percent
@@ -164,7 +163,7 @@ class Curves(Part):
         return [
             line
             for series in self.trend.series
-            for line in wrap(f"{one_line(series.label)}: {series.sentence}", width)
+            for line in wrapped(f"{one_line(series.label)}: {series.sentence}", width)
         ]
 
 

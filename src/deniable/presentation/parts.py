@@ -40,11 +40,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from textwrap import wrap
 from typing import NamedTuple
 
-from deniable.presentation.html import html_fragment
-from deniable.presentation.text import columns_of, one_line, printable, table_lines
+from deniable.presentation.html import html_fragment, notebook
+from deniable.presentation.text import columns_of, one_line, printable, table_lines, wrapped
 from deniable.presentation.verdict import Phrase, Verdict
 from deniable.presentation.view import Change, View
 
@@ -117,7 +116,7 @@ class Sentences(Part):
         return f'<p class="{kind}">{first}</p>' + (f"<p>{' '.join(rest)}</p>" if rest else "")
 
     def lines(self, width: int) -> list[str]:
-        return wrap(str(self).replace("\u00a0", " "), width, break_long_words=False)
+        return wrapped(str(self), width)
 
     @property
     def headline(self) -> str:
@@ -147,7 +146,7 @@ class Facts(Part):
         said = (
             f"{fact.name}: {fact.value}{f' ({fact.note})' * bool(fact.note)}" for fact in self.facts
         )
-        return [line for each in said for line in wrap(each, width, subsequent_indent="  ")]
+        return [line for each in said for line in wrapped(each, width, "  ")]
 
 
 @dataclass(frozen=True)
@@ -232,6 +231,13 @@ def _section(part: Part) -> str:
         f'<section class="part panel" aria-labelledby="{part.name}"><div class="head">'
         f'<h2 id="{part.name}">{escape(part.title)}</h2>{note}</div>\n{part.html()}</section>'
     )
+
+
+def summary(title: str, facts: Iterable[Fact], *said: str) -> str:
+    """Return what a notebook shows of something that is no result: a title, figures, sentences."""
+    head = f'<p class="say">{label_html(one_line(title, 120))}</p>'
+    figures = Facts("facts", facts=tuple(facts)).html()
+    return notebook(head + figures + "".join(f"<p>{escape(printable(each))}</p>" for each in said))
 
 
 def label_html(label: str) -> str:

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from textwrap import wrap
 from typing import NamedTuple
 
 from deniable.presentation.view import Row, Scale, View
@@ -90,6 +89,24 @@ def columns_of(text: str) -> int:
         columns += 0 if hidden else 1 + (unicodedata.east_asian_width(c) in "WF")
         before = c
     return columns
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """Divide a sentence into lines of at most ``width`` columns, the further ones indented.
+
+    A number stays with its unit, and a word that is wider than a line has a line of its own.
+
+    >>> wrapped("a guess becomes 73 % likely", 18, "  ")
+    ['a guess becomes', '  73 % likely']
+    """
+    lines, line = [], " " * (len(text) - len(text.lstrip(" ")))
+    for word in re.findall(r"\S+(?: (?:%|points?\b)\S*)?", text.replace("\u00a0", " ")):
+        longer = f"{line} {word}" if line.strip() else line + word
+        if line.strip() and columns_of(longer) > width:
+            lines.append(line)
+            longer = indent + word
+        line = longer
+    return [*lines, line] if line.strip() else lines
 
 
 def _elided(text: str, width: int, *, must: bool = False) -> str:
@@ -210,8 +227,8 @@ def table_lines(view: View, width: int | None = None, encoding: str = "utf-8") -
         bar = (Span("  "), *bar_spans(row, scale, layout.bar)) if layout.bar else ()
         lines.append((*line, Span("  "), mark, *bar))
     wide = max(width or _USUAL_WIDTH, _NARROWEST_LABEL)
-    said = [line for note in (*view.notes[1:], *view.doubts) for line in wrap(note, wide)]
-    return [*lines, *_legend(view, layout.bar > 0), *((Span(line),) for line in said)]
+    said = [line for note in (*view.notes[1:], *view.doubts) for line in wrapped(note, wide)]
+    return [*lines, *_legend(view, layout.bar > 0, wide), *((Span(line),) for line in said)]
 
 
 def bar_spans(row: Row, scale: Scale, width: int) -> Line:
@@ -247,10 +264,11 @@ def _line(
     )
 
 
-def _legend(view: View, bars: bool) -> list[Line]:
+def _legend(view: View, bars: bool, width: int) -> list[Line]:
     """Say what marks and bars mean; the first note is about the marks."""
     mark = Span(YES, "yes") if view.unknown is None else Span(_MARKS[None], "no")
-    lines: list[Line] = [(mark, Span(f" {view.notes[0]}"))]
+    first, *further = wrapped(view.notes[0], width - 2)
+    lines: list[Line] = [(mark, Span(f" {first}")), *((Span(f"  {line}"),) for line in further)]
     if bars and view.rows and view.unknown is None:
         lines.insert(0, (Span(SOLID, "solid"), Span(" at least  "), Span(SHADE, "shade"),
                          Span(f" {view.words.interval}"),

@@ -5,6 +5,7 @@ TooClose        no answer's is: the true leader is among those whose upper limit
                 highest lower limit
 Changed         the largest change that is significant
 TooRare         answers that cannot be told from none, each below a limit
+Steady          no change is significant
 Nothing         no answer can be told from none; about how many more people it takes
 
 A claim is made only where it is false with a probability of at most ``ALPHA``, whatever people
@@ -30,6 +31,8 @@ ALPHA = 0.005
 """The largest chance with which a claim is false."""
 _NAMED = 4
 """So many answers are named; of more only their number is said."""
+_CHANGES = 3
+"""So many changes are told."""
 _ASSUMED = 0.1
 """Share of the answer by which the need for further people is judged."""
 _SPARE = 2.0
@@ -153,6 +156,20 @@ class Changed(Claim):
 
 
 @dataclass(frozen=True)
+class Steady(Claim):
+    """No answer has changed by more than chance explains."""
+
+    kind = "steady"
+    total: int
+
+    @property
+    def phrase(self) -> Phrase:
+        of = "The answer has" if self.total == 1 else f"None of {self.total:,} answers has"
+        not_so = " not" if self.total == 1 else ""
+        return (Span(f"{of}{not_so} changed by more than chance explains."),)
+
+
+@dataclass(frozen=True)
 class TooRare(Claim):
     """These answers cannot be told from none; each has at most so large a share."""
 
@@ -249,6 +266,17 @@ def judge(
         limit = float(upper[rare].max()) / found.n
         claims.append(TooRare(tuple(names[i] for i in rare), limit, len(names)))
     return Verdict(tuple(claims))
+
+
+def judge_changes(changes: Sequence[Change], total: int) -> Verdict:
+    """Return the largest changes that are significant, or that there is none."""
+    if any(change.significant is None for change in changes):
+        largest = max(changes, key=lambda change: abs(change.difference))
+        return Verdict((Unsure((largest.label,)),))
+    moved = [change for change in changes if change.significant]
+    moved.sort(key=lambda change: -abs(change.difference))
+    claims = [Changed((each.label,), each.first, each.second) for each in moved[:_CHANGES]]
+    return Verdict(tuple(claims) or (Steady((), total),))
 
 
 def _leaders(
