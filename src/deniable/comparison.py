@@ -41,7 +41,6 @@ from deniable.validation import check_probability
 Floats = np.typing.NDArray[np.float64]
 
 _FEW_PEOPLE = 50
-_ALONE = Beside()
 
 
 def compare(first: Estimates, second: Estimates) -> "Comparison":
@@ -226,7 +225,10 @@ class Comparison(Presentable):
         """Return which answers have changed for sure, the largest changes first."""
         return judge_changes(self.rows(alpha=ALPHA), self.total)
 
-    def parts(self, beside: Beside = _ALONE) -> tuple[Part, ...]:
+    def finding(self) -> str:
+        return str(self.verdict().headline)
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         return Sentences.of(self.verdict()), *super().parts(beside)
 
     def view(

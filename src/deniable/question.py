@@ -22,10 +22,8 @@ from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
-from deniable.presentation.charts import privacy_fact
-from deniable.presentation.parts import Fact, summary
-from deniable.presentation.text import one_line
-from deniable.presentation.view import Provenance, counted
+from deniable.presentation.charts import question_html
+from deniable.presentation.view import Provenance
 from deniable.protocol import Client, Memoising, Protocol
 from deniable.randomness import Source, randomise
 from deniable.rota import Repeat
@@ -124,15 +122,7 @@ class Question:
         return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{rest})"
 
     def _repr_html_(self) -> str:
-        protocol, labels = self.protocol, self.labels
-        many = "any text" if labels is None else f"{len(labels):,}"
-        some = "" if labels is None else ", ".join(one_line(label, 30) for label in labels[:6])
-        facts = (
-            Fact("Answers", many, some + (", …" if labels and len(labels) > 6 else "")),
-            privacy_fact(protocol.epsilon),
-            Fact("One report", counted(protocol.report_dtype.itemsize, "byte"), protocol.name),
-        )
-        return summary(self.name, facts, f"Digest {self.digest}")
+        return question_html(self.name, self.labels, self.protocol, self.digest)
 
     @property
     def labels(self) -> tuple[str, ...] | None:

@@ -223,7 +223,7 @@ class Export:
         view = found.top(most).view(level=self.level, alpha=self.alpha)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            picture = figure.draw(view)
+            picture = figure.draw(view, found.finding())
         for text in dict.fromkeys(str(each.message) for each in caught):
             warn(text)
         kind = path.suffix.lower().removeprefix(".")

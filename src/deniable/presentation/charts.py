@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from deniable.presentation.parts import (
     Beside,
@@ -21,11 +21,15 @@ from deniable.presentation.parts import (
     Sentences,
     Table,
     label_html,
+    summary,
 )
 from deniable.presentation.text import columns_of, fit_labels, one_line, wrapped
 from deniable.presentation.trend import Trend, trend_svg
 from deniable.presentation.verdict import Judged, Verdict, points
-from deniable.presentation.view import Answer, Change, Provenance, View, percent
+from deniable.presentation.view import Answer, Change, Provenance, View, counted, percent
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _LABEL_WIDTH = 120
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
@@ -320,6 +324,30 @@ def privacy_word(epsilon: float) -> str:
     """
     limits = ((1.0, "Strong"), (3.0, "Medium"), (5.0, "Weak"))
     return next((word for limit, word in limits if epsilon <= limit), "Very weak")
+
+
+class Hiding(Protocol):
+    """What a notebook shows of the protocol of a question."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def report_dtype(self) -> np.dtype[np.generic]: ...
+
+
+def question_html(name: str, labels: Sequence[str] | None, protocol: Hiding, digest: str) -> str:
+    """Return what a notebook shows of a question."""
+    many, some = "any text", ""
+    if labels is not None:
+        many, some = f"{len(labels):,}", ", ".join(one_line(label, 30) for label in labels[:6])
+    facts = (
+        Fact("Answers", many, some + (", …" if labels and len(labels) > 6 else "")),
+        privacy_fact(protocol.epsilon),
+        Fact("One report", counted(protocol.report_dtype.itemsize, "byte"), protocol.name),
+    )
+    return summary(name, facts, f"Digest {digest}")
 
 
 def privacy_fact(epsilon: float) -> Fact:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_ROWS = 1000
@@ -51,6 +52,7 @@ class PlotOptions(Limits, total=False):
 
     top: int | None
     truth: npt.ArrayLike | None
+    ax: Axes | None
 
 
 class Presentable(Sized, ABC):
@@ -230,7 +232,7 @@ class Presentable(Sized, ABC):
     def plot(self, path: None = None, **options: Unpack[PlotOptions]) -> Figure: ...
     @overload
     def plot(self, path: PathName, **options: Unpack[PlotOptions]) -> None: ...
-    def plot(
+    def plot(  # noqa: PLR0913 - a place, what is drawn, and how
         self,
         path: PathName | None = None,
         *,
@@ -238,12 +240,13 @@ class Presentable(Sized, ABC):
         level: float = 0.95,
         alpha: float = 0.05,
         truth: npt.ArrayLike | None = None,
+        ax: Axes | None = None,
     ) -> Figure | None:
         """Return or write a matplotlib figure of the largest rows; needs the extra ``plot``.
 
         A notebook shows the figure; a file is PNG, SVG or PDF by its name. Few rows are drawn as
         bars, more than sixty as a curve over their rank. ``truth``, the true values of all rows in
-        a simulation, is drawn beside them.
+        a simulation, is drawn beside them. ``ax`` has the axes of a figure of yours to draw on.
         """
         load("matplotlib.figure", "plot")
         from deniable.presentation import figure  # noqa: PLC0415 - needs the extra
@@ -252,11 +255,15 @@ class Presentable(Sized, ABC):
         if truth is not None:
             truth = _one_each(truth, len(self))[order]
         view = self.take(order).view(level=level, alpha=alpha, truth=truth)
-        picture = figure.draw(view)
+        picture = figure.draw(view, self.finding(), ax)
         if path is None:
             return picture
         figure.save(picture, view, path)
         return None
+
+    def finding(self) -> str:
+        """Return what the rows say in a sentence or two, if that is known: a figure's title."""
+        return ""
 
 
 def _one_each(truth: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:

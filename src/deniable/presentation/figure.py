@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 from matplotlib import font_manager
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
 
 from deniable.documents import PathName, check_path
 from deniable.errors import InvalidParameter
 from deniable.presentation.palette import LIGHT
-from deniable.presentation.text import fit_labels, one_line, printable
+from deniable.presentation.text import fit_labels, one_line, printable, wrapped
 from deniable.presentation.view import Row, View
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 MOST_BARS = 60
 _KINDS = ("png", "svg", "pdf")
-_LABEL_WIDTH, _TITLE_WIDTH = 40, 90
+_LABEL_WIDTH, _TITLE_WIDTH, _FINDING_WIDTH = 40, 90, 62
+_RARE = {True: ", which may hold no change", False: " of what may be none"}
 _BLUE, _ORANGE, _GREY = LIGHT.interval, LIGHT.warn, LIGHT.weak
 _FIRST = "DejaVu Sans"
 # These are known to have what the first lacks; other installed fonts are tried after them.
@@ -49,24 +51,43 @@ class Picture(Figure):
         return sink.getvalue()
 
 
-def draw(view: View) -> Picture:
-    """Draw the rows with their intervals and the threshold of significance."""
-    few = len(view.rows) <= MOST_BARS
-    height = 2.6 + 0.26 * len(view.rows) if few else 5.6
-    result = Picture(figsize=(8.0, max(height, 3.2)), layout="constrained")
-    axes = result.add_subplot()
+def draw(view: View, finding: str = "", axes: Axes | None = None) -> Figure:
+    """Draw the rows with their intervals under what they say.
+
+    On axes of the caller's, who has a page to think of, only the rows and their heading are drawn.
+    """
+    few, own = len(view.rows) <= MOST_BARS, axes is None
+    if axes is None:
+        height = 2.4 + 0.3 * len(view.rows) if few else 5.6
+        axes = Picture(figsize=(8.0, max(height, 3.2)), layout="constrained").add_subplot()
     (_draw_bars if few else _draw_ranks)(axes, view)
-    said = [view.heading] if view.source is None else [view.heading, view.source]
-    lines, fonts = choose_fonts([printable(line) for line in said])
-    title = "\n".join(one_line(line, _TITLE_WIDTH) for line in lines)
-    result.suptitle(title, fontsize="medium", parse_math=False, fontfamily=fonts)
-    axes.spines[["top", "right"]].set_visible(False)
-    if view.rows:
-        missing = () if view.unknown is None else (view.unknown,)
-        doubts = "\n".join(fill(doubt, _TITLE_WIDTH) for doubt in (*missing, *view.doubts))
-        result.legend(loc="outside lower center", ncols=2, frameon=False, fontsize="small",
-                      title=doubts or None, title_fontsize="small")  # fmt: skip
-    return result
+    axes.spines[["top", "right", "left" if few else "top"]].set_visible(False)
+    axes.spines[:].set_color(LIGHT.line)
+    axes.tick_params(color=LIGHT.line, labelcolor=LIGHT.ink, length=0 if few else 3)
+    drawn = axes.figure.figure if isinstance(axes.figure, SubFigure) else axes.figure
+    if own:
+        _add_words(drawn, view, finding or view.heading)
+    else:
+        (line,), fonts = choose_fonts([printable(view.heading)])
+        axes.set_title(one_line(line, _FINDING_WIDTH), loc="left", fontsize="medium",
+                       color=LIGHT.ink, fontfamily=fonts, parse_math=False)  # fmt: skip
+    return drawn
+
+
+def _add_words(drawn: Figure, view: View, finding: str) -> None:
+    """Write what the rows say over them, and below what the marks are and where it comes from."""
+    (title,), fonts = choose_fonts([printable(finding.replace("\u00a0", " "))])
+    drawn.suptitle("\n".join(wrapped(title, _FINDING_WIDTH)[:3]), x=0.01, ha="left",
+                   fontsize="x-large", fontweight="bold", color=LIGHT.ink, parse_math=False,
+                   fontfamily=fonts)  # fmt: skip
+    said = [view.heading, *([] if view.source is None else [view.source])]
+    said += [] if view.unknown is None else [view.unknown]
+    said, fonts = choose_fonts([printable(line) for line in (*said, *view.doubts)])
+    footer = "\n".join(fill(one_line(line, 3 * _TITLE_WIDTH), _TITLE_WIDTH) for line in said)
+    legend = drawn.legend(loc="outside lower left", ncols=3, frameon=False, fontsize="small",
+                          labelcolor=LIGHT.muted, alignment="left", reverse=True)  # fmt: skip
+    legend.set_title(footer, {"size": "small", "family": fonts})
+    legend.get_title().set(color=LIGHT.muted, parse_math=False)
 
 
 def save(drawn: Figure, view: View, path: PathName) -> None:
@@ -90,43 +111,46 @@ def metadata(view: View, kind: str) -> dict[str, str]:
 
 
 def _draw_bars(axes: Axes, view: View) -> None:
+    """Draw a faint bar to each value, and on it the interval, grey where it may be none."""
     places = np.arange(len(view.rows))
     lower, upper, value = (_numbers(view.rows, name) for name in ("lower", "upper", "value"))
-    verdicts = [row.significant for row in view.rows]
-    for verdict, colour in ((True, _BLUE), (False, _GREY), (None, _BLUE)):
-        some = np.array([each is verdict for each in verdicts], dtype=bool)
-        if some.any():
-            what = {True: ", significant", False: ", not significant", None: ""}[verdict]
-            axes.barh(places[some], value[some], color=colour, label=f"{view.words.value}{what}")
+    rare = np.array([row.significant is False for row in view.rows], dtype=bool)
+    axes.barh(places[~rare], value[~rare], height=0.62, color=LIGHT.bar, label=view.words.value)
     if view.unknown is None:
-        axes.errorbar((lower + upper) / 2, places, xerr=(upper - lower) / 2, fmt="none",
-                      ecolor=LIGHT.ink, elinewidth=1, capsize=2.5,
-                      label=view.words.interval)  # fmt: skip
+        for some, colour, what in ((~rare, _BLUE, ""), (rare, _GREY, _RARE[view.signed])):
+            if some.any():
+                axes.hlines(places[some], lower[some], upper[some], color=colour, lw=5,
+                            label=f"{view.words.interval}{what}")  # fmt: skip
     if view.true:
         true = _numbers(view.rows, "truth")
-        axes.plot(true, places, "D", ms=5, mfc="none", mec=_ORANGE, label=view.words.truth)
-    if view.scale.limit is not None:
-        axes.axvline(view.scale.limit, color=_ORANGE, ls="--", lw=1, label=view.words.limit)
+        axes.plot(true, places, "|", ms=13, mew=2, color=_ORANGE, label=view.words.truth)
     axes.axvline(0, color=LIGHT.muted, lw=0.8)
     names, fonts = choose_fonts([printable(row.label) for row in view.rows])
     shown = fit_labels(names, _LABEL_WIDTH)
     axes.set_yticks(places, shown, parse_math=False, fontfamily=fonts)
     axes.set_ylim(len(view.rows) - 0.4, -0.6)
-    axes.set_ylabel("answer")
-    axes.set_xlabel(view.words.axis)
-    axes.xaxis.set_major_formatter(_signed if view.signed else _thousands)
-    if not view.signed:
-        _add_shares(axes, view.n)
+    axes.grid(axis="x", color=LIGHT.line, lw=0.8)
+    axes.set_axisbelow(True)
+    if view.signed:
+        axes.set_xlabel(view.words.axis, color=LIGHT.muted)
+        axes.xaxis.set_major_formatter(_signed)
+        return
+    # Counts are drawn, and read as shares.
+    axes.set_xlabel(f"share of people (of {view.n:,})", color=LIGHT.muted)
+    axes.xaxis.set_major_locator(_Percents(view.n))
+    axes.xaxis.set_major_formatter(lambda x, _: f"{100 * x / view.n:.4g} %" if x else "0")
 
 
-def _add_shares(axes: Axes, n: int) -> None:
-    """Add an axis at the top that shows the counts as shares."""
-    percents = 100 / n
-    share = axes.secondary_xaxis(
-        "top", functions=(lambda x: np.multiply(x, percents), lambda x: np.divide(x, percents))
-    )
-    share.set_xlabel("share of all people (%)", fontsize="small")
-    share.tick_params(labelsize="small")
+class _Percents(MaxNLocator):
+    """Finds ticks at round percentages of a number."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(nbins=6, steps=[1, 2, 2.5, 5, 10])
+        self._n = n
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        scale = self._n / 100
+        return [scale * place for place in super().tick_values(vmin / scale, vmax / scale)]
 
 
 def _draw_ranks(axes: Axes, view: View) -> None:
@@ -135,7 +159,7 @@ def _draw_ranks(axes: Axes, view: View) -> None:
     ranks = np.arange(1, len(rows) + 1)
     lower, upper, value = (_numbers(rows, name) for name in ("lower", "upper", "value"))
     if view.unknown is None:
-        axes.fill_between(ranks, lower, upper, color=_GREY, alpha=0.5, lw=0, rasterized=True,
+        axes.fill_between(ranks, lower, upper, color=LIGHT.band, lw=0, rasterized=True,
                           label=view.words.interval)  # fmt: skip
     if view.true:
         axes.plot(ranks, _numbers(rows, "truth"), ".", ms=2, color=_ORANGE, alpha=0.6,

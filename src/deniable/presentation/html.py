@@ -10,10 +10,10 @@ from html import escape
 from pathlib import Path
 
 from deniable.presentation.palette import tokens
-from deniable.presentation.text import printable
+from deniable.presentation.text import one_line, printable
 from deniable.presentation.view import Row, Scale, View
 
-_WIDTH, _HEIGHT = 240, 16
+_WIDTH, _HEIGHT, _LABEL_WIDTH = 240, 16, 300
 _TABLE_STYLE, _PAGE_STYLE = (
     "\n" + Path(__file__).with_name(name).read_text(encoding="utf-8")
     for name in ("table.css", "page.css")
@@ -69,7 +69,7 @@ def _row(row: Row, scale: Scale) -> str:
     cells = "".join([f"<td>{escape(cell)}</td>" for cell in row.cells])
     kind = "yes" if row.significant else "no"
     return (
-        f'<tr><th scope="row">{_text(row.label)}</th>{cells}'
+        f'<tr><th scope="row">{escape(one_line(row.label, _LABEL_WIDTH))}</th>{cells}'
         f'<td class="verdict {kind}">{row.verdict}</td>'
         f'<td class="picture" aria-hidden="true">{_bar(row, scale)}</td></tr>'
     )
