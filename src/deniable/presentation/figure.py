@@ -86,7 +86,7 @@ def _add_words(drawn: Figure, view: View, finding: str) -> None:
     footer = "\n".join(fill(one_line(line, 3 * _TITLE_WIDTH), _TITLE_WIDTH) for line in said)
     legend = drawn.legend(loc="outside lower left", ncols=3, frameon=False, fontsize="small",
                           labelcolor=LIGHT.muted, alignment="left", reverse=True)  # fmt: skip
-    legend.set_title(footer, {"size": "small", "family": fonts})
+    legend.set_title(footer, font_manager.FontProperties(family=fonts, size="small"))
     legend.get_title().set(color=LIGHT.muted, parse_math=False)
 
 

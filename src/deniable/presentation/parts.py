@@ -235,7 +235,8 @@ def _section(part: Part) -> str:
 
 def summary(title: str, facts: Iterable[Fact], *said: str) -> str:
     """Return what a notebook shows of something that is no result: a title, figures, sentences."""
-    head = f'<p class="say">{label_html(one_line(title.replace("\u00a0", " "), 200))}</p>'
+    title = one_line(title.replace("\u00a0", " "), 200)
+    head = f'<p class="say">{label_html(title)}</p>'
     figures = Facts("facts", facts=tuple(facts)).html()
     return notebook(head + figures + "".join(f"<p>{escape(printable(each))}</p>" for each in said))
 
