@@ -86,10 +86,8 @@ class Question:
         segments: Segments | Mapping[str, Sequence[str]] | Sequence[Dimension] = (),
     ) -> None:
         if not isinstance(name, str) or not name or not encodes(name):
-            raise InvalidParameter(
-                "expected a name as a string that is not empty and that UTF-8 can encode, got "
-                f"{brief(name)}",
-                value=name,
+            raise InvalidParameter.expected(
+                "a name as a string that is not empty and that UTF-8 can encode", name
             )
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "answers", _answers(answers, other))
@@ -102,22 +100,19 @@ class Question:
                 value=protocol,
             )
         elif epsilon is not None:
-            raise InvalidParameter(
-                f"{protocol.name} has an epsilon of its own; pass a protocol or epsilon=, not both",
-                value=epsilon,
-            )
+            said = "has an epsilon of its own; pass a protocol or epsilon=, not both"
+            raise InvalidParameter(f"{protocol.name} {said}", value=epsilon)
         self.answers.check(protocol)
         object.__setattr__(self, "protocol", protocol)
-        again = Repeat.of(repeat, protocol.name, memoises=protocol.memoises)
-        object.__setattr__(self, "repeat", again)
+        repeat = Repeat.of(repeat, protocol.name, memoises=protocol.memoises)
+        object.__setattr__(self, "repeat", repeat)
         object.__setattr__(self, "segments", Segments.of(segments))
 
     def __repr__(self) -> str:
-        """Return a short line, however many labels there are."""
         mine = self.answers
         shown = few_labels(mine.labels) if isinstance(mine, Choice) else repr(mine)
         rest = "" if self.other is None else f", other={brief(self.other)}"
-        rest += "" if self.repeat is None else f", repeat={self.repeat!r}"
+        rest += f", repeat={self.repeat!r}" if self.repeat else ""
         rest += f", segments={self.segments.dimensions!r}" if self.segments else ""
         return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{rest})"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib import font_manager
+from matplotlib.figure import Figure
 
 from deniable import Estimates, Question, compare
 from deniable.presentation.figure import choose_fonts, metadata
@@ -93,9 +94,9 @@ def _png_texts(data: bytes) -> dict[str, str]:
 
 
 def test_figures_carry_their_provenance(question: Question, estimates: Estimates) -> None:
-    """The caption names protocol and question, and the file says both in full."""
+    """The words below name protocol and question, and the file says both in full."""
     figure = estimates.plot()
-    caption = figure.get_suptitle().splitlines()
+    caption = figure.legends[0].get_title().get_text().splitlines()
     assert caption[0] == "pages: 25 of 30 answers, estimated from 20,000 reports"
     assert question.digest[:16] in caption[1]
     for kind in ("png", "svg", "pdf"):
@@ -108,6 +109,29 @@ def test_figures_carry_their_provenance(question: Question, estimates: Estimates
             assert question.digest in sink.getvalue().decode()
 
 
+def test_a_figure_begins_with_what_it_says(estimates: Estimates) -> None:
+    """The title is the first sentence of the verdict, and the axis has shares in percent."""
+    figure = estimates.plot()
+    assert " ".join(figure.get_suptitle().split()) == " ".join(
+        str(estimates.verdict().headline).split()
+    )
+    figure.savefig(io.BytesIO(), format="png")
+    ticks = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert len(figure.axes) == 1
+    assert all(text == "0" or text.endswith(" %") for text in ticks)
+
+
+def test_rows_are_drawn_on_axes_of_the_callers(estimates: Estimates) -> None:
+    """Given axes, the figure is theirs, and gets no title and no legend."""
+    mine = Figure()
+    first, second = mine.subplots(1, 2)
+    assert estimates.plot(ax=first) is mine
+    assert first.patches
+    assert not second.patches
+    assert first.get_title(loc="left").startswith("pages")
+    assert (mine.get_suptitle(), mine.legends) == ("", [])
+
+
 def test_true_changes_are_drawn_beside_the_estimated_ones() -> None:
     """The true change of each answer of a comparison stands on the row of that answer."""
     first, second = _estimates("a", "b", "c"), _estimates("c", "b", "a")
@@ -118,7 +142,7 @@ def test_true_changes_are_drawn_beside_the_estimated_ones() -> None:
 
 
 def test_nothing_is_drawn_over_the_caption(estimates: Estimates) -> None:
-    """Caption, axes and legend stand above each other and within the figure."""
+    """Title, axes and legend stand above each other and within the figure."""
     figure = estimates.plot()
     figure.savefig(io.BytesIO(), format="png")
     (legend,), axes, title = figure.legends, figure.axes[0], figure._suptitle  # type: ignore[attr-defined]
