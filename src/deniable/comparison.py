@@ -225,8 +225,8 @@ class Comparison(Presentable):
         """Return which answers have changed for sure, the largest changes first."""
         return judge_changes(self.rows(alpha=ALPHA), self.total)
 
-    def finding(self) -> str:
-        return str(self.verdict().headline)
+    def findings(self) -> tuple[str, ...]:
+        return tuple(map(str, self.verdict().claims))
 
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         return Sentences.of(self.verdict()), *super().parts(beside)

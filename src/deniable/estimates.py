@@ -376,8 +376,8 @@ class Estimates(Rows["Estimates"]):
         """Return what can be said of all answers, and of changes that are given."""
         return judge(self, changes, since=since)
 
-    def finding(self) -> str:
-        return str(self.verdict().headline)
+    def findings(self) -> tuple[str, ...]:
+        return tuple(map(str, self.verdict().claims))
 
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         return parts_of(self, beside or Beside())

@@ -200,14 +200,15 @@ class Export:
         most = _TOP if self.top is None else self.top or None
         if self.plot is not None:
             self._draw(self.plot, found, most)
-        verdict = found.verdict()
+        findings = found.findings()
         if self.significant:
             found = found.only_significant(self.alpha)
         if self.form == "table" or self.top is not None:
             found = found.top(most)
         if self.form == "table" and str(self.output) == STDIO:
             console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
-            say(console, f"{verdict}", "bold" if verdict.sure else "bold yellow")
+            if findings:
+                say(console, " ".join(findings), "bold")
             print_line(console, (Span(printable(view.heading), "head"),))
             if view.source is not None:
                 print_line(console, (Span(printable(view.source), "dim"),))
@@ -223,7 +224,7 @@ class Export:
         view = found.top(most).view(level=self.level, alpha=self.alpha)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            picture = figure.draw(view, found.finding())
+            picture = figure.draw(view, "".join(found.findings()[:1]))
         for text in dict.fromkeys(str(each.message) for each in caught):
             warn(text)
         kind = path.suffix.lower().removeprefix(".")

@@ -255,15 +255,15 @@ class Presentable(Sized, ABC):
         if truth is not None:
             truth = _one_each(truth, len(self))[order]
         view = self.take(order).view(level=level, alpha=alpha, truth=truth)
-        picture = figure.draw(view, self.finding(), ax)
+        picture = figure.draw(view, "".join(self.findings()[:1]), ax)
         if path is None:
             return picture
         figure.save(picture, view, path)
         return None
 
-    def finding(self) -> str:
-        """Return what the rows say in a sentence or two, if that is known: a figure's title."""
-        return ""
+    def findings(self) -> tuple[str, ...]:
+        """Return what the rows say in sentences, the most important first, where that is known."""
+        return ()
 
 
 def _one_each(truth: npt.ArrayLike, size: int) -> npt.NDArray[np.float64]:
