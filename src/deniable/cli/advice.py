@@ -86,11 +86,9 @@ def recommend(
     rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
     outputs.print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
-    if impossible:
-        outputs.say(console, f"Not possible here: {', '.join(impossible)}.")
-    for note in ranked.notes:
-        outputs.say(console, note)
-    outputs.say(console, f"\n{advice.meaning(epsilon)}")
+    none = f"Impossible at this epsilon and domain size: {', '.join(impossible)}."
+    said = [*([none] if impossible else ()), *ranked.notes, "", advice.meaning(epsilon)]
+    outputs.say(console, "\n".join(said))
 
 
 def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
@@ -223,11 +221,9 @@ def plan(
         click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
         return
     console = outputs.open_console()
-    outputs.say(console, found.verdict, "bold" if found.reachable else "bold red")
+    outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
     if found.reachable:
-        facts = [(fact.name.lower(), f"{fact.value}, {fact.note}") for fact in found.facts]
-        console.print()
-        outputs.print_facts(console, facts)
+        outputs.print_facts(console, [(f.name, f"{f.value}, {f.note}") for f in found.facts])
         outputs.say(console, f"\n{found.explanation}")
     if said is not None:
         outputs.say(console, f"\n{said}")
@@ -237,10 +233,7 @@ def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: st
     if as_json:
         click.echo(json.dumps({**row, "notes": more}, indent=2))
         return
-    console = outputs.open_console()
-    console.print(explanation, style="bold", markup=False)
-    for said in more:
-        console.print(f"\n{said}", markup=False)
+    outputs.say(outputs.open_console(), "\n\n".join([explanation, *more]), "bold")
 
 
 def _plannable(name: str, at_most: int | None) -> str:
@@ -298,11 +291,8 @@ def audit(
     if as_json:
         click.echo(json.dumps(_audit_document(protocol, found)))
     else:
-        console = outputs.open_console()
-        first, *rest = f"{protocol}: {found}".split("\n")
-        outputs.say(console, first, "bold green" if found.holds else "bold red")
-        for line in rest:
-            outputs.say(console, line, indent="    ")
+        style = "bold green" if found.holds else "bold red"
+        outputs.say(outputs.open_console(), f"{protocol}: {found}", style, "    ")
     return 0 if found.holds else 1
 
 

@@ -302,10 +302,10 @@ def shorten(text: str) -> str:
 
 
 def say(console: Console, text: str, style: str = "", indent: str = "") -> None:
-    """Print sentences, wrapped at the width of the terminal; further lines are indented."""
-    for sentence in text.split("\n"):
+    """Print sentences, wrapped at the width of the terminal, the first of them in a style."""
+    for place, sentence in enumerate(text.split("\n")):
         for line in wrapped(sentence, console.width, indent) or [""]:
-            console.print(fit(console, Text(line, style=style)), soft_wrap=True)
+            console.print(fit(console, Text(line, "" if place else style)), soft_wrap=True)
 
 
 def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
