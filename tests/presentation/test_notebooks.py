@@ -64,12 +64,14 @@ def test_sentences_are_wrapped_between_words(width: int) -> None:
     ("command", "first"),
     [
         ("plan --users 10000 --epsilon 1 --domain-size 30", "10,000 people: each share is right"),
-        ("audit DE --epsilon 1 --domain-size 3", "DE(epsilon=1.0, domain_size=3): holds"),
-        ("recommend --epsilon 1 --domain-size 1000", "AffineSelection has the least variance"),
+        (
+            "audit DE --epsilon 1 --domain-size 3 --calls 64",
+            "DE(epsilon=1.0, domain_size=3): holds",
+        ),
     ],
 )
 def test_commands_say_the_verdict_first_and_wrap_all_sentences(command: str, first: str) -> None:
     """The first words are the verdict, and every line fits the terminal."""
-    shown = CliRunner().invoke(cli, command.split(), env={"COLUMNS": "60"}).output
+    shown = CliRunner().invoke(cli, command.split(), env={"COLUMNS": "70"}).output
     assert shown.startswith(first)
-    assert max(map(len, shown.splitlines())) <= 60
+    assert max(map(len, shown.splitlines())) <= 70

@@ -82,13 +82,13 @@ def recommend(
         click.echo(json.dumps(document, indent=2))
         return
     console, best = outputs.open_console(), ranked.best.noise(goal)
-    outputs.say(console, f"{ranked.reason}\n", "bold")
     rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
     outputs.print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
     none = f"Impossible at this epsilon and domain size: {', '.join(impossible)}."
-    said = [*([none] if impossible else ()), *ranked.notes, "", advice.meaning(epsilon)]
-    outputs.say(console, "\n".join(said))
+    for said in (*([none] if impossible else ()), *ranked.notes, ""):
+        outputs.say(console, said)
+    outputs.say(console, f"{ranked.reason}\n\n{advice.meaning(epsilon)}", "bold")
 
 
 def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:

@@ -207,7 +207,7 @@ class Export:
             found = found.top(most)
         if self.form == "table" and str(self.output) == STDIO:
             console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
-            if findings:
+            if findings and console.is_terminal:  # elsewhere rows are read by programs
                 say(console, " ".join(findings), "bold")
             print_line(console, (Span(printable(view.heading), "head"),))
             if view.source is not None:
@@ -313,7 +313,11 @@ def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in facts) + 2
     for name, text in facts:
         folded = console.is_terminal and name != "digest"
-        lines = wrapped(text, max(console.width - width, 20)) if folded else [text]
+        lines = (
+            wrapped(text, max(console.width - width, 20))
+            if folded
+            else [text.replace("\u00a0", " ")]
+        )
         fact = Text.assemble((name.ljust(width), "bold"), f"\n{'':{width}}".join(lines))
         console.print(fit(console, fact), soft_wrap=True)
 
