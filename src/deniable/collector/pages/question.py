@@ -132,7 +132,7 @@ async def show(call: Call) -> Response:
     sound = replace(address, span=Span(), other=Span()) if address.mistake else address
     digest = known.asked.digest
     if "fragment" not in query:  # which shows what is known by then, and stays cheap
-        await quality.suspicions(call, known)
+        await call.services.alarms.lately(known)
     live = await _live(call, known, sound)
     if "fragment" in query:
         return HTMLResponse(template("live.html").render(vars(live)), headers=UNCACHED)
