@@ -144,7 +144,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fragment_is_cheap(
     tmp_path: Path, profile: Profile, monkeypatch: pytest.MonkeyPatch, lookups: int
 ) -> None:
-    """A fragment takes at most 400 calls, 20 files, two reads of the store and one job.
+    """A fragment takes at most 400 calls, 15 files, two reads of the store and one job.
 
     Where no number has moved it is one read, and no job. Every two seconds token and question are
     looked up again: two reads more, and the limits hold.
@@ -166,7 +166,7 @@ def test_a_fragment_is_cheap(
             assert found.calls["/collector/stores/sqlite.py", "reading"] == reads + lookups
             assert found.calls["/collector/worker.py", "_call"] == jobs
             assert found.total <= 400, found.calls.most_common()
-            assert len(found.files) <= 20, sorted(found.files)
+            assert len(found.files) <= 15, sorted(found.files)
 
     run(tmp_path, profile, work)
 

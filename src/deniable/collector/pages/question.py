@@ -16,7 +16,6 @@ from deniable.collector.questions import Known
 from deniable.collector.requests import NAMES, SECOND, Call, read_slices
 from deniable.collector.results import Shown
 from deniable.collector.stores.records import Slice, State, today, write_day
-from deniable.presentation.view import counted
 
 ROWS = 50
 _FIELDS = tuple(f"{start}{name}" for start in ("", SECOND) for name in (*NAMES, "people"))
@@ -233,6 +232,7 @@ def _read_people(entered: str) -> int | None:
 async def _live(call: Call, known: Known, address: Address) -> Live:
     shown = await call.services.results.look(known, address.wanted, ROWS)
     look, content = shown.look, Markup()
+    reports = "1 report" if shown.n == 1 else f"{shown.n:,} reports"
     if look is not None:
         content = look.content
         if shown.lacking and address.other.given and not address.mistake:
@@ -241,8 +241,8 @@ async def _live(call: Call, known: Known, address: Address) -> Live:
             )
     return Live(
         digest=known.asked.digest,
-        said=f"{counted(shown.n, 'report')}. {look.said if look else ''}".rstrip(),
-        standing="" if address.span.given or not shown.n else counted(shown.n, "report"),
+        said=f"{reports}. {look.said if look else ''}".rstrip(),
+        standing="" if address.span.given or not shown.n else reports,
         alarm=call.services.alarms.remembered(known),
         waiting=None if look else _waiting(known, address, shown),
         content=content,
