@@ -312,7 +312,7 @@ class RecordEstimates(Estimates):
         return Figure(float(value[0]), float(value[0]) - reach, float(value[0]) + reach, part.unit)
 
     def independence(
-        self, first: str, second: str, *, runs: int = 199, rng: np.random.Generator | None = None
+        self, first: str, second: str, *, runs: int = 199, rng: "np.random.Generator | None" = None
     ) -> Independence:
         """Test whether two attributes are independent, by a parametric bootstrap.
 
@@ -340,7 +340,7 @@ def _selections(protocol: Views, tally: Tally) -> Iterator[Selection]:
 def _draw(part: Selection) -> Draw:
     """Return what draws the supports of a view's cells."""
 
-    def draw(shares: Floats, n: int, rng: np.random.Generator) -> np.typing.NDArray[np.int64]:
+    def draw(shares: Floats, n: int, rng: "np.random.Generator") -> np.typing.NDArray[np.int64]:
         if n > EXACT:
             return normal_supports(part.pairs, shares, n, rng)
         held = rng.choice(len(shares), n, p=shares / shares.sum()).astype(np.uint64)

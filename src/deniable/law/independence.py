@@ -17,7 +17,7 @@ from deniable.law.tables import Tables, ViewTable, nearest_shares
 EXACT = 5000
 """Up to this many reports of a view they are drawn one by one, above that by their normal law."""
 
-Draw = Callable[[Floats, int, np.random.Generator], np.typing.NDArray[np.int64]]
+Draw = Callable[[Floats, int, "np.random.Generator"], np.typing.NDArray[np.int64]]
 """Supports of the cells of a view, from the shares of its cells and the number of people."""
 
 
@@ -40,7 +40,7 @@ def independence(
     pair: tuple[int, int],
     draws: Sequence[Draw],
     runs: int,
-    rng: np.random.Generator,
+    rng: "np.random.Generator",
 ) -> Independence:
     """Test two digits by the views that hold both, of which ``draws`` makes new supports."""
     found, rows, columns = _distance(tables, pair)
@@ -79,7 +79,7 @@ def _independent(
 
 
 def normal_supports(
-    pairs: Pairs, shares: Floats, n: int, rng: np.random.Generator
+    pairs: Pairs, shares: Floats, n: int, rng: "np.random.Generator"
 ) -> np.typing.NDArray[np.int64]:
     """Draw supports of n reports by their normal law, but for what moves all cells alike.
 
