@@ -1,8 +1,9 @@
 """Questions that were made to hurt a browser, and the client that has to face them.
 
-``python -m tests.browser.hostile`` makes a thousand, has the client read and answer them in Node
-and in Chromium, and prints how many it answered, and how long the slowest took. Digests are right,
-as whoever publishes a question chooses its digest. Verdicts must be those of ``Question.load``.
+``python -m tests.browser.hostile`` makes a thousand, has every build of the client read and answer
+them in Node and in Chromium, and prints how many it answered, and how long the slowest took.
+Digests are right, as whoever publishes a question chooses its digest. Verdicts must be those of
+``Question.load``, and a build answers no question of another.
 """
 
 import json
@@ -12,25 +13,30 @@ import sys
 from hashlib import sha256
 from types import SimpleNamespace
 
+from deniable.answers import Choices
 from deniable.documents import canonical_json
 from deniable.errors import InvalidDocument
-from deniable.policy import BROWSERS
+from deniable.policy import BROWSERS, BUILDS
 from deniable.protocols import discover
 from deniable.protocols.affine import AffineSelection
 from deniable.protocols.direct import DE
-from deniable.protocols.hashing import LH, OpenLH
+from deniable.protocols.hashing import LH, OLH, OpenLH
 from deniable.protocols.histogram import THE
-from deniable.protocols.sets import Sets
+from deniable.protocols.levels import Levels
 from deniable.protocols.subset import SubsetSelection
 from deniable.protocols.unary import OUE, UE
 from deniable.question import Question
+from deniable.rota import Repeat
 from tests import components
 from tests.browser.conftest import ARGUMENTS
 from tests.browser.law import ROOT
 from tests.browser.standin import Site
+from tests.fuzz import answers_of
 
 CLIENT = ROOT / "clients" / "js"
-BUILT = ROOT / "src" / "deniable" / "collector" / "pages" / "static" / "deniable.js"
+STATIC = ROOT / "src" / "deniable" / "collector" / "pages" / "static"
+FILES = {"": "deniable.js", **{build: f"deniable-{build}.js" for build in BUILDS}}
+"""The builds of the client by the kind of answers that they are for; the first is for one label."""
 LONGEST = 1 << 20
 """How many characters of a question a browser reads, and a label for every 16 of them."""
 EXTREMES = [
@@ -48,8 +54,11 @@ def labelled(count):
 
 
 def sound():
-    """Return sound questions of every protocol, and of unusual shapes."""
-    kinds = [kind for kind in discover().values() if not issubclass(kind, Sets)]
+    """Return sound questions of every protocol, and of unusual shapes.
+
+    Levels are a part of views, and no question has them by themselves.
+    """
+    kinds = [kind for kind in discover().values() if not issubclass(kind, Levels)]
     protocols = [example for kind in kinds for example in kind.examples()]
     protocols += [
         DE(5.0, 60_000), OUE(1.0, 20_000), OUE(0.01, 2), SubsetSelection(5.0, 4096, 4093),
@@ -60,8 +69,13 @@ def sound():
         THE(1.0, 5, 40.0), THE(5.0, 5, -0.1), THE(0.001, 5, 0.0), UE(0.5, 0.4999999, 3),
     ]  # fmt: skip
     for protocol in protocols:
-        size = protocol.specification().get("domain_size")
-        yield Question("hostile", None if size is None else labelled(size), protocol)
+        yield Question("hostile", answers_of(protocol), protocol)
+    weekly = Repeat("2026-03-02", every=7, rounds=4, times=2)
+    groups = {"platform": ("web", "app"), "age": ("young", "old", "older")}
+    yield Question("hostile", labelled(5), DE(1.0, 5), repeat=weekly)
+    yield Question("hostile", labelled(5), OLH(1.0, 5), segments=groups)
+    yield Question("hostile", None, OpenLH(1.0), repeat=weekly, segments=groups)
+    yield Question("hostile", Choices(labelled(5), 2), epsilon=1.0, repeat=weekly, segments=groups)
 
 
 def places(item, path=()):
@@ -122,17 +136,18 @@ def named_ones():
 
 
 def case(document):
-    """Return a document with its digest, and whether a device answers it."""
+    """Return a document with its digest, and the build of the client that answers it, if any."""
     digest = sha256(canonical_json(document)).hexdigest()
     text = json.dumps({**document, "digest": digest}, ensure_ascii=False)
     try:
         question = Question.load(text, digest=digest)
     except InvalidDocument:
-        accepted = False
-    else:
-        few = len(question.labels or ()) <= LONGEST // 16
-        accepted = question.protocol.name in BROWSERS and few and len(text) <= LONGEST
-    return {"text": text, "named": digest, "accepted": accepted}
+        return {"text": text, "named": digest, "build": None}
+    few = len(question.labels or ()) <= LONGEST // 16
+    build = question.answers.build if question.answers.build in BUILDS else ""
+    spoken = question.protocol.name in BUILDS.get(build, BROWSERS)
+    answered = spoken and few and len(text) <= LONGEST
+    return {"text": text, "named": digest, "build": build if answered else None}
 
 
 def written(question):
@@ -152,9 +167,7 @@ def make(count=1000, seed=20261117):
     floods = [labelled(70_000), ("x" * (1 << 20),) * 2, labelled(1 << 18)]
     cases += [case({**base, "labels": list(labels)}) for labels in floods]
     deep = "[" * 100_000 + "]" * 100_000
-    cases += [
-        {"text": text, "named": "0" * 64, "accepted": False} for text in (deep, '{"a":' * 50_000)
-    ]
+    cases += [{"text": text, "named": "0" * 64, "build": None} for text in (deep, '{"a":' * 50_000)]
     while len(cases) < count:
         document = json.loads(json.dumps(written(rng.choice(originals))))
         mutate(document, rng)
@@ -163,55 +176,70 @@ def make(count=1000, seed=20261117):
 
 
 def in_node(cases):
-    """Have the client face questions in Node."""
-    command = [components.node(), "test/hostile.mjs"]
+    """Have every build of the client face questions in Node."""
     data = json.dumps(cases).encode()
-    run = subprocess.run(
-        command, cwd=CLIENT, input=data, capture_output=True, timeout=300, check=True
-    )
-    return json.loads(run.stdout)
+    found = {}
+    for build in FILES:
+        command = [components.node(), "test/hostile.mjs", build]
+        run = subprocess.run(
+            command, cwd=CLIENT, input=data, capture_output=True, timeout=300, check=True
+        )
+        found[build] = json.loads(run.stdout)
+    return found
 
 
 def wrong(cases, found):
-    """Return what the client made another verdict of than Python, or broke on."""
+    """Return what a build made another verdict of than Python, or broke on."""
     return [
-        (each["accepted"], came["why"], each["text"][:1000])
-        for each, came in zip(cases, found, strict=True)
-        if each["accepted"] != (came["why"] == "") or "broken" in came["why"]
+        (FILES[build], each["build"], came["why"], each["text"][:1000])
+        for build, verdicts in found.items()
+        for each, came in zip(cases, verdicts, strict=True)
+        if (each["build"] == build) != (came["why"] == "") or "broken" in came["why"]
     ]
 
 
-def said(where, cases, found):
+def said(where, found):
     """Say how it went."""
-    answered = sum(came["why"] == "" for came in found)
-    slowest = max(came["milliseconds"] for came in found)
-    print(
-        f"{where}: {len(found):,} questions, {answered:,} answered, "
-        f"{len(wrong(cases, found))} verdicts unlike Python's; the slowest took {slowest:.1f} ms"
-    )
+    for build, verdicts in found.items():
+        answered = sum(came["why"] == "" for came in verdicts)
+        slowest = max(came["milliseconds"] for came in verdicts)
+        print(
+            f"{FILES[build]} in {where}: {len(verdicts):,} questions, {answered:,} answered; "
+            f"the slowest took {slowest:.1f} ms"
+        )
 
 
-FACE = """async (cases) => {
+FACE = """async ([build, file]) => {
     const { face } = await import("/hostile.js");
-    return face(await import("/deniable.js"), cases);
+    const questions = await (await fetch("/questions.json")).json();
+    return face(await import(`/${file}`), questions, build);
 }"""
-"""Has a page that the client and ``clients/js/test/hostile.js`` are served to face questions."""
+"""Has a page face the questions that its site serves, with a build of the client."""
+
+
+def in_browser(browser, cases):
+    """Have every build of the client face questions in a browser."""
+    files = {
+        "/": b"<!doctype html><title>Hostile</title>",
+        "/hostile.js": (CLIENT / "test" / "hostile.js").read_bytes(),
+        "/questions.json": json.dumps(cases).encode(),
+        **{f"/{file}": (STATIC / file).read_bytes() for file in FILES.values()},
+    }
+    with Site(files, SimpleNamespace(url="")).running() as site:
+        page = browser.new_page()
+        page.goto(site.url)
+        found = {build: page.evaluate(FACE, [build, file]) for build, file in FILES.items()}
+        page.close()
+    return found
 
 
 def in_chromium(cases):
-    """Have the client face questions in Chromium."""
+    """Have every build of the client face questions in Chromium."""
     from playwright import sync_api  # noqa: PLC0415 - absent where these tests are not run
 
-    files = {
-        "/": b"<!doctype html><title>Hostile</title>",
-        "/deniable.js": BUILT.read_bytes(),
-        "/hostile.js": (CLIENT / "test" / "hostile.js").read_bytes(),
-    }
-    with Site(files, SimpleNamespace(url="")).running() as site, sync_api.sync_playwright() as tool:
+    with sync_api.sync_playwright() as tool:
         started = tool.chromium.launch(executable_path=components.browser(), args=ARGUMENTS)
-        page = started.new_page()
-        page.goto(site.url)
-        found = page.evaluate(FACE, cases)
+        found = in_browser(started, cases)
         started.close()
     return found
 
@@ -220,6 +248,6 @@ if __name__ == "__main__":
     made = make(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
     for place, runs in (("Node", in_node), ("Chromium", in_chromium)):
         faced = runs(made)
-        said(place, made, faced)
-        for line in wrong(made, faced)[:5]:
-            print(line)
+        said(place, faced)
+        unlike = wrong(made, faced)
+        print(f"{len(unlike)} verdicts in {place} unlike Python's", *unlike[:5], sep="\n")

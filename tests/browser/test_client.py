@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from deniable.policy import BROWSERS
+from deniable.policy import BROWSERS, BUILDS
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
 from tests.browser import hostile
@@ -70,8 +70,11 @@ class Journey:
         return page.evaluate("outcomes.at(-1)")
 
 
-REPLAYED = sorted({path.stem for path in (ROOT / "vectors").glob("*.json")} - {"policy"})
-"""All vectors; those of the policy are replayed under Node."""
+SETS = ("choices", *BUILDS["choices"])
+REPLAYED = sorted(
+    {path.stem for path in (ROOT / "vectors").glob("*.json")} - {"choices", "codes", "policy"}
+)
+"""The vectors for the client for one label; those of its insides are replayed under Node."""
 
 
 @pytest.fixture
@@ -231,9 +234,10 @@ def laboratory(browser):
     vectors = {path.stem: path.read_bytes() for path in (ROOT / "vectors").glob("*.json")}
     files = {
         "/deniable.js": CLIENT,
+        "/deniable-choices.js": (STATIC / "deniable-choices.js").read_bytes(),
         **{
             f"/{name}": (ROOT / "clients" / "js" / "test" / name).read_bytes()
-            for name in ("browser.js", "deliver.js", "hostile.js", "replay.js")
+            for name in ("browser.js", "deliver.js", "replay.js", "turns.js")
         },
         "/page.html": b"<!doctype html><title>Laboratory</title>",
         **{f"/{name}.json": data for name, data in vectors.items()},
@@ -248,7 +252,7 @@ def laboratory(browser):
 IMPORTS = """
     const { connect, parse } = await import("/deniable.js");
     const { deliver } = await import("/deliver.js");
-    const { replay, replayFingerprints, sample } = await import("/replay.js");
+    const { replay, replayFingerprints, replaySets, sample } = await import("/replay.js");
     const read = async (name) => (await fetch(`/${name}.json`)).json();
 """
 
@@ -279,20 +283,37 @@ def test_vectors(laboratory, name):
         script = """async (name) => { %s
             return replayFingerprints(parse, await read(name), await read("OpenLH"));
         }"""
+    elif name == "turns":
+        script = """async (name) => { %s
+            const { replayTurns } = await import("/turns.js");
+            return replayTurns({ connect, parse }, await read(name));
+        }"""
     else:
         script = "async (name) => { %s return replay(parse, name, await read(name)); }"
     found = laboratory.evaluate(script % IMPORTS, name)
     assert found["wrong"] == []
-    assert found["cases"] > 10 or name not in (*BROWSERS, "delivery", "questions", "fingerprint")
+    rest = ("delivery", "fingerprint", "questions", "turns")
+    assert found["cases"] > 10 or name not in (*BROWSERS, *rest)
 
 
-def test_hostile_questions_are_answered_or_refused_as_python_does(laboratory):
+@pytest.mark.parametrize("name", SETS)
+def test_vectors_of_sets(laboratory, name):
+    """The client for sets makes the reports of the vectors in a browser, of cut sets too."""
+    script = """async (name) => { %s
+        return replaySets((await import("/deniable-choices.js")).parse, await read(name));
+    }"""
+    found = laboratory.evaluate(script % IMPORTS, name)
+    assert found["wrong"] == []
+    assert found["cases"] > 5
+
+
+def test_hostile_questions_are_answered_or_refused_as_python_does(browser):
     """Of a thousand questions that were made to hurt none hangs, and the verdicts are Python's.
 
     ``python -m tests.browser.hostile`` prints how long the slowest took.
     """
     cases = hostile.make()
-    assert hostile.wrong(cases, laboratory.evaluate(hostile.FACE, cases)) == []
+    assert hostile.wrong(cases, hostile.in_browser(browser, cases)) == []
 
 
 @pytest.mark.parametrize("name", SPECIFICATIONS)

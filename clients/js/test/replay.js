@@ -7,7 +7,7 @@ const FOREIGN = [
   "Discovery",
 ];
 
-const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+export const bytes = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 const hex = (data) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** WebCrypto, except that the SHA-256 of "=N" begins with the integer N: vectors have fingerprints. */
@@ -84,6 +84,35 @@ export const replayFingerprints = async (parse, { vectors }, open) => {
     if (report.at(-1) !== Number(hash)) wrong.push(label);
   }
   return { cases: vectors.length, wrong };
+};
+
+/** Return the text and the digest of a question about a set, with parts replaced. */
+export const askSet = (protocol, cut = false, more = {}) => {
+  const labels = Array.from({ length: protocol.domain_size }, (_, i) => `=${i}`);
+  const answers = { kind: "choices", labels, at_most: protocol.at_most, cut };
+  const parts = { version: 2, answers, repeat: null, segments: [], labels: undefined, other: undefined };
+  return ask(protocol, { ...parts, ...more });
+};
+
+/** Replay the vectors of a protocol of sets, or those of sets that are cut, with the client for sets. */
+export const replaySets = async (parse, { vectors }) => {
+  const wrong = [];
+  let count = 0;
+  for (const { protocol, cases, ...single } of vectors) {
+    const { text, digest } = await askSet(protocol, !cases);
+    const question = await parse(text, digest, { ceiling: 100, longest: 1 << 24 });
+    for (const { why = "cut", row, items, random, report } of cases ?? [single]) {
+      count += 1;
+      const data = bytes(random);
+      let position = 0;
+      const source = (size) => data.subarray(position, (position += size));
+      // In any order: a set has none. What is beyond the labels stands for those that are missing.
+      const held = items ?? row.filter((point) => point < protocol.domain_size).reverse();
+      const made = hex(await question.privatize(held.map((item) => `=${item}`), source));
+      if (made !== report || position !== data.length) wrong.push(`${why}: ${made}, not ${report}`);
+    }
+  }
+  return { cases: count, wrong };
 };
 
 /** Draw reports of one value from the platform's own randomness, one after the other as bytes. */
