@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,6 @@ from benchmarks.client import MOST_ACCURACY, MOST_ANSWER_SECONDS, Sizes, measure
 from benchmarks.timing import best
 from deniable import DE, OLH, AffineSelection, Protocol, SubsetSelection
 from deniable.advice import plan, recommend
-from deniable.advice.ranking import Goal
 from tools.paper.clicks import parse_clicks
 
 Counts = npt.NDArray[np.int64]
@@ -39,6 +37,8 @@ FOUR_ERRORS = 2 / (0.05 / 4) ** 2
 """Runs times values for which 5 % of a mean square of normal errors are four standard errors."""
 
 
+GOALS = ("mean", "rare")
+"""What one answer of a list may be wanted for."""
 CLAIMED = 0.01
 """By how much the variance of what is recommended may exceed the least."""
 LOSS = 0.22
@@ -78,9 +78,9 @@ def claim(count: int, seed: int = 1) -> Worst:
         epsilon = float(rng.uniform(0.01, LARGEST_EPSILON))
         d = round(math.exp(rng.uniform(math.log(2), math.log(LARGEST_DOMAIN))))
         least = {"mean": least_variance(epsilon, d), "rare": least_variance(epsilon, d, 0.0)}
-        for goal in get_args(Goal):
+        for goal in GOALS:
             found = recommend(epsilon, d, goal=goal).best
-            for other in get_args(Goal):
+            for other in GOALS:
                 excess = found.noise(other) / least[other] - 1
                 name = goal if goal == other else f"{goal} for {other}"
                 worst[name] = max(worst[name], (excess, f"epsilon = {epsilon:.3f}, d = {d}"))
@@ -93,7 +93,7 @@ def show_claim(*, quick: bool) -> None:
     """Print the largest excess at random points, for each goal by both variances."""
     count, start = 50 if quick else 5_000, time.perf_counter()
     for name, (excess, where) in claim(count).items():
-        limit = CLAIMED if name in get_args(Goal) else LOSS
+        limit = CLAIMED if name in GOALS else LOSS
         print(f"{name}: {100 * excess:.2f} % (at most {100 * limit:g} %) at {where}")
     print(f"{count:,} points in {time.perf_counter() - start:.0f} s")
 

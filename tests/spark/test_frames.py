@@ -223,16 +223,16 @@ def test_results_by_segment_are_the_local_ones(spark):
     """Columns named like the dimensions tell segments apart, null and unlisted values included."""
     platforms = Dimension("platform", ("linux", "mac", "rest"), other="rest")
     question = Question("fruit", ("kiwi", "fig"), OUE(3.0, 2), segments=[platforms])
-    stated = ["linux"] * 400 + ["mac"] * 30 + ["amiga"] * 300 + [None] * 20
-    reports = question.privatize(["kiwi", "fig"] * 375, np.random.default_rng(1))
+    stated = ["linux"] * 600 + ["mac"] * 30 + ["amiga"] * 300 + [None] * 20
+    reports = question.privatize(["kiwi", "fig"] * 475, np.random.default_rng(1))
     rows = zip([report.tobytes() for report in reports], stated, strict=True)
     frame = spark.createDataFrame(list(rows), "report binary, platform string")
     found = lakes.divide(frame.repartition(3), question, "platform")
     # What nobody stated is the value that stands for all others.
     assert [(part.value, part.n) for part in found.parts] == [
-        ("linux", 400), ("mac", 30), ("rest", 320)
+        ("linux", 600), ("mac", 30), ("rest", 320)
     ]  # fmt: skip
-    linux = question.estimate(question.tally(reports[:400]))
+    linux = question.estimate(question.tally(reports[:600]))
     assert found.parts[0].estimates.counts.tolist() == linux.counts.tolist()
     with pytest.raises(InvalidParameter, match="dimension"):
         lakes.divide(frame, question, "arm")
