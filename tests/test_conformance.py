@@ -397,7 +397,7 @@ def test_discovery_finds_every_protocol_of_the_paper() -> None:
 @every_protocol
 def test_masked_values_are_refused(protocol: Protocol) -> None:
     """Nobody answers for a person whose value is masked; a mask that hides nothing is no matter."""
-    values = np.array(as_values(protocol, [1, 0, 1]))
+    values = protocol.numbered(np.array([1, 0, 1], dtype=np.uint64))
     mask = np.broadcast_to(np.array([0, 1, 0]).reshape(3, *[1] * (values.ndim - 1)), values.shape)
     with pytest.raises(InvalidParameter, match="masked"):
         protocol.privatize(np.ma.array(values, mask=mask))

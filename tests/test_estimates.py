@@ -235,19 +235,18 @@ def test_plot_has_axes_units_and_legend() -> None:
     figure = found.plot(truth=np.full(8, 100.0))
     axes, (legend,) = figure.axes[0], figure.legends
     assert {text.get_text() for text in legend.get_texts()} == {
-        "unbiased count, significant",
-        "unbiased count, not significant",
+        "unbiased count",
         "95 % interval",
+        "95 % interval of what may be none",
         "true count",
-        "threshold of significance (alpha = 0.05)",
     }
-    assert axes.get_xlabel() == "people who gave the answer (of 1,000)"
-    assert axes.get_ylabel() == "answer"
-    assert len(axes.patches) == 8
+    assert axes.get_xlabel() == "share of people (of 1,000)"
+    assert [text.get_text() for text in axes.get_yticklabels()] == list(found.top(8).labels)
+    assert len(axes.patches) == np.count_nonzero(found.significant())
 
 
 def test_the_legend_stands_below_the_bars() -> None:
-    """No bar is under the legend, and faded bars are those that it calls not significant."""
+    """No bar is under the legend, and what may be none has no bar and the interval it names."""
     counts = np.array([100.0, 99.0, 98.0, 2.0])
     law = NormalLaw(Variance(300, 1.0, 0.0))
     figure = Estimates(counts, np.ones(4), 300, 1.0, law=law).plot()
@@ -256,8 +255,17 @@ def test_the_legend_stands_below_the_bars() -> None:
     assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
     names = [text.get_text() for text in legend.get_texts()]
     handles = dict(zip(names, legend.legend_handles, strict=True))
-    for name, bar in (("significant", axes.patches[0]), ("not significant", axes.patches[3])):
-        assert handles[f"unbiased count, {name}"].get_facecolor() == bar.get_facecolor()
+    assert [bar.get_width() for bar in axes.patches] == [100.0, 99.0, 98.0]
+    assert handles["unbiased count"].get_facecolor() == axes.patches[0].get_facecolor()
+    found, rare = axes.collections
+    assert [line[0, 1] for line in found.get_segments()] == [0, 1, 2]
+    assert [line[0, 1] for line in rare.get_segments()] == [3]
+    for lines in (found, rare):
+        assert (handles[lines.get_label()].get_color() == lines.get_color()).all()
+    assert rare.get_label() == "95 % interval of what may be none"
+    assert (found.get_color() != rare.get_color()).any()
+    few = Estimates(np.array([1.0, -1.0]), np.ones(2), 300, 1.0, law=law).plot()
+    assert [text.get_text() for text in few.legends[0].get_texts()] == [rare.get_label()]
 
 
 def test_the_answer_keeps_its_width_on_a_narrow_screen() -> None:

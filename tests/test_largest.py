@@ -58,7 +58,7 @@ def _protocols() -> list[Protocol]:
 def test_the_largest_tally_is_estimated(protocol: Protocol) -> None:
     """Counts are those of the small tally times as many, and all decisions the normal law's."""
     rng, times = np.random.default_rng(1), LARGEST // SOME
-    answers = 4 if isinstance(protocol, Open) else protocol.domain_size
+    answers = 4 if isinstance(protocol, Open) else protocol.value_count
     held = rng.integers(0, max(2, answers // 2), SOME).astype(np.uint64)
     keys = np.arange(4, dtype=np.uint64) if isinstance(protocol, Open) else None
     small = protocol.tally(protocol.privatize(protocol.numbered(held), rng))

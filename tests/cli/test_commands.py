@@ -466,7 +466,11 @@ def test_what_does_not_fit_into_memory_is_one_line(fruit, monkeypatch):
     fruit.fails("simulate", "answers.txt", "--epsilon", 1, "--people", 10**30)
 
 
-@pytest.mark.parametrize("name", sorted(discover()))
+_MADE = {"Levels": ("--want", "mean"), "Views": ()}
+"""The protocols of numbers, and what is wanted of these."""
+
+
+@pytest.mark.parametrize("name", sorted(set(discover()) - set(_MADE)))
 def test_the_protocol_that_an_error_suggests_is_taken(shell, name):
     """Whatever an error writes for example makes a question."""
     kind = find_protocol(name)
@@ -478,6 +482,25 @@ def test_the_protocol_that_an_error_suggests_is_taken(shell, name):
     shell("question", "create", "q", *answers, *epsilon, "--protocol", example)
     if name == "RandomMatrixProjection":
         assert "as many rows as people" in message
+
+
+@pytest.mark.parametrize("name", sorted(_MADE))
+def test_a_protocol_of_numbers_is_not_named_but_made(shell, name):
+    """Wherever it is named, an error says which options make it, and these do."""
+    shell.write("answers.txt", "a\nb\n")
+    for text in (name, f"{name}:x", f"{name}:radices=3"):
+        for answers in (["--open"], ["--label", "a", "--label", "b"]):
+            message = shell.fails(
+                "question", "create", "q", *answers, "--epsilon", 1, "--protocol", text
+            )
+            assert f"{name} is neither for labels nor for any text" in message
+        simulated = shell.fails("simulate", "answers.txt", "--epsilon", 1, "--protocol", text)
+        for said in (message, simulated):
+            assert "--number" in said
+            assert all(option in said for option in _MADE[name])
+    assert "--number" in shell.fails("audit", f"{name}:x", "--epsilon", 1)
+    shell("question", "create", "q", "--number", 0, 7, *_MADE[name], "--epsilon", 1, "-o", "q.json")
+    assert f'"{name}"' in shell.path("q.json").read_text()
 
 
 def test_a_setting_is_given_once(shell):

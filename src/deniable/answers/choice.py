@@ -12,7 +12,7 @@ import numpy as np
 from deniable.answers.base import Answers, list_texts
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain, brief
-from deniable.protocol import Closed, Protocol
+from deniable.protocol import Closed, Open, Protocol
 from deniable.randomness import Source
 
 if TYPE_CHECKING:
@@ -99,7 +99,13 @@ class Choice(Answers):
         return recommend(epsilon, len(self.labels), goal=goal).best.protocol
 
     def check(self, protocol: Protocol) -> None:
-        if not isinstance(protocol, Closed):
+        if not isinstance(protocol, Closed | Open):
+            raise InvalidParameter(
+                f"expected a protocol for one of {len(self.labels):,} labels, got {protocol.name}, "
+                "which is for other answers; leave it out and give epsilon=",
+                value=protocol,
+            )
+        if isinstance(protocol, Open):
             raise InvalidParameter(
                 f"expected no labels for {protocol.name}, which is open, got {len(self.labels):,}; "
                 "leave them out, or take a closed protocol",

@@ -17,8 +17,9 @@ from deniable.cli import outputs
 from deniable.cli.answers import KINDS, Source
 from deniable.cli.group import InputError, InputPath, OutputPath
 from deniable.cli.labels import Form
-from deniable.protocol import Protocol
+from deniable.protocol import Closed, Open, Protocol
 from deniable.protocols import discover, find
+from deniable.protocols.sets import Sets
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -30,6 +31,8 @@ LARGE_EPSILON = 5.0
 _SMALL_EPSILON = 1e-6
 _TARGET = {"epsilon", "domain_size"}
 """The arguments that are not settings: options and labels give them."""
+_MADE_BY = {"Views": "--record or --number", "Levels": "--number and --want mean"}
+"""The options by which questions get a protocol that is neither for labels nor for any text."""
 
 
 def probability(text: str) -> float:
@@ -190,7 +193,7 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
             own = [k for k in known if k not in _TARGET]
             raise InputError(
                 f"expected {kind.__name__} with {' and '.join(own) or 'no settings'}, got "
-                f"{setting!r}; write for example {_example_of(kind)}"
+                f"{setting!r}; {_remedy(kind)}"
             )
         try:
             point = any(mark in value.lower() for mark in ".en")
@@ -213,16 +216,23 @@ def choose_protocol(text: str, epsilon: float | None, domain_size: int | None) -
         given["domain_size"] = domain_size
     missing = [k for k, f in known.items() if f.default is MISSING and k not in given]
     if missing:
-        raise InputError(f"{kind.__name__} needs {' and '.join(missing)}; write for example "
-                         f"{_example_of(kind)}")  # fmt: skip
+        raise InputError(f"{kind.__name__} needs {' and '.join(missing)}; {_remedy(kind)}")
     return kind(**given)
 
 
 def at_epsilon(text: str, epsilon: float, domain_size: int) -> Protocol:
     """Return the protocol that ``text`` names, at its own epsilon where its settings give one."""
+    check_named(text)
     name = text.partition(":")[0]
     given = name.lower() == AUTO or takes(find_protocol(name), "epsilon")
     return choose_protocol(text, epsilon if given else None, domain_size)
+
+
+def check_named(text: str) -> None:
+    """Refuse the name of a protocol that belongs to another kind of answers than labels or text."""
+    name = text.partition(":")[0]
+    if name.lower() != AUTO and not issubclass(kind := find_protocol(name), Closed | Open | Sets):
+        raise InputError(f"{kind.__name__} is neither for labels nor for any text; {_remedy(kind)}")
 
 
 def find_protocol(name: str) -> type[Protocol]:
@@ -279,11 +289,18 @@ def needed(epsilon: float | None) -> float:
     return epsilon
 
 
-def _example_of(kind: type[Protocol]) -> str:
-    """Return how to write a protocol with its settings, so that it is accepted."""
+def _remedy(kind: type[Protocol]) -> str:
+    """Say how to write a protocol with its settings, so that it is accepted, or what makes it."""
+    if not issubclass(kind, Closed | Open | Sets):
+        made_by = _MADE_BY.get(kind.__name__)
+        return ("make the question in Python" if made_by is None else
+                f"deniable question create makes it with {made_by}, without --protocol"
+                )  # fmt: skip
     known = {f.name: f.default for f in fields(kind)} | kind.usual_settings
     # Where f is free epsilon may be given in its place, but not both.
     own = [key for key, value in known.items() if key not in _TARGET
            and value is not None and not (key == "f" and "epsilon" in known)]  # fmt: skip
     written = ":".join([kind.__name__, *(f"{key}={known[key]}" for key in own)])
-    return written + (", with at least as many rows as people" if "rows" in known else "")
+    return f"write for example {written}" + (
+        ", with at least as many rows as people" if "rows" in known else ""
+    )

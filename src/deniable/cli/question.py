@@ -160,6 +160,7 @@ def create(
         return
     if code_name is not None and not discovered:
         raise click.UsageError("--code is about texts that are to be discovered: pass --discover")
+    options.check_named(protocol_name)
     discovered = discovered or protocol_name.lower().partition(":")[0] == "discovery"
     is_open = is_open or discovered
     if is_open and (labels or labels_file or other is not None):

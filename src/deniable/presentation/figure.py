@@ -111,11 +111,12 @@ def metadata(view: View, kind: str) -> dict[str, str]:
 
 
 def _draw_bars(axes: Axes, view: View) -> None:
-    """Draw a faint bar to each value, and on it the interval, grey where it may be none."""
+    """Draw a faint bar to each value with its interval; what may be none has a grey one alone."""
     places = np.arange(len(view.rows))
     lower, upper, value = (_numbers(view.rows, name) for name in ("lower", "upper", "value"))
     rare = np.array([row.significant is False for row in view.rows], dtype=bool)
-    axes.barh(places[~rare], value[~rare], height=0.62, color=LIGHT.bar, label=view.words.value)
+    if not rare.all():
+        axes.barh(places[~rare], value[~rare], height=0.62, color=LIGHT.bar, label=view.words.value)
     if view.unknown is None:
         for some, colour, what in ((~rare, _BLUE, ""), (rare, _GREY, _RARE[view.signed])):
             if some.any():
