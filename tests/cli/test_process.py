@@ -97,6 +97,12 @@ def gallery(tmp_path_factory):
     (directory / "candidates.txt").write_text("a.example\nb.example\n")
     (directory / "visits.txt").write_text("a.example\n" * 50)
     (directory / "many.txt").write_text("kiwi\n" * 300_000)
+    (directory / "tools.txt").write_text("".join(f"tool {i}\n" for i in range(12)))
+    (directory / "set-up.toml").write_text('plan = ["free", "pro"]\nsystem = ["linux", "mac"]\n')
+    (directory / "pages.txt").write_text("".join(f"/fruit/{a}/{i}\n" for i in range(50) for a in
+                                                 ("kiwi", "fig")))  # fmt: skip
+    (directory / "words.txt").write_text("banana\nkiwi\npapaya\n")
+    (directory / "said.txt").write_text("banana\nkiwi\npapaya\n" * 8000)
     for args in (
         ["question", "create", "fruit", "--label", "kiwi", "--label", "fig", "--epsilon", "1",
          "-o", "fruit.json"],
@@ -114,6 +120,14 @@ def gallery(tmp_path_factory):
            "-o", f"{name}.json"] for name in ("old", "new")),
         *(["privatize", f"{name}.json", "answers.txt", "-o", f"{name}.bin"]
           for name in ("old", "new")),
+        *(["privatize", "fruit.json", "answers.txt", "-o", f"{arm}.bin"] for arm in "abc"),
+        ["question", "create", "crashes", "--label", "kiwi", "--label", "fig", "--epsilon", "2",
+         "--segment", "platform=linux,mac,windows", "-o", "crashes.json"],
+        ["privatize", "crashes.json", "answers.txt", "--segment", "platform=mac",
+         "-o", "crashes.bin"],
+        ["question", "create", "words", "--discover", "--epsilon", "4",
+         "--protocol", "Discovery:bucket_bits=6:piece_bits=8", "-o", "words.json"],
+        ["privatize", "words.json", "said.txt", "-o", "words.bin"],
     ):  # fmt: skip
         assert run(*args, cwd=directory).returncode == 0
     return directory

@@ -11,9 +11,9 @@ from deniable.protocols.discovery import Code
 
 
 @command(
-    "deniable discover words.json tally.bin",
-    "deniable discover words.json tally.bin --list candidates.txt --format csv -o words.csv",
-    "deniable discover words.json tally.bin --follow-up 2 --follow-up-file closed.json",
+    "deniable discover words.json words.bin",
+    "deniable discover words.json words.bin --list candidates.txt --format csv -o words.csv",
+    "deniable discover words.json words.bin --follow-up 2 --follow-up-file closed.json",
 )
 @options.question_argument
 @click.argument("files", metavar="TALLY...", nargs=-1, required=True, type=options.FILE)

@@ -183,7 +183,7 @@ def tally(
     "deniable estimate fruit.json reports.bin --top 10 --plot fruit.svg",
     "deniable estimate site.json sites.bin --candidates candidates.txt --json",
     "deniable estimate daily.json june.bin --rounds 30",
-    "deniable estimate crashes.json reports.bin --by platform",
+    "deniable estimate crashes.json crashes.bin --by platform",
 )
 @options.question_argument
 @click.argument("files", metavar="TALLY...", nargs=-1, required=True, type=options.FILE)
