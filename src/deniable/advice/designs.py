@@ -58,7 +58,7 @@ def survey(
 
     >>> made = survey(1.0, (4, 3, 2), [(0,), (1,), (2,), (0, 1)])
     >>> made.views
-    ((0,), (2,), (0, 1))
+    ((0,), (1,), (2,), (0, 1))
     """
     if goal not in get_args(SurveyGoal):
         raise InvalidParameter.expected('the goal "share" or "table"', goal)

@@ -61,7 +61,7 @@ class Views(Protocol):
 
     >>> survey = Views(1.0, radices=(4, 3), views=((0,), (1,), (0, 1)))
     >>> [part.name for part in survey.protocols], survey.report_bits
-    (['SubsetSelection', 'DE', 'SubsetSelection'], 16)
+    (['DE', 'DE', 'SubsetSelection'], 8)
     """
 
     epsilon: float
