@@ -18,13 +18,14 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner
 
-from deniable import DE
+from deniable import DE, Tally
 from deniable.cli import cli
 from deniable.collector.access import COOKIE, SESSION, Role, create, hashed
 from deniable.collector.app import Application
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Key, StoreCorrupt
 from deniable.question import Question
+from deniable.rota import Repeat
 from tests.collector.conftest import QUESTION, Collector, Workshop, today
 from tools.reference import walk
 
@@ -40,6 +41,16 @@ EXAMPLES = sorted(
 )
 
 
+def report_crashes(collector: Collector) -> None:
+    """Ask a question of weekly rounds and two arms, in its fourth week, and answer it in both."""
+    weekly = Repeat(today(-21), every=7, rounds=10)
+    arms = {"arm": ("A", "B")}
+    question = Question("crashes", ("yes", "no"), DE(1.0, 2), repeat=weekly, segments=arms)
+    body = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    assert collector.submit(question, b"\0\1" * 2000 + b"\1\1" * 50, role="relay").status == 204
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_run(workshop: Workshop, example: str) -> None:
     """Every example in the help runs as it stands, at the address of a collector.
@@ -52,6 +63,8 @@ def test_examples_run(workshop: Workshop, example: str) -> None:
     line = re.sub(r"https?://[a-z0-9.:]+", collector.address, example)
     line = line.replace("50d049cc…", QUESTION.digest).replace("DENIABLE_TOKEN=dn_…", "")
     role = "viewer" if "pull" in line else "admin" if "publish" in line else "relay"
+    if "--round" in line:
+        report_crashes(collector)
     if "publish" in line:
         NEW.to_json("fruit.json")
     if "revoke" in line:
@@ -69,6 +82,8 @@ def test_examples_run(workshop: Workshop, example: str) -> None:
         return
     assert found.returncode == 0, found.stderr
     assert "Traceback" not in found.stderr
+    if "--round" in line:
+        assert Tally.from_bytes(Path("a.bin").read_bytes()).n == 2000
 
 
 def test_tokens_come_and_go(workshop: Workshop) -> None:

@@ -254,7 +254,7 @@ def _standing(box: Outbox) -> str:
     "deniable pull http://127.0.0.1:8000 fruit -o tally.bin",
     "deniable pull http://127.0.0.1:8000 50d049cc… -o tally.bin",
     "deniable pull https://counts.example.org 50d049cc… --from 2025-01-01 -o tally.bin",
-    "deniable pull https://counts.example.org fruit --round 3 --segment arm=A -o a.bin",
+    "deniable pull https://counts.example.org crashes --round 3 --segment arm=A -o a.bin",
 )
 @click.argument("address", metavar="ADDRESS")
 @click.argument("question", metavar="QUESTION")
