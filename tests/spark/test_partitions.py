@@ -15,6 +15,7 @@ from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.protocols import discover
 from deniable.spark import frames, partitions
 from deniable.spark.partitions import group_rows, read_reports
+from tests.fuzz import answers_of
 from tests.spark.conftest import column_of
 
 
@@ -54,15 +55,13 @@ def test_a_partition_has_the_bytes_of_the_local_tally_whatever_its_batches(table
     assert not refused
 
 
-@pytest.mark.parametrize("kind", sorted(discover()))
+@pytest.mark.parametrize("kind", sorted(set(discover()) - {"Levels"}))
 def test_every_protocol_is_tallied_equally(kind):
-    """The tally of a partition is the local one for every protocol there is."""
+    """The tally of a partition is the local one for every protocol that questions have."""
     protocol = discover()[kind].examples()[0]
-    values = np.arange(50, dtype=np.uint64) % min(protocol.value_count, 3)
-    reports = protocol.privatize(values, np.random.default_rng(3))
-    open_ = not hasattr(protocol, "domain_size")
-    labels = None if open_ else tuple(map(str, range(protocol.domain_size)))
-    question = Question("q", labels, protocol)
+    numbers = np.arange(50, dtype=np.uint64) % np.uint64(min(protocol.value_count, 3))
+    reports = protocol.privatize(protocol.numbered(numbers), np.random.default_rng(3))
+    question = Question("q", answers_of(protocol), protocol)
     batches = pa.table({"r": column_of(reports)}).to_batches(20)
     found, _ = sums(partitions.partial_tallies(batches, question, "r", strict=True))
     assert found[()].to_bytes() == question.tally(reports).to_bytes()
