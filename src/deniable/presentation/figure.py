@@ -84,8 +84,13 @@ def _add_words(drawn: Figure, view: View, finding: str) -> None:
     said += [] if view.unknown is None else [view.unknown]
     said, fonts = choose_fonts([printable(line) for line in (*said, *view.doubts)])
     footer = "\n".join(fill(one_line(line, 3 * _TITLE_WIDTH), _TITLE_WIDTH) for line in said)
-    legend = drawn.legend(loc="outside lower left", ncols=3, frameon=False, fontsize="small",
-                          labelcolor=LIGHT.muted, alignment="left", reverse=True)  # fmt: skip
+    # Named, since matplotlib warns where it finds nothing by itself: there may be no bar.
+    named = [axes.get_legend_handles_labels() for axes in drawn.axes]
+    marks = [mark for found in named for mark in found[0]]
+    names = [name for found in named for name in found[1]]
+    legend = drawn.legend(marks, names, loc="outside lower left", ncols=3, frameon=False,
+                          fontsize="small", labelcolor=LIGHT.muted, alignment="left",
+                          reverse=True)  # fmt: skip
     legend.set_title(footer, font_manager.FontProperties(family=fonts, size="small"))
     legend.get_title().set(color=LIGHT.muted, parse_math=False)
 
