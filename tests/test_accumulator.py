@@ -16,7 +16,8 @@ EXAMPLES = [example for kind in discover().values() for example in kind.examples
 
 def reports_of(protocol: Protocol, count: int) -> np.ndarray:
     """Return reports of some values, the same every time."""
-    return protocol.privatize(np.arange(count) % 2, np.random.default_rng(count))
+    values = protocol.numbered(np.arange(count, dtype=np.uint64) % np.uint64(2))
+    return protocol.privatize(values, np.random.default_rng(count))
 
 
 @pytest.mark.parametrize("protocol", EXAMPLES, ids=repr)
