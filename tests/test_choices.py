@@ -193,7 +193,7 @@ def test_protocols_and_answers_have_to_fit() -> None:
     for protocol in (DE(1.0, 6), SetSelection(1.0, 6, 2), PolynomialSelection(1.0, 7, 3)):
         with pytest.raises(InvalidParameter, match="a protocol for sets of at most 3 of 6"):
             Question("tools", Choices(TOOLS, 3), protocol)
-    with pytest.raises(InvalidParameter, match="expected no labels for SetSelection"):
+    with pytest.raises(InvalidParameter, match="SetSelection, which is for other answers"):
         Question("tools", TOOLS, SetSelection(1.0, 6, 3))
     Question("tools", Choices(TOOLS, 3), PolynomialSelection(1.0, 6, 3))
 
