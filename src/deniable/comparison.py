@@ -165,12 +165,15 @@ class Comparison(Presentable):
         tail = alpha / max(self.total, 1) / 2
         different = np.ones(len(self), dtype=np.bool_)
         if self._supports is not None:
-            first, second = self._supports
-            (x, n), (y, m) = (first.numbers, self.first.n), (second.numbers, self.second.n)
-            different = np.minimum(fisher_tail(y, m, x, n), fisher_tail(x, n, y, m)) <= tail
-            if first.extra is None and second.extra is None:
+            different = self._fisher(*self._supports) <= tail
+            if all(some.extra is None for some in self._supports):
                 return different
-        return different & self._stand_out(tail)
+        return different & np.asarray(np.abs(self.differences) > self._noise_reach(tail))
+
+    def _fisher(self, first: Supports, second: Supports) -> Floats:
+        """Return the smaller tail of Fisher's exact test of each answer's supports."""
+        (x, n), (y, m) = (first.numbers, self.first.n), (second.numbers, self.second.n)
+        return np.minimum(fisher_tail(y, m, x, n), fisher_tail(x, n, y, m))
 
     @property
     def complementary(self) -> bool:
@@ -186,20 +189,12 @@ class Comparison(Presentable):
         """
         supports = self._supports
         if supports is not None and supports[0].extra is None and supports[1].extra is None:
-            (x, n), (y, m) = (
-                (some.numbers, each.n)
-                for some, each in zip(supports, (self.first, self.second), strict=True)
-            )
-            least = np.minimum(fisher_tail(y, m, x, n), fisher_tail(x, n, y, m))
-            return np.asarray(np.minimum(1.0, 2 * least))
+            return np.asarray(np.minimum(1.0, 2 * self._fisher(*supports)))
         scale = self._noise_reach(0.025) / upper_normal(0.025)
         return np.array([math.erfc(abs(z) / math.sqrt(2)) for z in self.differences / scale])
 
-    def _stand_out(self, tail: float) -> np.typing.NDArray[np.bool_]:
-        """Tell which differences exceed what both laws and sampling can explain."""
-        return np.asarray(np.abs(self.differences) > self._noise_reach(tail))
-
     def _noise_reach(self, tail: float) -> Floats:
+        """Return how large a difference both laws and sampling can explain."""
         add, tail = self._joint(tail)
         reach = add(*(np.maximum(*_noise_reach(each, tail)) for each in (self.first, self.second)))
         pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
