@@ -34,6 +34,7 @@ from tests.faults import (
     overload,
     power,
     reading,
+    rolling,
     strangers,
 )
 from tests.faults.check import check
@@ -309,6 +310,11 @@ SECTIONS: dict[str, tuple[Callable[[Path, argparse.Namespace], Figures], int]] =
     "readers": (attacked("readers", 2000), 30),
     "silent": (attacked("silent", 400), 30),
     "overload": (overload_once, 60),
+    "rolling": (lambda folder, args: rolling.restart("nginx", folder, args.count, args.seed), 10),
+    "rolling-caddy": (
+        lambda folder, args: rolling.restart("caddy", folder, args.count, args.seed),
+        10,
+    ),
     "terminate": (with_collector(hostile.terminate), 1),
     "month": (lambda folder, args: reading.month(folder), 1),
     "week": (lambda folder, args: reading.week_sqlite(folder), 1),

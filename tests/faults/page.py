@@ -78,6 +78,11 @@ _TEXTS = {
                  "on the other. Before that, and right after it, they arrive at half the capacity. "
                  "Recovery: seconds until all are stored again, with a 99th percentile of at most "
                  "twice the one before."),
+    "rolling": ("Rolling restarts behind nginx", "Two collectors on one PostgreSQL behind nginx, "
+                "with `deploy/nginx.conf` and TLS. By turns they end and start again, while sixty "
+                "clients, each at an address of its own, send four submissions a second each. A "
+                "client tries once more after 5xx or no answer."),
+    "rolling-caddy": ("Rolling restarts behind Caddy", "The same with `deploy/Caddyfile`."),
     "terminate": ("SIGTERM under load", "From the signal to the end of the process."),
     "month": ("Estimates of a month", "Thirty folded days and a live one, OLH over 41,270 answers, "
               "all of them in the reply."),
