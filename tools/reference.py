@@ -10,11 +10,15 @@ from pathlib import Path
 import click
 
 import deniable
+from deniable.answers.distribution import NumberEstimates
+from deniable.answers.survey import RecordEstimates
 from deniable.cli import cli
 from deniable.cli.group import command
 from deniable.cli.outputs import write_atomically
+from deniable.client import Client
 from deniable.errors import DeniableError
 from deniable.protocol import Protocol
+from deniable.sizes import SetEstimates
 
 _WIDTH = 96
 _HEAD = """\
@@ -53,6 +57,7 @@ _GROUPS: tuple[tuple[str, Callable[[object], bool]], ...] = (
     ("Questions, tallies and estimates", inspect.isclass),
     ("Advice, audits and settings", inspect.isfunction),
 )
+_RESULTS = (NumberEstimates, RecordEstimates, SetEstimates)
 
 
 @command("python -m tools reference")
@@ -101,6 +106,10 @@ def make_python_reference() -> str:
     for title, chosen in _GROUPS:
         parts.append(f"## {title}\n")
         parts += [_entry(name, item) for name, item in rest.items() if chosen(item)]
+    parts.append("## Results of numbers, records and sets\n\nAll are `Estimates`, and have more.\n")
+    parts += [_entry(kind.__name__, kind, own=True) for kind in _RESULTS]
+    parts.append("## The client\n")
+    parts.append(_entry("Client", Client))
     parts.append("## Protocols\n\nAll of them are a `Protocol`, and have its methods.\n")
     parts += [_entry(name, item, methods=False) for name, item in protocols.items()]
     parts.append("## Errors\n")
@@ -112,17 +121,18 @@ def _concrete(item: object) -> bool:
     return inspect.isclass(item) and issubclass(item, Protocol) and not inspect.isabstract(item)
 
 
-def _entry(name: str, item: object, *, methods: bool = True) -> str:
-    lines = [f"### `{name}{_signature(item)}`\n", _prose(item), ""]
+def _entry(name: str, item: object, *, methods: bool = True, own: bool = False) -> str:
+    """Return the section of an item; of a result that nobody makes by hand only its ``own``."""
+    lines = [f"### `{name}{'' if own else _signature(item)}`\n", _prose(item), ""]
     if methods and inspect.isclass(item):
-        lines += [f"- {line}" for line in _members(item)]
+        lines += [f"- {line}" for line in _members(item, own=own)]
         lines += [""] if lines[-1] else []
     return "\n".join(lines)
 
 
-def _members(kind: type) -> Iterator[str]:
+def _members(kind: type, *, own: bool = False) -> Iterator[str]:
     """Yield a line for each public method and property; for a kind of protocol only its own."""
-    special = issubclass(kind, Protocol) and kind is not Protocol
+    special = own or (issubclass(kind, Protocol) and kind is not Protocol)
     for name, member in inspect.getmembers(kind):
         if name.startswith("_") or not inspect.getdoc(member):
             continue

@@ -13,7 +13,7 @@ const here = (path) => new URL(path, import.meta.url);
 const read = (path) => readFileSync(here(path), "utf8");
 const STATIC = here("../../src/deniable/collector/pages/static/");
 /** The builds of the client by the kind of answers that they are for; the first is for all others. */
-export const BUILDS = { "": "src/index.ts", choices: "src/choices.ts", discover: "src/discover.ts" };
+export const BUILDS = { "": "src/index.ts", choices: "src/choices.ts", discover: "src/discover.ts", views: "src/views.ts" };
 export const packaged = (kind) => new URL(kind ? `deniable-${kind}.js` : "deniable.js", STATIC);
 export const PACKAGED = packaged("");
 export const TRY = new URL("try.js", STATIC);
@@ -40,7 +40,7 @@ const build = async (entry, options) => {
 export const bundle = async (plugins = [], kind = "") => {
   const text = await build(BUILDS[kind], {
     // Our own names, used only between modules.
-    mangleProps: /^(asked|element|limits|multiply|names|perturb|prepare|protocols|read|says|shape|spent|wire|written)$/,
+    mangleProps: /^(asked|codes|element|end|limits|multiply|names|perturb|prepare|read|reads|says|shape|speaks|spends|spent|wire|written)$/,
     plugins,
   });
   // Every module begins a statement of its own; one statement for all is shorter.
@@ -53,10 +53,15 @@ export const bundleTry = () => build("pages/try.js");
 /** Make `dist` a package that npm can pack. */
 const writePackage = (version) => {
   const { name, description, license, keywords, type, sideEffects } = JSON.parse(read("package.json"));
-  const exports = { ".": { types: "./types/index.d.ts", default: "./deniable.js" } };
+  const entry = ([kind, source]) => [
+    kind ? `./${kind}` : ".",
+    { types: source.replace(/src(.+)ts/, "./types$1d.ts"), default: `./${packaged(kind).pathname.split("/").at(-1)}` },
+  ];
+  const exports = Object.fromEntries(Object.entries(BUILDS).map(entry));
   const content = { name, version, description, license, keywords, type, sideEffects, exports };
   writeFileSync(here("dist/package.json"), `${JSON.stringify(content, null, 2)}\n`);
   writeFileSync(here("dist/README.md"), read("README.md"));
+  writeFileSync(here("dist/LICENSE"), read("../../LICENSE"));
 };
 
 /** Keep the clients under a version: tags on other sites name them, and every later version serves them. */

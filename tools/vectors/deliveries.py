@@ -67,7 +67,8 @@ LATER = [
 UNKNOWN = [
     _reply(500, "internal"), _reply(500), _reply(501), _reply(502), _reply(503),
     _reply(503, after="30"), _reply(503, "store-unavailable", "2"),
-    _reply(503, "store-unavailable", "60"), _reply(504), _reply(520), "timeout", "cut",
+    _reply(503, "store-unavailable", "60"), _reply(503, "searching", "30"), _reply(504),
+    _reply(520), "timeout", "cut",
 ]  # fmt: skip
 
 

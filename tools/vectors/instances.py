@@ -8,6 +8,7 @@ from deniable.protocols.histogram import SHE, THE
 from deniable.protocols.rappor import RAPPOR
 from deniable.protocols.subset import SubsetSelection
 from deniable.protocols.unary import OUE, SUE, UE
+from deniable.protocols.views import Views
 
 LARGER: tuple[Protocol, ...] = (
     AffineSelection(3.0, 1000, 1009, 1, 48),
@@ -54,6 +55,7 @@ LARGER: tuple[Protocol, ...] = (
     THE(4.0, 27),
     UE(p=0.75, q=0.25, domain_size=8),
     UE(p=0.5, q=0.1, domain_size=13),
+    Views(1.0, (100,), ((0,),)),
 )  # fmt: skip
 
 

@@ -26,6 +26,41 @@ const plain = (share) => {
   return `${hundred > 99 ? ">\u202f99" : hundred < 10 ? +hundred.toFixed(1) : Math.round(hundred)}\u202f%`;
 };
 
+/** Show what a report of another kind of answers says. @param {string} own @param {import("./kinds.js").Told} told @param {Uint8Array} report @param {number} draws @param {Record<string, string>} said */
+export const showTold = (own, told, report, draws, said) => {
+  find("first").hidden = false;
+  find("own").textContent = brief(own, 80);
+  find("asked").textContent = told.asked;
+  const all = told.fitting.map((label) => `“${brief(label, 40)}”`);
+  const more = all.length > NAMED ? fill(said["more"], { count: count(all.length - NAMED) }) : "";
+  const some = all.slice(0, NAMED).join(` ${said["or"] ?? "or"} `);
+  find("sent-words").replaceChildren(make("bdi", {}, all.length ? `${some}${more}` : (said["none_fit"] ?? "")));
+  showSize(report, told.often, told.mine, said);
+  const bound = Number(dataset["bound"]);
+  const [before, after] = told.odds ?? [0, bound / (1 + bound) - 0.25];
+  find("reveals").textContent = said[after > 0.5 && before < 0.4 ? "could_guess" : "hardly_tell"] ?? "";
+  find("before-after").textContent = told.odds
+    ? fill(said["before_after"], { answer: `“${brief(told.own, 40)}”`, before: plain(told.odds[0]), after: plain(told.odds[1]) })
+    : fill(said["at_most_sure"], { most: plain(bound / (1 + bound)) });
+  showDot(draws, told.mine, said);
+};
+
+/** @param {Uint8Array} report @param {number} share @param {boolean} mine @param {Record<string, string>} said */
+const showSize = (report, share, mine, said) => {
+  find("sent-size").textContent = fill(said["all_sent"], { size: report.length === 1 ? "1 byte" : `${count(report.length)} bytes` });
+  find("often").textContent =
+    fill(said["often"], { times: String(Math.round(10 * share)) }) + " " + (said[mine ? "this_time_yes" : "this_time_no"] ?? "");
+};
+
+/** One more draw. @param {number} draws @param {boolean} mine @param {Record<string, string>} said */
+const showDot = (draws, mine, said) => {
+  const strip = find("strip");
+  if (draws === 1) strip.replaceChildren();
+  strip.append(make("i", { class: mine ? "fits" : "" }));
+  while (strip.childElementCount > DOTS) strip.firstElementChild?.remove();
+  find("strip-note").textContent = draws > 1 ? fill(said["rolled"], { count: count(draws) }) : "";
+};
+
 /** @param {Trial} trial @param {Draw} draw @param {Record<string, string>} said */
 export const showFirst = (trial, { report, fits }, said) => {
   find("first").hidden = false;
@@ -35,19 +70,12 @@ export const showFirst = (trial, { report, fits }, said) => {
   const some = fitting.slice(0, NAMED).join(` ${said["or"] ?? "or"} `);
   const more = fitting.length > NAMED ? fill(said["more"], { count: count(fitting.length - NAMED) }) : "";
   find("sent-words").replaceChildren(make("bdi", {}, fitting.length ? `${some}${more}` : (said["none_fit"] ?? "")));
-  find("sent-size").textContent = fill(said["all_sent"], { size: report.length === 1 ? "1 byte" : `${count(report.length)} bytes` });
-  const often = Math.round(10 * Number(dataset["often"] ?? 0));
   const mine = fits[trial.own];
-  find("often").textContent =
-    fill(said["often"], { times: String(often) }) + " " + (said[mine ? "this_time_yes" : "this_time_no"] ?? "");
+  showSize(report, Number(dataset["often"] ?? 0), mine, said);
   const before = 1 / total;
   const after = total > 1 ? trial.beliefs(before, fits.map(Number))[trial.own] : 1;
   find("reveals").textContent = said[after > 0.5 && total > 2 ? "could_guess" : "hardly_tell"] ?? "";
   find("before-after").textContent =
     total > 1 ? fill(said["before_after"], { answer: `“${brief(trial.answer, 40)}”`, before: plain(before), after: plain(after) }) : "";
-  const strip = find("strip");
-  if (trial.draws === 1) strip.replaceChildren();
-  strip.append(make("i", { class: mine ? "fits" : "" }));
-  while (strip.childElementCount > DOTS) strip.firstElementChild?.remove();
-  find("strip-note").textContent = trial.draws > 1 ? fill(said["rolled"], { count: count(trial.draws) }) : "";
+  showDot(trial.draws, mine, said);
 };

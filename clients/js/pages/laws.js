@@ -307,7 +307,7 @@ export const lawOf = (specification) => {
 export const wordsOf = (drawn, limits) => {
   const words = limits.map(() => WORD);
   for (const bytes of drawn) {
-    const rejected = [...limits.keys()].filter((i) => words[i] >= limits[i]);
+    const rejected = [...limits.keys()].filter((i) => words[i] >= limits[i]).slice(0, bytes.length / 8);
     rejected.forEach((i, k) => (words[i] = integer(bytes.subarray(8 * k, 8 * k + 8))));
   }
   return words;

@@ -10,7 +10,7 @@
  * @typedef {{ label: string, value: bigint }} Candidate
  * @typedef {object} Question  What the client makes of a question.
  * @property {string[] | null} labels
- * @property {(answer: string, source?: (count: number) => Uint8Array) => Promise<Uint8Array>} privatize
+ * @property {(answer: any, source?: (count: number) => Uint8Array) => Promise<Uint8Array>} privatize
  * @typedef {object} Draw  One report, its dice, and which candidates it fits.
  * @property {Uint8Array} report
  * @property {Reading} reading

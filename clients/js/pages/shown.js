@@ -13,7 +13,7 @@ const JOINERS = new Set(["\u200c", "\u200d"]);
 const HIDDEN = /[^\P{C}]|[^\P{Z} ]/gu;
 
 /** Whether a place is between two visible characters. @param {string} text @param {number} at */
-const inside = (text, at) => /^[^\p{C}\p{Z}]*[^\p{C}\p{Z}]$/u.test(text.slice(Math.max(0, at - 2), at).slice(-2)) && /^[^\p{C}\p{Z}]/u.test(text.slice(at + 1));
+const inside = (text, at) => /[^\p{C}\p{Z}]$/u.test(text.slice(Math.max(0, at - 2), at)) && /^[^\p{C}\p{Z}]/u.test(text.slice(at + 1));
 
 /** @param {string} id */
 export const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));

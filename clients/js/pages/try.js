@@ -9,13 +9,14 @@
  * @typedef {import("./life.js").Candidate} Candidate
  * @typedef {import("./life.js").Draw} Draw
  * @typedef {import("./life.js").Question} Question
- * @typedef {{ answer: string, report: Uint8Array }} Shown
+ * @typedef {{ answer: any, report: Uint8Array }} Shown
  */
 
 import { sha256 } from "../src/digest.ts";
-import { words } from "../src/words.ts";
+import { system, words } from "../src/words.ts";
 import { lawOf } from "./laws.js";
-import { showFirst } from "./first.js";
+import { showFirst, showTold } from "./first.js";
+import { kindOf } from "./kinds.js";
 import { showLife, showOdds, Trial } from "./life.js";
 import { brief, find, hex, make } from "./shown.js";
 
@@ -150,6 +151,42 @@ const offerSending = async (client, text, shown) => {
   });
 };
 
+/**
+ * Wire the page up for a kind of answers with fields of its own; return the report that would be sent.
+ * @param {import("./kinds.js").Kind} kind @param {Question} question
+ */
+const startKind = (kind, question) => {
+  const form = /** @type {HTMLFormElement} */ (find("answering"));
+  /** @type {Shown | undefined} */
+  let first;
+  /** @type {any} */
+  let answer;
+  let draws = 0;
+  const drawOnce = async () => {
+    find("wrong").textContent = "";
+    try {
+      const report = await question.privatize(answer, system(crypto));
+      draws += 1;
+      first ??= { answer, report };
+      showTold(kind.write(answer), kind.tell(answer, report), report, draws, said);
+      document.getElementById("sending")?.removeAttribute("hidden");
+    } catch {
+      find("wrong").textContent = said["write_first"] ?? "";
+    }
+  };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    answer = kind.read(form);
+    [first, draws] = [undefined, 0];
+    drawOnce();
+  });
+  find("again").addEventListener("click", drawOnce);
+  find("choices").append(...kind.fields);
+  find("choices").classList.add("fields");
+  kind.prepare?.(form);
+  return () => first;
+};
+
 /** Load everything, and wire the page up. */
 const start = async () => {
   const [client, reply] = await Promise.all([
@@ -159,6 +196,12 @@ const start = async () => {
   const text = await reply.text();
   /** @type {Question} */
   const question = await client.parse(text, digest, { longest: LONGEST });
+  const kind = kindOf(JSON.parse(text), said);
+  if (kind) {
+    await offerSending(client, text, startKind(kind, question));
+    root.hidden = false;
+    return;
+  }
   const { other, protocol } = JSON.parse(text);
   const { labels } = question;
   const law = lawOf(protocol);

@@ -87,7 +87,8 @@ export const connecting = <Answer>(parse: Parse<Answer>) => (collector: string, 
   /** Wait some seconds, or until the browser is online again; if it is long, only for the latter. */
   const pause = (seconds: number): Promise<unknown> =>
     new Promise((resolve) => {
-      platform.addEventListener("online", resolve, { once: true });
+      // It stays: pauses grow, so that there are few.
+      platform.addEventListener("online", resolve);
       if (seconds < 100) platform.setTimeout(resolve, 1e3 * seconds);
     });
 

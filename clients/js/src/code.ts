@@ -5,6 +5,8 @@
  * before it; docs/formats.md has the whole of it.
  */
 import { expect } from "./errors.ts";
+import { whole } from "./mechanism.ts";
+import { WORD } from "./words.ts";
 
 /** A code as a document has it. Nothing in it is trusted. */
 export interface CodeDocument {
@@ -15,88 +17,71 @@ export interface CodeDocument {
 }
 
 const GAMMA = 0x9e3779b97f4a7c15n;
-const cut64 = (z: bigint): bigint => BigInt.asUintN(64, z);
 
 /** SplitMix64, as Python has it. */
 export const mix = (z: bigint): bigint => {
-  z = cut64(z);
-  z = cut64((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
-  z = cut64((z ^ (z >> 27n)) * 0x94d049bb133111ebn);
-  return z ^ (z >> 31n);
-};
-
-const unhex = (text: string): number[] => {
-  expect(/^([0-9a-f]{2})*$/.test(text));
-  return (text.match(/../g) ?? []).map((pair) => parseInt(pair, 16));
-};
-
-/** The bits of each symbol with their number, counted through by length, then by symbol. */
-const canonical = (book: string): [bigint, number][] => {
-  const sizes = [...book].map((digit) => parseInt(digit, 16));
-  const found: [bigint, number][] = [];
-  let bits = 0n;
-  let last = 0;
-  let kraft = 0;
-  const order = [...sizes.keys()].sort((a, b) => sizes[a]! - sizes[b]! || a - b);
-  for (const symbol of order) {
-    const size = sizes[symbol]!;
-    expect(size > 0);
-    kraft += 1 << (15 - size);
-    bits <<= BigInt(size - last);
-    found[symbol] = [bits++, size];
-    last = size;
+  for (const [shift, factor] of [[30n, 0xbf58476d1ce4e5b9n], [27n, 0x94d049bb133111ebn], [31n, 1n]] as const) {
+    z = BigInt.asUintN(64, z);
+    z = (z ^ (z >> shift)) * factor;
   }
-  expect(kraft === 1 << 15);
+  return z;
+};
+
+const unhex = (text: string): number[] => Array.from(text.matchAll(/../g), (hex) => +`0x${hex}`);
+
+/** A number in so many bits, as text. */
+const binary = (number: number, size: number): string => number.toString(2).padStart(size, "0");
+
+/** The bits of each symbol, counted through by length, then by symbol. */
+const canonical = (book: string): string[] => {
+  const found: string[] = [];
+  let bits = 0;
+  for (let size = 1; size < 16; size++) {
+    bits *= 2;
+    [...book].forEach((digit, symbol) => {
+      if (+`0x${digit}` === size) found[symbol] = binary(bits++, size);
+    });
+  }
+  // As many codes of 15 bits as there are begin with one of these.
+  expect(bits === 1 << 15);
   return found;
 };
 
-/** Read a code, refusing one that is none or too large, and return what makes words of a text. */
-export const readCode = ({ alphabet, books, fold, phrases }: CodeDocument): ((text: string) => bigint[]) => {
-  expect(phrases.length <= 512 && books.length <= 800);
-  expect([alphabet, fold, ...phrases, ...books].join("").length <= 1 << 18 && /^(none|case)$/.test(fold));
+/** Read a code, refusing one that is none or too large: what was read, and what makes words of a text. */
+export const readCode = ({ alphabet, books, fold, phrases }: CodeDocument): [CodeDocument, (text: string) => bigint[]] => {
+  // The bytes of an alphabet, and phrases of 2 to 64 bytes. Whatever is within these limits is short.
+  expect(!phrases[512] && /^(none|case)$/.test(fold));
+  expect(/^\["([\da-f]{2})*"(,"([\da-f]{2}){2,64}")*]$/.test(JSON.stringify([alphabet, ...phrases])));
   const bytes = unhex(alphabet);
   const end = bytes.length;
   const size = end + 2 + phrases.length;
-  const sequences = phrases.map(unhex);
-  expect(bytes.every((byte, i) => !i || byte > bytes[i - 1]!) && new Set(phrases).size === phrases.length);
-  expect(sequences.every(({ length }) => length > 1 && length <= 64) && books.length === size + 1 && books[0]);
-  expect(books.every((book) => !book || (book.length === size && /^[1-9a-f]+$/.test(book))));
-  expect(books.filter(Boolean).length * (size - 1) + 255 <= 1 << 15);
+  const sound = RegExp(`^([1-9a-f]{${size}})?$`);
+  expect(bytes.every((byte, i) => !(byte <= bytes[i - 1]!)) && new Set(phrases).size === phrases.length);
+  expect(books.length === size + 1 && books[0] && books.filter(Boolean).length * (size - 1) + 255 <= 1 << 15);
+  expect(books.every((book) => sound.test(book)));
   const tables = books.map((book) => book && canonical(book));
-  const after = (symbol: number): [bigint, number][] =>
-    (tables[symbol > end ? symbol + 1 : symbol + 2] || tables[0]) as [bigint, number][];
-  const longest = [...sequences.keys()].sort((a, b) => sequences[b]!.length - sequences[a]!.length);
-  return (text) => {
-    let clean = text.replace(/\p{Cs}/gu, "\ufffd");
-    if (fold === "case") clean = clean.toLowerCase();
-    const data = new TextEncoder().encode(clean.normalize("NFC"));
-    let length = Math.min(data.length, 1024);
-    while (length < data.length && (data[length]! & 0xc0) === 0x80) length--;
-    let bits = 0n;
-    let count = 0;
-    const write = (code: bigint, more: number): void => {
-      bits = (bits << BigInt(more)) | code;
-      count += more;
-    };
-    let table = (tables[1] || tables[0]) as [bigint, number][];
-    for (let at = 0; at < length; ) {
-      const fits = longest.find(
-        (i) => sequences[i]!.length <= length - at && sequences[i]!.every((byte, k) => data[at + k] === byte),
-      );
-      const plain = bytes.indexOf(data[at]!);
-      const symbol = fits === undefined ? (plain < 0 ? end + 1 : plain) : end + 2 + fits;
-      write(...table[symbol]!);
-      if (symbol === end + 1) write(BigInt(data[at]!), 8);
-      at += fits === undefined ? 1 : sequences[fits]!.length;
-      table = after(symbol);
+  // What each symbol stands for: END for nothing more, ESC for whatever nothing else does.
+  const symbols = [...bytes.map((byte) => [byte]), [undefined], [], ...phrases.map(unhex)];
+  const longest = [...symbols.keys()].sort((a, b) => symbols[b]!.length - symbols[a]!.length);
+  const write = (text: string): bigint[] => {
+    // Half a surrogate pair is encoded as U+FFFD.
+    const all = new TextEncoder().encode((fold === "case" ? text.toLowerCase() : text).normalize("NFC"));
+    let length = 1024;
+    while ((all[length]! & 0xc0) === 0x80) length--;
+    const data = all.slice(0, length);
+    let bits = "";
+    let book = 1;
+    for (let at = 0; at <= data.length; ) {
+      const symbol = longest.find((i) => symbols[i]!.every((byte, k) => data[at + k] === byte))!;
+      bits += (tables[book] || tables[0]!)[symbol]! + (symbol === end + 1 ? binary(data[at]!, 8) : "");
+      at += symbols[symbol]!.length || 1;
+      // END has no book, since nothing follows it.
+      book = symbol > end ? symbol + 1 : symbol + 2;
     }
-    write(...table[end]!);
-    const blocks = Math.ceil(count / 64);
-    const padded = bits << BigInt(64 * blocks - count);
-    let rest = 0n;
-    for (let i = blocks - 2; i >= 0; i--) rest = mix((rest ^ cut64(padded >> BigInt(64 * i))) + GAMMA);
-    return [padded >> BigInt(64 * (blocks - 1)), rest, BigInt(count)];
+    const [first, ...others] = bits.match(/.{1,64}/g)!.map((block) => BigInt(`0b${block.padEnd(64, "0")}`));
+    return [first!, others.reduce((rest, block) => mix((rest ^ block) + GAMMA), 0n), BigInt(bits.length)];
   };
+  return [{ alphabet, books, fold, phrases }, write];
 };
 
 /** How texts are cut into pieces, as the protocol says. */
@@ -108,17 +93,33 @@ export interface Layout {
   salt: string;
 }
 
-/** The cell of a value in each piece: those of the payload, then those of the hash. */
-export const cellsOf = ({ payload, check, bucket_bits, piece_bits, salt }: Layout, value: bigint[]): bigint[] => {
-  const [first, rest, size] = value as [bigint, bigint, bigint];
-  const [s, r] = [BigInt(bucket_bits), BigInt(piece_bits)];
-  const h = mix((mix(first ^ BigInt(`0x${salt}`)) ^ rest) + size * GAMMA);
-  const free = size < 64n ? (1n << (64n - size)) - 1n : 0n;
-  const filled = first | (mix(h + GAMMA) & free);
-  const cells = Array.from(
-    { length: payload },
-    (_, j) => ((h >> (64n - s)) << r) | ((filled >> (64n - BigInt(j + 1) * r)) & ((1n << r) - 1n)),
-  );
-  for (let i = 0n; i < check; i++) cells.push(mix(h + (2n + i) * GAMMA) >> (64n - s - r));
-  return cells;
+/**
+ * Check how texts are cut: what was read, what returns the cell of a value in each piece, how many pieces
+ * there are, and the bits of a cell.
+ */
+export const readLayout = ({
+  payload,
+  check,
+  bucket_bits,
+  piece_bits,
+  salt,
+}: Layout): [Layout, (value: bigint[]) => bigint[], bigint, number] => {
+  const pieces = whole(payload, 13) + whole(check, 9);
+  const size = bucket_bits + piece_bits;
+  whole(bucket_bits, 13), whole(piece_bits, 13);
+  expect(payload * piece_bits <= 60 && piece_bits > 1 && size <= 22 && /^[\da-f]{16}$/.test(salt));
+  /** Some bits of a word, those before `end`. */
+  const bits = (word: bigint, end: number, count: number): bigint => BigInt.asUintN(count, word >> BigInt(64 - end));
+  /** The cells of the payload, then those of the hash. */
+  const cells = ([first, rest, length]: bigint[]): bigint[] => {
+    const h = mix((mix(first! ^ BigInt(`0x${salt}`)) ^ rest!) + length! * GAMMA);
+    const filled = first! | (mix(h + GAMMA) & ((WORD - 1n) >> length!));
+    const bucket = bits(h, bucket_bits, bucket_bits) << BigInt(piece_bits);
+    return Array.from({ length: payload + check }, (_, j) =>
+      j < payload
+        ? bucket | bits(filled, (j + 1) * piece_bits, piece_bits)
+        : bits(mix(h + BigInt(2 + j - payload) * GAMMA), size, size),
+    );
+  };
+  return [{ payload, check, bucket_bits, piece_bits, salt }, cells, pieces, size];
 };

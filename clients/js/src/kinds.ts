@@ -5,6 +5,8 @@
  * client is the same in all builds; it gets its kind from the entry, `index.ts` or one like it.
  */
 import type { Mechanism, Specification } from "./mechanism.ts";
+import type { Repeat } from "./rota.ts";
+import type { Dimension } from "./segments.ts";
 import type { Source } from "./words.ts";
 
 /** What a document says of its answers, under the names of its version and kind. Nothing is trusted. */
@@ -15,6 +17,24 @@ export interface Said {
   at_most?: number;
   cut?: boolean;
   discover?: unknown;
+  high?: number;
+  low?: number;
+  parts?: { name: string; answers: Said }[];
+  step?: number;
+  tables?: string[][];
+  unit?: string;
+  want?: string[];
+}
+
+export interface Document extends Said {
+  answers: Said;
+  digest: string;
+  format: string;
+  version: number;
+  name: string;
+  protocol: Specification;
+  repeat: Repeat | null;
+  segments: Dimension[];
 }
 
 /** Answers as a question has them: what its canonical form says, and how an answer becomes a value. */
@@ -27,10 +47,12 @@ export interface Answers<Answer, Value> {
 }
 
 export interface Kind<Answer = never, Value = never> {
-  /** The names that documents of version 2 give it; version 1 has no name for it. */
+  /** What a document of version 1 says of its answers, if it is one. */
+  reads?(document: Document): Said | false;
+  /** The names that documents of version 2 give it. */
   names: RegExp;
-  protocols: Record<string, (specification: Specification, d: bigint) => Mechanism<Value> | undefined | false>;
-  read(said: Said, crypto: Crypto, protocol: Specification): Answers<Answer, Value>;
+  speaks: Record<string, (specification: Specification, d: bigint) => Mechanism<Value> | undefined | false>;
+  read(said: Said, crypto: Crypto, document: Document): Answers<Answer, Value>;
   /** The answer that a form holds, or undefined as long as there is none. */
   asked(form: HTMLFormElement): Answer | undefined;
   /** The answer that an attribute of a page holds. */

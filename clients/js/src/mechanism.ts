@@ -15,17 +15,29 @@ export interface Specification {
   digits: number;
   window: number;
   at_most: number;
+  levels: number;
+  domain_size?: number;
 }
 
 /** `Value` is what a report is made of: a number, or the points of a padded set. */
-export interface Mechanism<Value = bigint> {
+export interface Mechanism<Value = bigint, Made = bigint[] | Uint8Array> {
+  /** How many values the last number of a report has, where reports are numbers. */
+  codes?: bigint;
   /** One limit for each word of a report: a word is drawn again until it is below its limit. */
   limits: bigint[];
   /** What the specification must say besides name, epsilon and size, computed here. */
   says: object;
-  /** Make a report from a value and its words; the work does not depend on the value. */
-  perturb(value: Value, words: bigint[]): Uint8Array;
+  /** The epsilon that a report spends, where the specification does not state it. */
+  spends?: number;
+  /** Make a report, as numbers or as bytes, from a value and its words; the work does not depend on the value. */
+  perturb(value: Value, words: bigint[]): Made;
 }
+
+/** A mechanism whose reports are numbers, most of them a single one. */
+export type Selection = Mechanism<bigint, bigint[]>;
+
+/** An object whose names are in order, as canonical forms have them. */
+export const sorted = (object: object): object => Object.fromEntries(Object.entries(object).sort());
 
 /** Check a whole number: from 1 to below a limit, or without one from 2 up; always below 2^31. */
 export const whole = (number: number, below?: number | bigint): bigint => {
@@ -45,17 +57,18 @@ export const weigh = (high: bigint, low: bigint, kept?: bigint): object => {
  *
  * The weights of direct encoding, where nothing is kept, add up to 2^64. Those of selections add up to
  * a little less, and words beyond are drawn again, which is rare. Neither spends more than epsilon.
- * `make` gets the value, the place, and the words of `limits`; a report has `length` bytes.
+ * `make` gets the value, the place, and the words of `limits`, and returns whole words, of which the last
+ * has `codes` values.
  */
 export const places = (
   { epsilon }: Specification,
   size: bigint,
   kept: bigint,
   limits: bigint[],
-  length: number,
+  codes: bigint,
   says: object,
   make: (value: bigint, place: bigint, words: bigint[]) => bigint[],
-): Mechanism => {
+): Selection => {
   const first = kept || 1n;
   const rest = size - first;
   const e = power(fixed(epsilon));
@@ -66,6 +79,7 @@ export const places = (
   const inside = least < most ? least : most;
   const edge = first * inside;
   return {
+    codes,
     limits: [...limits, edge + rest * outside],
     says: { ...says, weights: weigh(inside, outside, kept) },
     perturb(value, words) {
@@ -73,7 +87,7 @@ export const places = (
       // Both cases are computed, with arithmetic in place of a branch.
       const far = BigInt(r >= edge);
       const place = (1n - far) * (r / inside) + far * (first + (r - edge) / outside);
-      return new Uint8Array(new BigUint64Array(make(value, place, words)).buffer).slice(0, length);
+      return make(value, place, words);
     },
   };
 };

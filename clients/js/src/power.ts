@@ -15,10 +15,9 @@ export const fixed = (number: number): bigint => {
   return BigInt(Math.floor(number * 2 ** 256));
 };
 
-/** e^x, rounded down a little; below e^-200 it does not matter by how much. */
+/** e^x, rounded down a little. */
 export const power = (x: bigint): bigint => {
   let sum = 0n;
-  if (x < -200n * ONE) x = -200n * ONE;
   for (let term = ONE, i = 1n; term; term = (term * x) / (ONE * i++)) sum += term;
   return sum - (sum >> 232n);
 };

@@ -6,11 +6,11 @@
  */
 import { sha256 } from "./digest.ts";
 import { DeniableError, expect } from "./errors.ts";
-import { encodes, type Kind, type Said } from "./kinds.ts";
-import type { Mechanism, Specification } from "./mechanism.ts";
+import { type Document, encodes, type Kind } from "./kinds.ts";
+import { type Mechanism, sorted } from "./mechanism.ts";
 import { readRepeat, type Repeat } from "./rota.ts";
 import { cellOf, type Dimension, readSegments, type Stated } from "./segments.ts";
-import { draw, type Source, system } from "./words.ts";
+import { draw, numbers, type Source, system } from "./words.ts";
 
 export interface Question<Answer = string> {
   digest: string;
@@ -40,19 +40,6 @@ export interface Limits {
   platform?: { crypto: Crypto };
 }
 
-interface Document extends Said {
-  answers: Said;
-  digest: string;
-  format: string;
-  version: number;
-  name: string;
-  protocol: Specification;
-  repeat: Repeat | null;
-  segments: Dimension[];
-}
-
-const sorted = (object: object): object => Object.fromEntries(Object.entries(object).sort());
-
 export type Parse<Answer> = (text: string, digest: string, limits?: Limits) => Promise<Question<Answer>>;
 
 /**
@@ -68,37 +55,35 @@ export const reading = <Answer, Value>(known: Kind<Answer, Value>): Parse<Answer
     expect(crypto.subtle, "no secure context");
     expect(text.length <= longest);
     const document = JSON.parse(text) as Document;
-    const { answers, digest: claimed, format, name, protocol, version } = document;
+    const { digest: claimed, format, name, protocol, version } = document;
     expect(format === "deniable-question");
-    // Version 2 is for what version 1 cannot say.
-    const second = version === 2;
-    expect(second ? known.names.test(answers.kind!) : version === 1, "needs a newer client");
-    const { labels, says: said, value } = known.read(second ? answers : document, crypto, protocol);
-    const repeat = second && document.repeat ? readRepeat(document.repeat) : null;
-    const segments = second ? readSegments(document.segments, cells) : [];
-    expect(!second || repeat || segments[0] || answers.discover || !/^(choice|text)$/.test(answers.kind!));
-    const { name: kind, epsilon, p, q } = protocol;
+    const old = known.reads?.(document);
+    expect(old || (version === 2 && known.names.test(document.answers.kind!)), "needs a newer client");
+    const { labels, says: said, value } = known.read(old || document.answers, crypto, document);
+    const repeat = !old && document.repeat ? readRepeat(document.repeat) : null;
+    const segments = old ? [] : readSegments(document.segments, cells);
+    const { name: kind, epsilon } = protocol;
     const domain_size = labels?.length;
     expect(!(domain_size! > longest / 16) && name && encodes([name, labels]));
     // Where there are no labels the protocol has no size either: it is open.
-    const { limits, perturb, says } = known.protocols[kind]!(protocol, BigInt(domain_size ?? 0)) as Mechanism<Value>;
-    const stated = kind === "UE" ? undefined : +epsilon;
-    const loss = (stated ?? Math.log((p / q) * ((1 - q) / (1 - p)))) * (repeat?.times ?? 1);
+    const found = known.speaks[kind]!(protocol, BigInt(domain_size ?? 0)) as Mechanism<Value>;
+    const { codes, limits, perturb, says, spends = +epsilon } = found;
+    const loss = spends * (repeat?.times ?? 1);
     expect(loss <= ceiling, `epsilon ${loss} is above the ceiling of ${ceiling}`);
     // The canonical form (RFC 8785) of what this client makes of it, which must be what was named.
-    const found = await sha256(
+    const hash = await sha256(
       JSON.stringify(
         sorted({
           format,
           name: `${name}`,
-          protocol: sorted({ name: `${kind}`, epsilon: stated, domain_size, ...says }),
+          protocol: sorted({ name: `${kind}`, epsilon: +epsilon, domain_size, ...says }),
           version,
-          ...(second ? { answers: said, repeat, segments } : said),
+          ...(old ? said : { answers: said, repeat, segments }),
         }),
       ),
       crypto,
     );
-    const hex = found.reduce((hex, byte) => hex + (byte + 256).toString(16).slice(1), "");
+    const hex = hash.reduce((hex, byte) => hex + (byte + 256).toString(16).slice(1), "");
     expect(hex === digest && hex === claimed, "not the question named");
     return {
       digest,
@@ -112,7 +97,8 @@ export const reading = <Answer, Value>(known: Kind<Answer, Value>): Parse<Answer
       async privatize(answer, source = system(crypto)) {
         const found = await value(answer, source);
         expect(found != null, "no such answer");
-        return perturb(found!, draw(limits, source));
+        const made = perturb(found!, draw(limits, source));
+        return codes ? numbers(made as bigint[], codes) : (made as Uint8Array);
       },
     };
   } catch (error) {

@@ -16,8 +16,8 @@ const count = (dimensions: Dimension[]): number => dimensions.reduce((cells, { v
 
 /** Check names or values: each once, and from 1 to 64 characters that are no controls. */
 const check = (texts: string[], most: number): string[] => {
-  expect(!texts[most] && new Set(texts).size === texts.length);
-  expect(texts.every((text) => /^[^\0-\x1f\x7f]{1,64}$/u.test(text) && text !== "not stated"));
+  const fits = (text: string): boolean => /^[^\0-\x1f\x7f]{1,64}$/u.test(text) && text !== "not stated";
+  expect(!texts[most] && new Set(texts).size === texts.length && texts.every(fits));
   return texts.map(String);
 };
 

@@ -20,8 +20,8 @@ const key = (word: bigint, item: number): bigint =>
 
 export const several: Kind<string[], Points> = {
   names: /^choices$/,
-  protocols: { __proto__: null, PolynomialSelection: polynomialSelection, SetSelection: setSelection } as never,
-  read({ at_most, cut, kind, labels }, _, protocol) {
+  speaks: { __proto__: null, PolynomialSelection: polynomialSelection, SetSelection: setSelection } as never,
+  read({ at_most, cut, kind, labels }, _, { protocol }) {
     const index = indexOf(labels!);
     const d = labels!.length;
     expect(index.size === d && at_most === protocol.at_most && (cut === true || cut === false));

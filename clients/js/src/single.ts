@@ -6,9 +6,12 @@ import { PROTOCOLS } from "./protocols/index.ts";
 import { words } from "./words.ts";
 
 export const single: Kind<string, bigint> = {
+  reads: ({ labels, other, version }) => version === 1 && { labels, other },
   names: /^(choice|text)$/,
-  protocols: PROTOCOLS,
-  read({ kind, labels, other }, crypto) {
+  speaks: PROTOCOLS,
+  read({ kind, labels, other }, crypto, { repeat, segments }) {
+    // Version 2 is for what version 1 cannot say.
+    expect(!kind || repeat || segments[0]);
     if (kind === "text") labels = other = null;
     const index = labels && indexOf(labels);
     expect(index?.size === labels?.length && (other === null || index?.has(other)));

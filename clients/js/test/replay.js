@@ -115,6 +115,40 @@ export const replaySets = async (parse, { vectors }) => {
   return { cases: count, wrong };
 };
 
+/** Return the text and the digest of a question about a number or a record. */
+export const askRecord = (protocol, answers) =>
+  ask(protocol, { version: 2, answers, repeat: null, segments: [], labels: undefined, other: undefined });
+
+/** Replay the vectors of views: a digit of a value is an attribute, and each place a label. */
+export const replayViews = async (parse, { vectors }) => {
+  const wrong = [];
+  let count = 0;
+  for (const { protocol, cases } of vectors) {
+    const { radices } = protocol;
+    const parts = radices.map((radix, i) => {
+      const labels = Array.from({ length: radix }, (_, j) => `=${j}`);
+      return { name: `digit ${i}`, answers: { kind: "choice", labels, other: null } };
+    });
+    const tables = protocol.views
+      .filter((_, i) => protocol.protocols[i].name !== "Levels")
+      .map((view) => view.map((digit) => `digit ${digit}`));
+    const { text, digest } = await askRecord(protocol, { kind: "record", parts, tables });
+    const question = await parse(text, digest, { ceiling: 100 });
+    for (const { why, value, random, report } of cases) {
+      count += 1;
+      const data = bytes(random);
+      let position = 0;
+      const source = (size) => data.subarray(position, (position += size));
+      let rest = BigInt(value);
+      const held = {};
+      for (let i = radices.length; i--; rest /= BigInt(radices[i])) held[`digit ${i}`] = `=${rest % BigInt(radices[i])}`;
+      const made = hex(await question.privatize(held, source));
+      if (made !== report || position !== data.length) wrong.push(`${why}: ${made}, not ${report}`);
+    }
+  }
+  return { cases: count, wrong };
+};
+
 /** Draw reports of one value from the platform's own randomness, one after the other as bytes. */
 export const sample = async (parse, protocol, value, count) => {
   const question = await load(parse, protocol);

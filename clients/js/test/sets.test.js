@@ -1,9 +1,7 @@
 /** The client for sets: the build of its own, in both forms. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { bundle, packaged } from "../build.mjs";
-import { gzipped } from "../size.mjs";
+import { packaged } from "../build.mjs";
 import { polynomialSelection, setSelection } from "../src/protocols/sets.ts";
 import { readVectors } from "./modules.js";
 import { ask, askSet, replaySets } from "./replay.js";
@@ -30,7 +28,7 @@ for (const [form, { parse }] of Object.entries(MODULES)) {
     }
     assert.ok((await question.privatize([])).length);
     const one = await ask(readVectors("DE").vectors[0].protocol);
-    await assert.rejects(parse(one.text, one.digest), /cannot answer this question/);
+    await assert.rejects(parse(one.text, one.digest), { name: "DeniableError" });
     const weights = protocol.weights.map((weight, i) => `${BigInt(weight) + (i ? 1n : -1n)}`);
     const sound = { kind: "choices", labels: ["=0", "=1", "=2"], at_most: 2, cut: true };
     for (const [changed, more] of [
@@ -75,11 +73,4 @@ test("a report takes little time", (t) => {
     for (let i = 0; i < 50; i++) perturb(held, [...words]);
     t.diagnostic(`${((performance.now() - start) / 50).toFixed(3)} ms, ${specification.at_most} of ${d}`);
   }
-});
-
-test("the build for sets is what the source builds, and has at most 6,144 bytes gzipped", async () => {
-  const built = readFileSync(packaged("choices"), "utf8");
-  assert.equal(built, await bundle([], "choices"), "run: npm run build");
-  assert.ok(gzipped(built) <= 6144, `${gzipped(built)} bytes`);
-  assert.doesNotMatch(built, /\bimport\b|\brequire\b|Math\.random|sendBeacon|document\.cookie|eval\(/);
 });

@@ -5,8 +5,8 @@
  * place y among the elements of the field, likelier below the window, and sends u and y - <u, v>.
  */
 import { field } from "../field.ts";
-import { type Mechanism, places, type Specification, whole } from "../mechanism.ts";
-import { width, WORD } from "../words.ts";
+import { places, type Selection, type Specification, whole } from "../mechanism.ts";
+import { WORD } from "../words.ts";
 
 /**
  * Hashing with `first` 0, selection with 1: the number of the first function. Undefined if there is no
@@ -14,7 +14,7 @@ import { width, WORD } from "../words.ts";
  */
 export const linear =
   (first: bigint) =>
-  (specification: Specification, d: bigint): Mechanism | undefined => {
+  (specification: Specification, d: bigint): Selection | undefined => {
     const { digits, g: order, window } = specification;
     const g = whole(order);
     let t = first && whole(digits, 64);
@@ -26,7 +26,7 @@ export const linear =
     const says = { g: order, digits: Number(t), field: shape, ...(first ? { window } : { family: "linear" }) };
     const kept = first && whole(window, order);
     const limits = [WORD - (WORD % functions)];
-    return places(specification, g, kept, limits, width(functions * g), says, (value, place, [r]) => {
+    return places(specification, g, kept, limits, functions * g, says, (value, place, [r]) => {
       const u = r! / (WORD / functions);
       // The sum of the products of both numbers' digits in base g, or the place minus that sum.
       let sum = element(first * place);

@@ -65,6 +65,7 @@ export const setSelection: Make = ({ at_most, epsilon, size }, d) => {
   // A multiple of all numbers of places in the set.
   const limit = multiple(inside.reduce((a, b) => { let c = a; while (c % b) c += a; return c; }));
   return {
+    codes: binomial(points, k),
     limits: [WORD, limit, ...outside.filter((_, j) => j < k).map(multiple)],
     says: { at_most, size, weights },
     perturb(held, [first, second, ...others]) {
@@ -78,7 +79,7 @@ export const setSelection: Make = ({ at_most, epsilon, size }, d) => {
       );
       const all = own.concat(rest).sort((a, b) => a - b);
       const code = sum(all.map((point, i) => binomial(BigInt(point), BigInt(i + 1))));
-      return new Uint8Array(new BigUint64Array([code]).buffer).slice(0, width(binomial(points, k)));
+      return [code];
     },
   };
 };

@@ -6,16 +6,16 @@
  * its members c, j = 1 for the smallest.
  */
 import { expect } from "../errors.ts";
-import { type Mechanism, places, type Specification, whole } from "../mechanism.ts";
-import { width, WORD } from "../words.ts";
+import { places, type Selection, type Specification, whole } from "../mechanism.ts";
+import { WORD } from "../words.ts";
 
-export const subset = (specification: Specification, d: bigint): Mechanism => {
+export const subset = (specification: Specification, d: bigint): Selection => {
   const { size } = specification;
   const k = whole(size, d);
   let sets = 1n;
   for (let i = 0n; i < k && i < d - k && sets <= WORD; ) sets = (sets * (d - i)) / ++i;
   expect(sets <= WORD);
-  return places(specification, d, k, [WORD - (WORD % sets)], width(sets), { size }, (value, place, [r]) => {
+  return places(specification, d, k, [WORD - (WORD % sets)], sets, { size }, (value, place, [r]) => {
     let rank = r! / (WORD / sets);
     /** Go down through all values; `without` of the remaining sets do not have the value. */
     const walk = (sign: bigint, has: (value: bigint, without: bigint) => boolean): void => {

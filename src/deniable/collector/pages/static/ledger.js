@@ -16,6 +16,13 @@ const read = () => {
   }
 };
 
+/** Put the question in the place of its digest, where it is still asked. @param {string} digest @param {HTMLElement} link */
+const name = async (digest, link) => {
+  const reply = await fetch(`/v1/questions/${digest}`).catch(() => undefined);
+  const asked = reply?.ok ? (await reply.json()).name : "";
+  if (typeof asked === "string" && asked) link.textContent = asked.length > 80 ? `${asked.slice(0, 79)}…` : asked;
+};
+
 const show = () => {
   const kept = read();
   const out = "out" in kept;
@@ -23,7 +30,7 @@ const show = () => {
   place.replaceChildren();
   const sentence = document.createElement("p");
   const spent = found.reduce((sum, [, [loss]]) => sum + loss, 0);
-  const said = found.length ? words["ledger_some"] : words["ledger_none"];
+  const said = words[["ledger_none", "ledger_one"][found.length] ?? "ledger_some"];
   sentence.textContent = (said ?? "").replace("{count}", String(found.length)).replace("{spent}", String(+spent.toFixed(3)));
   place.append(sentence);
   const list = document.createElement("ul");
@@ -32,6 +39,7 @@ const show = () => {
     const link = document.createElement("a");
     link.href = `/try/${digest}`;
     link.textContent = digest.slice(0, 16);
+    name(digest, link);
     item.append(link, `: ε = ${+loss.toFixed(3)}, ${words[`state_${state}`] ?? state}`);
     list.append(item);
   }

@@ -6,6 +6,8 @@ export {};
 
 const DRAFT = "deniable-draft";
 const STEPS = [0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5];
+/** Up to so many answers can be ordered by hand. */
+const ORDERED = 100;
 const form = /** @type {HTMLFormElement} */ (document.querySelector("[data-plan]"));
 const text = /** @type {HTMLElement} */ (document.querySelector("[data-plan-text]"));
 const counter = /** @type {HTMLElement | null} */ (document.querySelector("[data-counter]"));
@@ -51,6 +53,7 @@ const describe = () => {
   word.textContent = !(epsilon > 0) ? "" : epsilon <= 1 ? "Strong" : epsilon <= 3 ? "Medium" : epsilon <= 5 ? "Weak" : "Very weak";
   slider.value = String(STEPS.filter((step) => step <= epsilon).length - 1);
   if (!counter) return;
+  arrange();
   const lines = field("labels").value.split("\n").map((line) => line.trim()).filter(Boolean);
   const twice = lines.find((line, i) => lines.indexOf(line) !== i);
   const count = `${lines.length} answer${lines.length === 1 ? "" : "s"}`;
@@ -60,16 +63,69 @@ const describe = () => {
   else if (lines.length > 1 && commas === lines.length) offer("Keep only what stands before the commas", lines.map((line) => line.split(",")[0]?.trim() ?? ""));
 };
 
+/** Let answers be put in another order, by dragging them or by buttons. */
+const order = document.createElement("details");
+const sortable = document.createElement("ol");
+sortable.className = "order";
+order.append(Object.assign(document.createElement("summary"), { className: "small", textContent: "Change the order" }), sortable);
+order.addEventListener("toggle", () => arrange());
+
+/** @param {string[]} lines */
+const reorder = (lines) => {
+  field("labels").value = lines.join("\n");
+  changed();
+};
+
+/** Show the answers as a list, and put the focus on a button if one was pressed. @param {string} [focus] */
+const arrange = (focus) => {
+  const lines = field("labels").value.split("\n").map((line) => line.trim()).filter(Boolean);
+  order.hidden = lines.length < 2 || lines.length > ORDERED;
+  if (!order.open || order.hidden) return;
+  /** @param {number} from @param {number} to */
+  const move = (from, to) => {
+    lines.splice(to, 0, ...lines.splice(from, 1));
+    reorder(lines);
+  };
+  sortable.replaceChildren(
+    ...lines.map((line, at) => {
+      const item = document.createElement("li");
+      item.draggable = true;
+      item.append(Object.assign(document.createElement("span"), { textContent: line.slice(0, 200) }));
+      for (const [sign, step, said] of /** @type {[string, number, string][]} */ ([["↑", -1, "up"], ["↓", 1, "down"]])) {
+        const button = Object.assign(document.createElement("button"), { type: "button", className: "second slim", textContent: sign });
+        button.id = `${said}-${at}`;
+        button.setAttribute("aria-label", `Move ${line.slice(0, 60)} ${said}`);
+        button.disabled = !(at + step in lines);
+        button.addEventListener("click", () => {
+          move(at, at + step);
+          arrange(`${said}-${at + step}`);
+        });
+        item.append(button);
+      }
+      item.addEventListener("dragstart", (event) => {
+        event.dataTransfer?.setData("text/plain", String(at));
+        item.classList.add("moving");
+      });
+      item.addEventListener("dragend", () => item.classList.remove("moving"));
+      item.addEventListener("dragover", (event) => event.preventDefault());
+      item.addEventListener("drop", (event) => {
+        event.preventDefault();
+        const from = Number(event.dataTransfer?.getData("text/plain") || -1);
+        if (from in lines) move(from, at);
+      });
+      return item;
+    }),
+  );
+  if (focus) document.getElementById(focus)?.focus();
+};
+
 /** @param {string} title @param {string[]} lines */
 const offer = (title, lines) => {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "second slim";
   button.textContent = title;
-  button.addEventListener("click", () => {
-    field("labels").value = lines.join("\n");
-    changed();
-  });
+  button.addEventListener("click", () => reorder(lines));
   counter?.append(" ", button);
 };
 
@@ -103,6 +159,7 @@ slider.addEventListener("input", (event) => {
   changed();
 });
 field("epsilon").before(slider);
+counter?.after(order);
 
 /** Fill in what was entered before a session ended. */
 const restore = () => {

@@ -1,0 +1,217 @@
+/**
+ * Answers that are neither a label nor any text, on the page on which a question can be tried: their
+ * fields, and what a report of them says. What is asked by lot is public, and read from the report.
+ */
+
+/**
+ * @typedef {Record<string, any>} Document
+ * @typedef {object} Told  What a report says of an answer.
+ * @property {string} asked  What was asked by lot; empty where everything was.
+ * @property {string[]} fitting  The answers that it names, in words.
+ * @property {boolean} mine  Whether the person's own is among them.
+ * @property {number} often  How often it is.
+ * @property {[before: number, after: number] | null} odds  How likely an observer takes the person's own to be.
+ * @property {string} own  The person's own, as far as it was asked.
+ * @typedef {object} Kind
+ * @property {(Node | string)[]} fields
+ * @property {(form: HTMLFormElement) => any} read  The answer that the form holds.
+ * @property {(answer: any) => string} write  An answer in words.
+ * @property {(answer: any, report: Uint8Array) => Told} tell
+ * @property {(form: HTMLFormElement) => void} [prepare]
+ */
+
+import { readCode, readLayout } from "../src/code.ts";
+import { several } from "../src/several.ts";
+import { survey } from "../src/survey.ts";
+import { lawOf } from "./laws.js";
+import { brief, make } from "./shown.js";
+
+/** @param {Uint8Array} bytes */
+const integer = (bytes) => bytes.reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n);
+/** Eight bytes of a number. @param {bigint} number */
+const bytesOf = (number) => new Uint8Array(new BigUint64Array([number]).buffer);
+/** Put values where a sentence has their names in braces. @param {string | undefined} text @param {Record<string, string | number>} values */
+const fill = (text, values) => (text ?? "").replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+
+/** A number of an attribute, by its place. @param {Document} answers @param {number} place */
+const numbered = ({ low, step, unit }, place) => `${+(low + place * step).toPrecision(12)} ${unit}`.trim();
+/** @param {Document} answers */
+const stepsOf = ({ low, high, step }) => Math.floor((high - low) / step + 0.5) + 1;
+/** The place of an answer to an attribute. @param {Document} part @param {any} answer */
+const placeOf = (part, answer) => {
+  if (part.kind === "number") {
+    const inside = Math.min(Math.max(answer, part.low), part.high);
+    return Math.min(Math.floor((inside - part.low) / part.step + 0.5), stepsOf(part) - 1);
+  }
+  const place = part.labels.indexOf(answer);
+  return place < 0 ? part.labels.indexOf(part.other) : place;
+};
+
+/** A field for one attribute. @param {string} name @param {Document} part @param {Record<string, string>} data */
+const fieldFor = (name, part, data) => {
+  const attributes = { required: "", ...data };
+  if (part.kind === "number") {
+    const input = make("input", { type: "number", step: "any", inputmode: "decimal", ...attributes });
+    const ends = `${numbered(part, 0)} – ${numbered(part, stepsOf(part) - 1)}`;
+    return make("label", { class: "field short" }, make("span", {}, make("bdi", {}, brief(name, 60))), input, make("small", {}, ends));
+  }
+  const options = part.labels.map((/** @type {string} */ label) => make("option", { value: label }, brief(label, 60)));
+  const select = make("select", attributes, make("option", { value: "", disabled: "", selected: "" }, "…"), ...options);
+  return make("label", { class: "field short" }, make("span", {}, make("bdi", {}, brief(name, 60))), select);
+};
+
+/** How often a selection fits the true value, and how much likelier a value is that it fits. @param {Document} part */
+const chances = ({ domain_size, g, levels, size, weights: { p, q, inside = p, outside = q }, window }) => {
+  const kept = Number(size ?? window ?? 1);
+  const all = Number(levels ?? g ?? domain_size);
+  const [high, low] = [Number(inside), Number(outside)];
+  return { often: (kept * high) / (kept * high + (all - kept) * low), ratio: high / low };
+};
+
+/** @param {Document} protocol @param {bigint} code */
+const viewOf = ({ protocols }, code) => {
+  const codes = protocols.map((/** @type {Document} */ part) => BigInt(codesOf(part)));
+  let place = 0;
+  while (code >= codes[place]) code -= codes[place++];
+  return { place, code };
+};
+
+/** How many reports there are of a view. @param {Document} part */
+const codesOf = ({ domain_size, g, levels, size }) => {
+  if (levels) return levels;
+  if (g) return BigInt(g) * BigInt(g - 1);
+  if (!size) return domain_size;
+  let sets = 1n;
+  for (let i = 0n; i < size; ) sets = (sets * (BigInt(domain_size) - i)) / ++i;
+  return sets;
+};
+
+/** A number, or several attributes. @param {Document} answers @param {Document} protocol @param {Record<string, string>} said @returns {Kind} */
+const surveyed = (answers, protocol, said) => {
+  const single = answers.kind === "number";
+  /** @type {{ name: string, answers: Document }[]} */
+  const parts = single ? [{ name: said["your_answer"] ?? "", answers }] : answers.parts;
+  const wide = protocol.radices.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
+  /** The cells of a view in words, and the person's own. @param {number[]} view @param {any} answer @param {number} size */
+  const cellsFor = (view, answer, size) => {
+    if (single) {
+      const [width, steps] = [wide / size, stepsOf(answers)];
+      const labels = Array.from({ length: Math.ceil(steps / width) }, (_, i) => {
+        const last = Math.min((i + 1) * width, steps) - 1;
+        return i * width === last ? numbered(answers, last) : `${numbered(answers, i * width)} – ${numbered(answers, last)}`;
+      });
+      return { labels, own: Math.floor(placeOf(answers, answer) / width) };
+    }
+    let labels = [""];
+    let own = 0;
+    for (const digit of view) {
+      const { answers: part, name } = parts[digit];
+      const rows = part.labels ?? Array.from({ length: stepsOf(part) }, (_, i) => numbered(part, i));
+      labels = labels.flatMap((head) => rows.map((/** @type {string} */ row) => (head ? `${head}, ${row}` : row)));
+      own = own * rows.length + placeOf(part, answer[name]);
+    }
+    return { labels, own };
+  };
+  return {
+    fields: parts.map((part) => fieldFor(part.name, part.answers, single ? {} : { "data-name": part.name })),
+    read: (form) => survey.asked(form),
+    write: (answer) =>
+      parts.map(({ name, answers: part }) => {
+        const held = single ? answer : answer[name];
+        return part.kind === "number" ? numbered(part, placeOf(part, held)) : held;
+      }).join(", "),
+    tell(answer, report) {
+      const { code, place } = viewOf(protocol, integer(report));
+      const [view, part] = [protocol.views[place], protocol.protocols[place]];
+      const { often, ratio } = chances(part);
+      if (part.name === "Levels") {
+        const top = part.levels - 1;
+        const at = (placeOf(single ? answers : parts[view[0]].answers, single ? answer : answer[parts[view[0]].name]) * top) / (part.domain_size - 1);
+        const level = (/** @type {bigint | number} */ i) => numbered(answers, ((part.domain_size - 1) * Number(i)) / top);
+        const mine = Math.abs(at - Number(code)) < 1;
+        const held = level(Math.round(at));
+        return { asked: fill(said["asked_level"], { count: part.levels }), fitting: [level(code)], mine, often, odds: null, own: held };
+      }
+      const { labels, own } = cellsFor(view, answer, part.domain_size);
+      const reading = lawOf(part).read(bytesOf(code));
+      const fits = labels.map((/** @type {string} */ _, /** @type {number} */ i) => reading.fits(BigInt(i)));
+      const fitting = labels.filter((/** @type {string} */ _, /** @type {number} */ i) => fits[i]);
+      const weight = (/** @type {boolean} */ fit) => (fit ? ratio : 1);
+      const after = weight(fits[own]) / fits.reduce((/** @type {number} */ sum, /** @type {boolean} */ fit) => sum + weight(fit), 0);
+      const names = view.map((/** @type {number} */ digit) => parts[single ? 0 : digit].name);
+      const asked = single
+        ? fill(said["asked_range"], { count: labels.length })
+        : fill(said["asked_about"], { what: names.map((/** @type {string} */ each) => brief(each, 40)).join(` ${said["and"]} `) });
+      return { asked, fitting, mine: fits[own], often, odds: [1 / labels.length, after], own: labels[own] };
+    },
+  };
+};
+
+/** A set of labels. @param {Document} answers @param {Document} protocol @param {Record<string, string>} said @returns {Kind} */
+const ticked = (answers, protocol, said) => {
+  const { labels, at_most: most } = answers;
+  const d = labels.length;
+  /** Whether the report supports a label. @param {Uint8Array} report @returns {(item: number) => boolean} */
+  const supports = (report) => {
+    if (protocol.name === "SetSelection") {
+      const points = { domain_size: d + most, size: protocol.size, weights: { inside: "2", outside: "1" } };
+      const reading = lawOf(points).read(bytesOf(integer(report)));
+      return (item) => reading.fits(BigInt(item));
+    }
+    const width = report.length / (most + 1);
+    const coefficients = Array.from({ length: most + 1 }, (_, i) => integer(report.slice(i * width, (i + 1) * width)));
+    const g = BigInt(protocol.g);
+    return (item) => coefficients.reduceRight((sum, c) => (sum * BigInt(item) + c) % g, 0n) < protocol.window;
+  };
+  const boxes = labels.map((/** @type {string} */ label) =>
+    make("label", { class: "choice" }, make("input", { type: "checkbox", value: label }), make("bdi", {}, brief(label, 60))),
+  );
+  return {
+    fields: [...boxes, make("p", { class: "small quiet" }, make("output", {}))],
+    read: (form) => several.asked(form),
+    write: (answer) => answer.join(", ") || (said["nothing_ticked"] ?? ""),
+    prepare: (form) => several.prepare?.(form, { at_most: most }),
+    tell(answer, report) {
+      const fits = supports(report);
+      const fitting = labels.filter((/** @type {string} */ _, /** @type {number} */ i) => fits(i));
+      // A report fits some of the points that the set was filled up to; those that fill it are not the person's.
+      let often = 0;
+      let fillersOnly = 1;
+      for (const [hits, weight] of protocol.weights.entries()) {
+        often += (Number(weight) / 2 ** 64) * (1 - fillersOnly);
+        fillersOnly *= Math.max(0, most - answer.length - hits) / (most - hits);
+      }
+      const mine = answer.some((/** @type {string} */ label) => fitting.includes(label));
+      return { asked: "", fitting, mine, often, odds: null, own: "" };
+    },
+  };
+};
+
+/** A text that is to be discovered. @param {Document} answers @param {Document} protocol @param {Record<string, string>} said @returns {Kind} */
+const discovered = (answers, protocol, said) => {
+  const [, write] = readCode(answers.discover.code);
+  const [, cellsOf] = readLayout(/** @type {any} */ (protocol));
+  const { closed, check, payload } = protocol;
+  const codes = (BigInt(closed.g) ** BigInt(closed.digits) - 1n) * BigInt(closed.g);
+  const input = make("input", { type: "text", autocomplete: "off", required: "", "aria-label": said["your_answer"] ?? "" });
+  return {
+    fields: [input],
+    read: (form) => form.querySelector("input")?.value || undefined,
+    write: String,
+    tell(answer, report) {
+      const code = integer(report);
+      const piece = Number(code / codes);
+      const cell = cellsOf(write(answer))[piece] ?? 0n;
+      const mine = lawOf(closed).read(bytesOf(code % codes)).fits(cell);
+      const asked = fill(said["asked_piece"], { place: piece + 1, count: payload + check });
+      return { asked, fitting: [fill(said["sent_piece"], { count: closed.g })], mine, often: chances(closed).often, odds: null, own: "" };
+    },
+  };
+};
+
+/** What the page needs of a kind of answers; undefined for a label, and for any text. @param {Document} document @param {Record<string, string>} said */
+export const kindOf = ({ answers, protocol }, said) => {
+  if (protocol.name === "Views") return surveyed(answers, protocol, said);
+  if (answers?.kind === "choices") return ticked(answers, protocol, said);
+  return protocol.name === "Discovery" ? discovered(answers, protocol, said) : undefined;
+};
