@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from deniable import client, consistency, files, law, presentation, spark  # noqa: F401
     from deniable.advice import meaning, plan, plan_discovery, recommend
     from deniable.answers import Answers, Choice, Choices, Number, Record, Text
-    from deniable.auditing import Audit, audit
+    from deniable.answers.forecast import plan_answers
+    from deniable.auditing.audit import Audit, audit
     from deniable.candidates import fingerprint, fingerprints
     from deniable.comparison import Comparison, compare
     from deniable.discoveries import Discoveries
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "deniable.advice": ("meaning", "plan", "plan_discovery", "recommend"),
     "deniable.answers": ("Answers", "Choice", "Choices", "Number", "Record", "Text"),
+    "deniable.answers.forecast": ("plan_answers",),
     "deniable.auditing": ("Audit", "audit"),
     "deniable.comparison": ("Comparison", "compare"),
     "deniable.errors": (
@@ -88,8 +90,8 @@ __all__ = [
     "Open", "OpenLH", "OutOfDomain", "Parameters", "PolynomialSelection", "Protocol",
     "Provenance", "Pure", "Question", "RandomMatrixProjection", "Record", "SetSelection",
     "SubsetSelection", "Tally", "Text", "Views", "__version__", "audit", "compare", "fingerprint",
-    "fingerprints", "meaning", "memory_budget", "plan", "plan_discovery", "recommend",
-    "set_memory_budget", "set_threads", "threads",
+    "fingerprints", "meaning", "memory_budget", "plan", "plan_answers", "plan_discovery",
+    "recommend", "set_memory_budget", "set_threads", "threads",
 ]  # fmt: skip
 
 

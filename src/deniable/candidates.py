@@ -42,7 +42,6 @@ def choose_some(candidates: Candidates, domain_size: int) -> Chosen:
 
 
 def choose_open(candidates: Candidates | None) -> Chosen:
-    """Return the choice of labels or fingerprints of an open domain."""
     if candidates is None:
         raise InvalidParameter(
             "name the candidates: where any text is an answer, only those are counted"

@@ -203,9 +203,6 @@ class Comparison(Presentable):
         drawn = upper_normal(tail) * np.sqrt(inside * (1 - inside)) * each
         return add(reach, drawn)
 
-    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
-        return np.arange(len(self))[:k]
-
     def take(self, rows: Sequence[int] | np.typing.NDArray[np.integer]) -> "Comparison":
         return replace(self, first=self.first.take(rows), second=self.second.take(rows))
 

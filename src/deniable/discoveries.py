@@ -7,14 +7,29 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from deniable.advice.discovery import ALPHA, smallest_share
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain
 from deniable.presentation import view as views
+from deniable.presentation.charts import Bars, bar_of
 from deniable.presentation.exports import Presentable
+from deniable.presentation.parts import (
+    Beside,
+    Fact,
+    Facts,
+    Listing,
+    Part,
+    Sentences,
+    Table,
+    privacy_fact,
+)
 from deniable.presentation.tables import Columns
+from deniable.presentation.text import one_line
+from deniable.presentation.verdict import Phrase, Span, rounded
 from deniable.protocol import Protocol
+from deniable.protocols.discovery import verification
 from deniable.protocols.discovery.code import Code
 from deniable.protocols.discovery.mechanism import Discovery
-from deniable.protocols.discovery.verification import Found, Limits, Unfinished, crafted, find
+from deniable.protocols.discovery.verification import Found, Limits, Unfinished
 from deniable.tally import Tally
 from deniable.validation import check_number
 
@@ -22,6 +37,8 @@ Floats = npt.NDArray[np.float64]
 Asked = TypeVar("Asked")
 
 _OTHER = "(other)"
+_NAMED = 3
+"""How many texts that are too long are named in a note."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +75,13 @@ class Discoveries(Presentable, Generic[Asked]):
     rate: float
     crafted: int
     """How many crafted reports would about plant a text among these."""
+    least: int
+    """How many reports a search takes."""
+    floor: float | None
+    """The smallest share of a text that is found with 90 %, however long its code is."""
     provenance: views.Provenance | None
-    ask: Callable[[tuple[str, ...], float], Asked]
-    """What makes a question of labels and an epsilon."""
+    ask: Callable[..., Asked]
+    """What makes a question of labels, an epsilon and the name of all other texts."""
 
     def __len__(self) -> int:
         return len(self.found.texts)
@@ -80,12 +101,10 @@ class Discoveries(Presentable, Generic[Asked]):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts of the list."""
         return self.found.texts
 
     @property
     def sure(self) -> tuple[str, ...]:
-        """The texts that are sure."""
         return tuple(t for t, sure in zip(self.texts, self.found.sure, strict=True) if sure)
 
     @property
@@ -120,10 +139,9 @@ class Discoveries(Presentable, Generic[Asked]):
         if not self.sure:
             raise InvalidParameter("no text is sure, so there is nothing to ask about", value=0)
         other = next(name for name in _names() if name not in self.sure)
-        return self.ask((*self.sure, other), epsilon)
+        return self.ask((*self.sure, other), epsilon=epsilon, other=other)
 
     def rows(self) -> tuple[Discovered, ...]:
-        """Return one row for each text."""
         f, shares = self.found, self.found.counts / max(1, self.n)
         columns = (_known(f.lower), _known(f.upper), f.sure, f.counts, shares, None)
         rows = Discovered.over(f.texts, columns)
@@ -138,9 +156,6 @@ class Discoveries(Presentable, Generic[Asked]):
             upper=f.upper[index], sure=f.sure[index], tails=f.tails[index],
         )  # fmt: skip
         return replace(self, found=some)
-
-    def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
-        return np.arange(len(self))[:k]
 
     @property
     def unknown(self) -> None:
@@ -167,6 +182,7 @@ class Discoveries(Presentable, Generic[Asked]):
             "provenance": self.constants(), "n": f.n, "tested": f.tested, "level": level,
             "alpha": self.alpha, "rate": self.rate, "complete": f.complete, "clipped": f.clipped,
             "pieces_even": f.even, "uncovered": self.uncovered, "crafted": self.crafted,
+            "floor": self.floor,
             "unfinished": [each._asdict() for each in f.unfinished], "notes": list(self.notes()),
         }  # fmt: skip
 
@@ -174,7 +190,6 @@ class Discoveries(Presentable, Generic[Asked]):
         return None if self.provenance is None else self.provenance.facts(self.n)
 
     def notes(self) -> tuple[str, ...]:
-        """Return the sentences that belong to the list."""
         f = self.whole
         said = [
             f"sure: at most {self.alpha:g} false texts expected in this look; one that a few "
@@ -185,11 +200,14 @@ class Discoveries(Presentable, Generic[Asked]):
         if not f.searched:
             said.append("too few reports for a search; only named candidates were looked at")
         else:
-            said.append(f"about {self.uncovered:.0%} of the people gave none of the sure texts")
+            said.append(f"about {self.uncovered:.0%} of the people gave none of the sure texts: "
+                        "too few gave theirs, or it is too long for the code")  # fmt: skip
         if f.unfinished:
+            first = [f"{one_line(each.beginning, 40)}… (about {each.about:,.0f})"
+                     for each in f.unfinished[:_NAMED]]  # fmt: skip
             said.append(
                 f"{views.counted(len(f.unfinished), 'frequent text')} may be longer than the code "
-                "allows: name candidates, or learn a code that fits"
+                f"allows: {', '.join(first)}; name candidates, or learn a code that fits"
             )
         if not f.complete:
             said.append("the search reached a limit: it may have missed texts, never added any")
@@ -220,6 +238,95 @@ class Discoveries(Presentable, Generic[Asked]):
             provenance=self.constants(),
         )
 
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        """Return the sure texts as bars; likely and cut ones are folded away, as is the rest."""
+        beside = beside or Beside()
+        sure, likely = self.only_significant(), self.take(np.flatnonzero(~self.found.sure))
+        how = "bar: count by check reports · band on it: where the truth is, 95 % sure"
+        known = [privacy_fact(self.provenance.epsilon)] if self.provenance is not None else []
+        parts: list[Part] = [
+            Sentences("verdict", phrases=self._said(), sure=len(sure) > 0),
+            Facts("facts", facts=(*self._facts(), *known)),
+        ]
+        if len(sure):
+            many, most = len(sure), sure.top(beside.rows)
+            some = "" if len(most) == many else f"the largest {len(most):,} of {many:,} · "
+            parts.append(
+                Bars(
+                    "shares", "Texts that are sure", note=f"{some}{how}", heading="Text",
+                    bars=tuple(bar_of(row, self.n, beside) for row in most), against=beside.against,
+                )
+            )  # fmt: skip
+        if len(likely):
+            rows = tuple((row.label, f"{max(0.0, row.count):,.0f}")
+                         for row in likely.top(beside.rows))  # fmt: skip
+            title = views.counted(len(likely), "likely text")
+            headings = ("Text", "About so many people")
+            parts.append(Table("likely", title, headings=headings, rows=rows, folded=True))
+        if self.unfinished:
+            cut = tuple((f"{each.beginning}… #{each.bucket}", f"{each.about:,.0f}")
+                         for each in self.unfinished[: beside.rows])  # fmt: skip
+            title = f"{views.counted(len(self.unfinished), 'text')} too long for the code"
+            headings = ("Beginning, and a number to tell it by", "About so many people")
+            parts.append(Table("unfinished", title, headings=headings, rows=cut, folded=True))
+        every = self.top(beside.rows).view()
+        parts.append(Listing("numbers", "All numbers", view=every, pictures=False, folded=True))
+        return tuple(parts)
+
+    def findings(self) -> tuple[str, ...]:
+        return tuple("".join(span.text for span in phrase) for phrase in self._said())
+
+    def _said(self) -> tuple[Phrase, ...]:
+        """Return what the list says, and what was in its way."""
+        whole = self.whole
+        said: list[Phrase] = []
+        if not whole.searched:
+            least = f"{rounded(self.least)} reports"
+            said.append((Span("There are too few reports for a search: it takes about "),
+                         Span(least, "figure"), Span(".")))  # fmt: skip
+        first = next(iter(self.only_significant()), None)
+        cut = max(whole.unfinished, key=lambda each: each.about, default=None)
+        longer = cut is not None and cut.about > (0.0 if first is None else first.count or 0.0)
+        if cut is not None and longer:
+            start = one_line(cut.beginning, 60).strip()
+            opening = (Span(" that begins with "), Span(f"{start}…", "name"), Span(" and"))
+            about = f"about {100 * min(1.0, cut.about / max(1, self.n)):.2g}\u00a0%"
+            said.append((Span("A text"), *(opening if start else (Span(" that"),)),
+                         Span(" is too long for the code and has "), Span(about, "figure"),
+                         Span(" of the people. A list of candidates can name it.")))  # fmt: skip
+        if first is not None:
+            many = views.counted(int(whole.sure.sum()), "text")
+            share = f"{100 * first.share:.2g}\u00a0%"
+            said.append((Span(many, "figure"), Span(" that nobody listed: "),
+                         Span(one_line(first.label, 60), "name"),
+                         Span(" has " if longer else " leads with "),
+                         Span(share, "figure"), Span(" of the people.")))  # fmt: skip
+            chance = f"{100 * self.alpha:.1g}\u00a0%"
+            said.append((Span(f"The chance that nobody gave one of them is at most {chance}."),))
+        elif whole.searched:
+            which = "No shorter text" if longer else "No text"
+            said.append((Span(f"{which} is frequent enough to be sure of."),))
+        if not whole.complete:
+            said.append((Span("The search reached a limit: it may have missed texts, and has "
+                              "added none."),))  # fmt: skip
+        if whole.clipped:
+            said.append((Span(f"{whole.clipped:,} reports were left out: they are copies that "
+                              "honest people do not make."),))  # fmt: skip
+        if not whole.even:
+            said.append((Span("Some clients do not draw their pieces by lot: the pieces have "
+                              "uneven numbers of reports."),))  # fmt: skip
+        return tuple(said)
+
+    def _facts(self) -> list[Fact]:
+        share = f"{100 * self.uncovered:.0f}\u00a0%"
+        why = "theirs is too long for the code, or too few people have it"
+        facts = [Fact("Gave none of these", share, why)]
+        if self.floor is not None:
+            note = "of the people: what so many have is found 9 times in 10"
+            facts.insert(0, Fact("Found from", f"{100 * self.floor:.2g}\u00a0%", note))
+        reports = f"{rounded(self.crafted)} reports"
+        return [*facts, Fact("Can it be gamed?", reports, "made up on purpose would plant a text")]
+
     def title(self) -> str:
         return (self.provenance and self.provenance.question) or "Discoveries"
 
@@ -230,7 +337,7 @@ class Subject(NamedTuple, Generic[Asked]):
     protocol: Protocol
     code: Code | None
     provenance: views.Provenance
-    ask: Callable[[tuple[str, ...], float], Asked]
+    ask: Callable[..., Asked]
 
 
 def discover(
@@ -256,10 +363,13 @@ def discover(
             raise InvalidParameter.expected(f"{name} above 0 and at most 1", value)
     listed = list(() if candidates is None else candidates)
     if isinstance(candidates, str) or not all(isinstance(text, str) for text in listed):
-        raise InvalidParameter("expected candidates as a list of texts", value=None)
-    found = find(protocol, code, tally, listed, Limits(alpha, rate))
-    planted = crafted(protocol, max(1, found.n), alpha)
-    return Discoveries(found, found, alpha, rate, planted, subject.provenance, subject.ask)
+        raise InvalidParameter("expected candidates as a list of texts")
+    found = verification.find(protocol, code, tally, listed, Limits(alpha, rate))
+    planted, size = verification.crafted(protocol, max(1, found.n), alpha), protocol.layout.length
+    floor = smallest_share(protocol, found.n, size, tested=ALPHA / found.level)
+    least = verification.fewest_reports(protocol)
+    origin, ask = subject.provenance, subject.ask
+    return Discoveries(found, found, alpha, rate, planted, least, floor, origin, ask)
 
 
 def _known(ends: Floats) -> npt.NDArray[np.generic]:

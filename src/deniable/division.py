@@ -6,15 +6,18 @@ others gives them.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from deniable.advice.groups import FEW_PEOPLE, cell_minimum
+from deniable.advice.groups import CELL_ERROR, FEW_PEOPLE, cell_minimum
+from deniable.answers.forecast import largest_variance
 from deniable.estimates import Estimates
 from deniable.presentation.tables import csv_text
 from deniable.presentation.view import plain
+from deniable.protocols.views import Views
 from deniable.question import Question
 from deniable.segments import NOT_STATED
 from deniable.tally import Tally
@@ -36,8 +39,20 @@ class Part:
     def warning(self) -> str | None:
         """What is wrong with so small a segment, if anything is."""
         if 0 < self.n < FEW_PEOPLE:
-            return "this label nearly names a person; ask again with coarser values"
+            return (
+                f"fewer than {FEW_PEOPLE} reports so far: if it stays so, this label nearly names "
+                "a person, so ask with coarser values next time"
+            )
         return None
+
+    def told(self) -> dict[str, object]:
+        """Return the rows as plain data, and what the kind of answer tells beside them."""
+        found = self.estimates
+        if found is None:
+            return {"estimates": None}
+        everything = json.loads(found.to_json())
+        rows, known = everything.pop(found.rows_name), Estimates.summary(found)
+        return {"estimates": rows, **{k: v for k, v in everything.items() if k not in known}}
 
 
 @dataclass(frozen=True)
@@ -62,9 +77,7 @@ class Parts:
                     "n": part.n,
                     "missing": part.missing,
                     "warning": part.warning,
-                    "estimates": None
-                    if part.estimates is None
-                    else json.loads(part.estimates.to_json())[part.estimates.rows_name],
+                    **part.told(),
                 }
                 for part in self.parts
             ],
@@ -74,12 +87,14 @@ class Parts:
         """Return a row for each shown segment and answer, the segment in the first column."""
         shown = [(part.value, part.estimates) for part in self.parts if part.estimates is not None]
         columns: dict[str, list[object]] = {self.dimension: []}
-        for value, estimates in shown:
-            columns[self.dimension] += [value] * len(estimates)
-            for name, column in estimates.columns().items():
-                columns.setdefault(name, []).extend(plain(column, len(estimates)))
-        table = {name: np.array(cells, dtype=object) for name, cells in columns.items()}
-        return csv_text(table, shown[0][1].constants() if shown else None)
+        for value, found in shown:
+            rows, figures = len(found), found.figures().items()
+            for name, column in found.columns().items():
+                columns.setdefault(name, []).extend(plain(column, rows))
+            told = {f"{name} {end}": x for name, each in figures for end, x in each.row.items()}
+            for name, same in {self.dimension: value, **(found.constants() or {}), **told}.items():
+                columns.setdefault(name.replace(" ", "_"), []).extend([same] * rows)
+        return csv_text({k: np.array(cells, dtype=object) for k, cells in columns.items()}, None)
 
 
 def divide(  # noqa: PLR0913 - what is divided and how, each by name
@@ -132,4 +147,8 @@ def divide(  # noqa: PLR0913 - what is divided and how, each by name
 
 def least_reports(question: Question, minimum: int = 1) -> int:
     """Return the fewest reports with which a segment is shown: its error is 5 points at most."""
-    return max(minimum, cell_minimum(question.protocol) or 1)
+    protocol = question.protocol
+    if not isinstance(protocol, Views):
+        return max(minimum, cell_minimum(protocol) or 1)
+    variance = largest_variance(question.answers, protocol)
+    return max(minimum, math.ceil((variance or 0.0) / CELL_ERROR**2))

@@ -1,21 +1,31 @@
 """Documents in and out: one canonical form of JSON, and one careful reader for what others wrote.
 
-Files are touched here alone, and only where a caller names one.
+Files are touched here alone, and only where a caller names one. Of streams there is what readers
+and writers need, and gzip is decompressed as it is read.
 """
 
+import errno
+import gzip
+import io
 import json
 import os
+import zlib
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
 
 from deniable.errors import InvalidDocument, InvalidParameter, brief
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _DEEPEST = 32
 """How deep lists and objects may nest: far more than any document of ours does."""
 MOST_BYTES = 1 << 26
 """How large a document may be, unless its reader says otherwise: a question of a million answers
 has a quarter of this."""
+_AT_ONCE = 1 << 20
+_GZIP = b"\x1f\x8b"
 PathName = str | os.PathLike[str]
 """The name of a file."""
 Content = TypeVar("Content", str, bytes)
@@ -43,8 +53,19 @@ def returned(content: Content, path: PathName | None) -> Content | None:
     return None
 
 
+def synchronise(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or not path.is_dir():
+            raise
+    finally:
+        os.close(opened)
+
+
 def check_path(path: object) -> Path:
-    """Return the path that a caller names, or say that it is none."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise InvalidParameter(
             f"expected the name of a file, got {brief(path)}; pass it as text or as a path, and "
@@ -223,10 +244,96 @@ def encodes(text: str) -> bool:
 
 
 def as_bytes(data: object) -> bytes:
-    """Return bytes-like data as bytes, or say that it is none."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InvalidDocument(
             f"expected bytes, got {type(data).__name__}; pass the content of the file as it is",
             value=type(data),
         )
     return bytes(data)
+
+
+class Readable(Protocol):
+    """A stream of bytes that can be read: an open file, a pipe, a ``BytesIO``."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return the next ``size`` bytes, fewer at the end, or all that is left."""
+
+
+class Writable(Protocol):
+    """A stream of bytes that can be written."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of the data."""
+
+
+def read_fully(stream: Readable, count: int) -> bytes:
+    """Return the next ``count`` bytes, fewer only at the end of the stream."""
+    parts, lacking = [], count
+    # A stream may make room for all that is asked for before it knows how much there is.
+    while lacking and (part := stream.read(min(lacking, _AT_ONCE))):
+        parts.append(part)
+        lacking -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def decompressed(stream: BinaryIO, *, name: str = "the file") -> BinaryIO:
+    """Return a stream of what is in gzip data, or of the same bytes where it is not gzip.
+
+    What it grows to is never in memory at once.
+    """
+    start = stream.read(len(_GZIP))
+    if start and len(start) < len(_GZIP):
+        start += stream.read(1)
+    if start != _GZIP and stream.seekable():
+        stream.seek(-len(start), io.SEEK_CUR)
+        return stream
+    raw: io.RawIOBase = _Resumed(start, stream)
+    if start == _GZIP:
+        raw = _Gunzipped(_buffered(raw), name)
+    return _buffered(raw)
+
+
+def _buffered(raw: io.RawIOBase) -> BinaryIO:
+    return cast("BinaryIO", io.BufferedReader(raw, _AT_ONCE))
+
+
+class _Resumed(io.RawIOBase):
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, start: bytes, stream: BinaryIO) -> None:
+        super().__init__()
+        self._start, self._stream = start, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        data = self._next(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        data, self._start = self._start[:size], self._start[size:]
+        return data or self._stream.read(size)
+
+
+class _Gunzipped(_Resumed):
+    """The contents of gzip data, with errors that name the file."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        super().__init__(b"", stream)
+        self._file, self._name = gzip.GzipFile(fileobj=stream), name
+
+    def _next(self, size: int) -> bytes:
+        try:
+            return self._file.read1(size)
+        except EOFError as error:
+            raise self._wrong("was cut short") from error
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise self._wrong("was altered, or has more after its end") from error
+
+    def _wrong(self, came: str) -> InvalidDocument:
+        return InvalidDocument(
+            f"{self._name}: the gzip data {came}; copy the file again", value=self._name
+        )

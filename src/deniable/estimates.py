@@ -8,22 +8,24 @@ known law        ``law``: intervals and significance are exact by it, else by th
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable import presentation
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.law import Joint, Law, upper_normal
 from deniable.presentation import view as views
-from deniable.presentation.charts import parts_of
-from deniable.presentation.parts import Beside, Part
 from deniable.presentation.tables import Columns
-from deniable.presentation.verdict import Verdict, judge
 from deniable.rows import Rows
 from deniable.validation import check_probability
+
+if TYPE_CHECKING:
+    from deniable.presentation.parts import Beside, Part
+    from deniable.presentation.verdict import Verdict
 
 Floats = npt.NDArray[np.float64]
 
@@ -119,15 +121,6 @@ class Estimates(Rows["Estimates"]):
         columns = (lower, upper, self._verdicts(threshold), self.counts, self.shares,
                    self.std_errors)  # fmt: skip
         return views.Answer.over(self.keys, columns, truth)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Estimates):
-            return NotImplemented
-        return all(
-            _equal_fields(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # holds arrays, as NumPy's own are unhashable
 
     @cached_property
     def shares(self) -> Floats:
@@ -267,11 +260,15 @@ class Estimates(Rows["Estimates"]):
         """Return the columns of the exports by name, in the order of the answers.
 
         The first is ``label`` or, without labels, ``value``. Adjusted estimates have an
-        ``unbiased_count``, and their error and interval are named ``unbiased_...`` as well. A
-        column that is not known is None.
+        ``unbiased_count``, and their error and interval are named ``unbiased_...`` as well;
+        ``outside`` tells which counts have left that interval. A column that is not known is None.
         """
         lower, upper = self.interval(level) or (None, None)
-        unbiased = {} if self.adjusted is None else {"unbiased_count": self.unbiased_counts}
+        unbiased: Columns = {}
+        if self.adjusted is not None:
+            unbiased = {"unbiased_count": self.unbiased_counts}
+            if lower is not None and upper is not None:
+                unbiased["outside"] = (self.counts < lower) | (self.counts > upper)
         of = "" if self.adjusted is None else "unbiased_"
         return {
             "value" if self.labels is None else "label": self.keys,
@@ -302,6 +299,10 @@ class Estimates(Rows["Estimates"]):
             "null_std_error": self.null_std_error,
             "explanations": _EXPLANATIONS,
         }
+
+    def brief(self, rows: int, like: "Estimates | None" = None) -> "Estimates":
+        """Return at most so many rows for a small chart, the largest ones, or those of others."""
+        return self.take((self if like is None else like).largest(rows))
 
     def constants(self) -> dict[str, object] | None:
         """Return the provenance by the names of the exports, with n.
@@ -342,7 +343,7 @@ class Estimates(Rows["Estimates"]):
             name=None if origin is None else origin.question,
             headline=f"{views.some_of(len(rows), self.total)}, estimated from {self.sample}",
             source=None if origin is None else origin.line,
-            notes=self._notes(level, alpha, threshold),
+            notes=(*self._notes(level, alpha, threshold), *_moved(rows)),
             doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
             unknown=self.unknown,
             n=self.n,
@@ -372,21 +373,24 @@ class Estimates(Rows["Estimates"]):
             said.append(f"counts adjusted by {self.adjusted}{known}")
         return tuple(said)
 
-    def verdict(self, changes: Sequence[views.Change] = (), *, since: str = "") -> Verdict:
+    def verdict(self, changes: Sequence[views.Change] = (), *, since: str = "") -> "Verdict":
         """Return what can be said of all answers, and of changes that are given."""
-        return judge(self, changes, since=since)
+        return presentation.verdict.judge(self, changes, since=since)
 
     def findings(self) -> tuple[str, ...]:
         return tuple(map(str, self.verdict().claims))
 
-    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
-        return parts_of(self, beside or Beside())
+    def parts(self, beside: "Beside | None" = None) -> "tuple[Part, ...]":
+        return presentation.charts.parts_of(self, beside or presentation.parts.Beside())
 
     def title(self) -> str:
         return (self.provenance and self.provenance.question) or "Estimates"
 
 
-def _equal_fields(mine: object, theirs: object) -> bool:
-    if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
-        return np.array_equal(np.asarray(mine), np.asarray(theirs))
-    return mine == theirs
+def _moved(rows: Sequence[views.Answer]) -> tuple[str, ...]:
+    """Say how many counts an adjustment has moved out of their own intervals."""
+    moved = sum(row.outside for row in rows)
+    if not moved:
+        return ()
+    some = "1 count is" if moved == 1 else f"{moved:,} counts are"
+    return (f"† {some} outside of the interval of the unbiased count, which holds all the same",)

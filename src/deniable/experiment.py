@@ -15,7 +15,6 @@ Sample ratio  by chi-square, whether the arms have the people that they should h
               an arm twice, and no difference between the arms means anything.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ import numpy as np
 from deniable.comparison import Comparison, compare
 from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
+from deniable.law.samples import chi_square_tail
 from deniable.validation import check_probability, check_whole
 
 RATIO_ALARM = 0.001
@@ -47,6 +47,10 @@ class Difference:
     def lift(self) -> float:
         """By how much the share is larger than in the control."""
         return self.share - self.control_share
+
+    def __str__(self) -> str:
+        lift, low, high = (100 * each for each in (self.lift, self.lower, self.upper))
+        return f"{self.answer} {lift:+.1f} points (95 % interval {low:.1f} to {high:.1f})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +83,6 @@ class Experiment:
 
     @property
     def verdict(self) -> str:
-        """What the experiment found, in one sentence."""
         if self.broken:
             counts = ", ".join(f"{name} {n:,}" for name, n in self.people.items())
             return (
@@ -93,12 +96,20 @@ class Experiment:
             return f"no difference between {self.control} and {others} can be told from chance"
         said = []
         for arm in dict.fromkeys(each.arm for each in found):
-            answers = ", ".join(_words(each) for each in found if each.arm == arm)
+            answers = ", ".join(map(str, (each for each in found if each.arm == arm)))
             said.append(f"{arm} differs from {self.control}: {answers}")
         return "; ".join(said)
 
+    def document(self) -> dict[str, object]:
+        """Return everything as plain data."""
+        return {
+            "verdict": self.verdict, "control": self.control, "people": self.people,
+            "sample_ratio_p_value": self.sample_ratio, "split_is_broken": self.broken,
+            "alpha": self.alpha, "looks": self.looks, "tests": self.tests,
+            "differences": self.rows(),
+        }  # fmt: skip
+
     def rows(self) -> list[dict[str, object]]:
-        """Return the differences as plain data."""
         names = ("arm", "answer", "control_share", "share", "lift", "lower", "upper", "p_value",
                  "significant")  # fmt: skip
         return [{name: getattr(each, name) for name in names} for each in self.differences]
@@ -125,10 +136,11 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
     found = {name: compare(arms[control], arms[name]) for name in others}
     unknown = next((each.unknown for each in found.values() if each.unknown), None)
     if unknown is not None:
-        raise InvalidParameter(f"these arms cannot be compared: {unknown}", value=None)
-    keys = [str(key) for key in found[others[0]].first.keys]
-    if primary is not None and primary not in keys:
-        raise InvalidParameter.expected("an answer of the question as primary", primary)
+        raise InvalidParameter(f"these arms cannot be compared: {unknown}")
+    known = [str(key) for key in found[others[0]].first.keys]
+    if primary is not None and primary not in known:
+        few = ", ".join(map(brief, known[:12])) + (", …" if len(known) > 12 else "")
+        raise InvalidParameter.expected(f"one of the answers {few} as primary", primary)
     values = {name: _p_values(each) for name, each in found.items()}
     tested = {name: _tested(each, primary) for name, each in found.items()}
     family = np.concatenate([values[name][tested[name]] for name in others])
@@ -140,16 +152,14 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
     )
     broken = ratio < RATIO_ALARM / looks
     rows = []
-    for name in others:
-        each, (lower, upper) = found[name], found[name].interval() or ([], [])
-        keys = [str(key) for key in each.first.keys]
-        wanted = [i for i, key in enumerate(keys) if primary in (None, key)]
-        rows += [
-            Difference(name, keys[i], float(each.first.shares[i]), float(each.second.shares[i]),
-                       float(lower[i]), float(upper[i]), float(values[name][i]),
-                       bool(values[name][i] <= largest) and not broken)
-            for i in wanted
-        ]  # fmt: skip
+    for name, each in found.items():
+        ends = each.interval() or ()
+        columns = [each.first.shares, each.second.shares, *ends, values[name]]
+        for key, *row in zip(map(str, each.first.keys), *columns, strict=True):
+            before, after, low, high, p = map(float, row)
+            sure = bool(p <= largest) and not broken
+            if primary in (None, key):
+                rows.append(Difference(name, key, before, after, low, high, p, sure))
     people = {name: arms[name].n for name in arms}
     return Experiment(control, tuple(rows), people, ratio, alpha, looks, len(family))
 
@@ -183,19 +193,6 @@ def sample_ratio(counts: list[int], weights: list[float]) -> float:
     return chi_square_tail(excess, len(counts) - 1)
 
 
-def chi_square_tail(x: float, degrees: int) -> float:
-    """Return the probability that a chi-square variable of so many degrees exceeds x.
-
-    >>> round(chi_square_tail(3.841, 1), 4), round(chi_square_tail(5.991, 2), 4)
-    (0.05, 0.05)
-    """
-    half = x / 2
-    start = math.erfc(math.sqrt(half)) if degrees % 2 else 0.0
-    powers = (i + 0.5 * (degrees % 2) for i in range(degrees // 2))
-    terms = (math.exp(k * math.log(half) - half - math.lgamma(k + 1)) for k in powers if half > 0)
-    return min(1.0, start + sum(terms)) if half > 0 else 1.0
-
-
 def _p_values(found: Comparison) -> np.typing.NDArray[np.float64]:
     """Return the p-values; those of two answers that complement each other differ by rounding."""
     values = found.p_values()
@@ -219,11 +216,3 @@ def _check_arms(arms: Mapping[str, Estimates], control: str | None) -> str:
             f"expected the control among {', '.join(arms)}, got {brief(control)}", value=control
         )
     return control
-
-
-def _words(found: Difference) -> str:
-    level = "95 % interval"
-    return (
-        f"{found.answer} {100 * found.lift:+.1f} points ({level} {100 * found.lower:.1f} to "
-        f"{100 * found.upper:.1f})"
-    )

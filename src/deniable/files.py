@@ -24,12 +24,11 @@ from itertools import repeat
 from zlib import crc32
 
 from deniable import tally as tallies
-from deniable.documents import canonical_json, parse_json
+from deniable.documents import Readable, Writable, canonical_json, parse_json, read_fully
 from deniable.errors import DeniableError, InvalidDocument, InvalidReport
 from deniable.mechanism import Reports
 from deniable.memory import RAISE_IT, memory_budget
 from deniable.question import Question
-from deniable.streams import Readable, Writable, read_fully
 from deniable.tally import Tally
 from deniable.validation import check_reports
 

@@ -13,15 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidReport
 from deniable.kernels.parallel import run_chunks
-from deniable.randomness import Source, Words, log_above, randomise
-from deniable.validation import check_reports, check_whole
+from deniable.randomness import Integers, Source, Words, log_above, randomise
+from deniable.validation import check_below, check_reports, check_whole, smallest_unsigned
 
-Reports = npt.NDArray[Any]  # of the mechanism's report_dtype, which only it knows
-Values = npt.ArrayLike
+Reports = np.typing.NDArray[Any]  # of the mechanism's report_dtype, which only it knows
+Values = np.typing.ArrayLike
 
 _CHUNK_WORDS = 1 << 18
 _STEP_WORDS = 1 << 14
@@ -68,7 +67,7 @@ class Mechanism(ABC):
         """The form of one value: its number or, with a shape, a row of integers."""
         return np.dtype(np.uint64)
 
-    def numbered(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def numbered(self, numbers: Integers) -> Integers:
         """Return the values with these numbers: the numbers themselves, or a row for each."""
         return numbers
 
@@ -78,19 +77,17 @@ class Mechanism(ABC):
         return Words()
 
     @abstractmethod
-    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+    def _check_values(self, values: Values) -> Integers:
         """Return values as an array, or name the first position that has none."""
 
     @abstractmethod
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         """Make one report of each value from its row of words, in NumPy alone.
 
         This is the client's path and the specification: its work depends on the shapes only.
         """
 
-    def _perturb_many(
-        self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
-    ) -> Reports:
+    def _perturb_many(self, values: Integers, words: Integers) -> Reports:
         """Make the same reports as ``_perturb``, in whatever way is fastest for many of them."""
         reports = np.empty(len(values), dtype=self.report_dtype)
         step = max(1, _STEP_WORDS // self.words.count)
@@ -107,7 +104,7 @@ class Mechanism(ABC):
         """Return the integers another implementation needs, beyond the constructor's arguments."""
         return {}
 
-    def _privatize_bulk(self, values: npt.NDArray[np.uint64], source: Source) -> Reports:
+    def _privatize_bulk(self, values: Integers, source: Source) -> Reports:
         """Privatize many values on all cores; the law is that of ``_perturb``."""
         chunk = max(1, _CHUNK_WORDS // self.words.count)
         sources = source.split(math.ceil(len(values) / chunk))
@@ -189,6 +186,22 @@ class Mechanism(ABC):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the constructor's arguments, not what was computed from them."""
         return type(self), tuple(self.arguments().values())
+
+
+class Coded(Mechanism):
+    """A mechanism whose reports are integers: those below ``codes``, and no others."""
+
+    @property
+    @abstractmethod
+    def codes(self) -> int:
+        """How many different reports there are."""
+
+    @cached_property
+    def report_dtype(self) -> np.dtype[np.generic]:
+        return smallest_unsigned(self.codes - 1)
+
+    def _validate(self, reports: Reports) -> None:
+        check_below("report codes", int(reports.max(initial=0)), self.codes)
 
 
 def batches(reports: Reports | Iterable[Reports]) -> Iterable[Reports]:

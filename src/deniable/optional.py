@@ -1,14 +1,18 @@
-"""What may be installed besides: the libraries of extras, and classes that others bring."""
+"""What is loaded when it is asked for: the libraries of extras, and classes by their names."""
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deniable.errors import DeniableError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
 
 
 def load(module: str, extra: str) -> ModuleType:
@@ -74,3 +78,50 @@ def load_offered(group: str, name: str, kind: type) -> type[Any] | None:
             value=name,
         )
     return cast("type[Any]", loaded)
+
+
+class Registry(dict[str, type[T]]):
+    """Classes by the names that documents know them by, as far as they are loaded.
+
+    ``group`` is the package of ours, whose classes are loaded when they are named, and the group of
+    entry points by which installed distributions offer others.
+    """
+
+    def __init__(self, group: str) -> None:
+        super().__init__()
+        self.group, self.homes = group, dict[str, str]()
+
+    def expect(self, package: str, path: Iterable[str], homes: Mapping[str, str]) -> None:
+        """Take the names of classes by the modules of a package that will define them.
+
+        Modules that the table does not know are loaded at once: it saves time and is no duty.
+        """
+        for home, names in homes.items():
+            self.homes |= dict.fromkeys(names.split(), f"{package}.{home}")
+        known = {home.partition(".")[0] for home in homes}
+        for module in iter_modules(path):
+            if module.name not in known:
+                import_module(f"{package}.{module.name}")
+
+    def register(self, name: str, kind: type[T]) -> None:
+        """Take a class; raises TypeError where the name is another's."""
+        known, mine = self.get(name), f"{kind.__module__}.{kind.__qualname__}"
+        home = f"{self.homes.get(name, kind.__module__)}.{kind.__qualname__}"
+        other = home if known is None else f"{known.__module__}.{known.__qualname__}"
+        if mine != other:
+            raise TypeError(
+                f"{name!r} is already {other}; documents name classes, so rename one of them"
+            )
+        self[name] = kind
+
+    def find(self, name: str, kind: type) -> type[T] | None:
+        """Return the class of that name: ours, or a kind that a distribution offers, or None."""
+        if name not in self:
+            import_module(self.group)  # our own are in the package of the same name
+        if name not in self and name in self.homes:
+            import_module(self.homes[name])
+        return self.get(name) or load_offered(self.group, name, kind)
+
+    def names(self) -> list[str]:
+        """Return all names but those of offers that nobody asked for, in alphabetical order."""
+        return sorted({*self, *self.homes})

@@ -11,6 +11,14 @@ Impossible   No honest people can have sent these reports, whatever they answere
 Different    An answer has more supports at a source than at all others together, by Fisher's exact
              test. People may differ too, which only somebody who knows the source can tell.
 
+The others of one day are not many: their noise alone hides some of the crafted reports. So what the
+others sent on earlier days is added to them, as far as they answer today as they did then. Of n
+reports of today and b of before, an answer's shares differ by z of their standard errors; what the
+mean of z^2 over all answers has above 1, and each z^2 above 4, is taken for a change of people,
+whose variance divides the weight of the earlier reports (DerSimonian and Laird 1986). They never
+count for more than ``_MOST_EARLIER`` times those of today, so that a change too small to be seen
+moves the limits by less than their own noise.
+
 All sources and answers of a day are corrected together. With honest people of one population at all
 sources, a day has a false alarm of the second kind with probability of at most ``ALPHA``.
 
@@ -23,9 +31,10 @@ crafted reports are found with a chance of 9 in 10.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,9 +49,11 @@ FEWEST = 30
 """Sources with fewer reports are not judged, though others are compared with them."""
 _NEVER = 1e-6
 """The chance that honest people look impossible on a day."""
-_EQUALLY = 0.2
+_EQUALLY = 0.05
 """How much of ALPHA all answers share equally."""
 _POWER = 0.9
+_MOST_EARLIER = 3
+"""Earlier reports count for at most so many times those of the others on the day itself."""
 _MOST_ANSWERS = 1024
 """With more answers the number of answers that reports support is not looked at."""
 _DRAWN = 1 << 14
@@ -72,13 +83,17 @@ class Suspicion:
 
 
 def suspects(
-    tallies: Mapping[str, Tally], alpha: float = ALPHA, *, fewest: int = FEWEST
+    tallies: Mapping[str, Tally],
+    alpha: float = ALPHA,
+    *,
+    fewest: int = FEWEST,
+    earlier: Mapping[str, Tally] | None = None,
 ) -> tuple[Suspicion, ...]:
     """Return the sources of one day that stand out, the impossible ones and the surest first.
 
     ``tallies`` are those of one question, by source; sources with ``fewest`` reports or more are
-    judged, and named once. Only pure protocols tell anything, and open ones only by the functions
-    of their reports.
+    judged, and named once. ``earlier`` are the tallies of days before, without those that stood
+    out. Only pure protocols tell anything, and open ones only by the functions of their reports.
 
     >>> from deniable import OUE
     >>> protocol, rng = OUE(1.0, 4), np.random.default_rng(1)
@@ -101,7 +116,8 @@ def suspects(
             found += _by_supports(protocol, name, supports[name], sent[name].n, len(judged))
         broken = {each.source for each in found}
         people = {name: tally.n for name, tally in sent.items() if name not in broken}
-        found += _different(supports, people, fewest, alpha)
+        before = {name: (_supports(protocol, t), t.n) for name, t in (earlier or {}).items()}
+        found += _different(supports, people, _Limits(fewest, alpha, before))
     kept: dict[str, Suspicion] = {}
     for each in sorted(found, key=lambda each: (not each.impossible, each.chance)):
         kept.setdefault(each.source, each)
@@ -133,8 +149,16 @@ def _supports(protocol: Pure, tally: Tally) -> Floats:
     return np.rint(counts * known.gap + tally.n * known.q)
 
 
+class _Limits(NamedTuple):
+    """Who is judged, how surely, and what was sent before: supports and reports by source."""
+
+    fewest: int
+    alpha: float
+    before: Mapping[str, tuple[Floats, int]]
+
+
 def _different(
-    supports: Mapping[str, Floats], people: Mapping[str, int], fewest: int, alpha: float
+    supports: Mapping[str, Floats], people: Mapping[str, int], limits: _Limits
 ) -> Iterator[Suspicion]:
     """Name the sources that differ from the others, the surest first.
 
@@ -142,31 +166,58 @@ def _different(
     lack it. False alarms do not become likelier: there is a second one only after a first.
     """
     left = dict(people)
-    while (found := _surest(supports, left, fewest, alpha)) is not None:
+    while (found := _surest(supports, left, limits)) is not None:
         yield found
         del left[found.source]
 
 
 def _surest(
-    supports: Mapping[str, Floats], people: Mapping[str, int], fewest: int, alpha: float
+    supports: Mapping[str, Floats], people: Mapping[str, int], limits: _Limits
 ) -> Suspicion | None:
     """Test each answer at each source against all other sources, and return the surest finding."""
-    n, judged = sum(people.values()), [name for name, m in people.items() if m >= fewest]
+    n, judged = sum(people.values()), [name for name, m in people.items() if m >= limits.fewest]
     judged = [name for name in judged if n - people[name] >= FEWEST]
     if not judged:
         return None
     total = np.sum([supports[name] for name in people], axis=0)
-    parts, _ = _division(total / n, alpha / len(judged))
-    best, rating = None, 1.0
-    for source in judged:
-        mine, m = supports[source], people[source]
-        tails = fisher_tail(mine, m, total - mine, n - m)
-        place = int(np.argmin(tails / parts))
-        if tails[place] / parts[place] < rating:
-            rating, share = float(tails[place] / parts[place]), (total - mine)[place] / (n - m)
-            extra = (mine[place] - m * share) / max(1 - share, 1e-9)
-            best = Suspicion(source, "different", place, max(1, round(extra)), float(tails[place]))
-    return best
+    parts, _ = _division(total / n, limits.alpha / len(judged))
+    mine = np.array([supports[name] for name in judged])
+    m = np.array([[float(people[name])] for name in judged])
+    others, size = _with_earlier(total - mine, n - m, limits.before, judged)
+    cells = (np.broadcast_to(part, mine.shape).ravel() for part in (mine, m, others, size))
+    tails = fisher_tail(*cells).reshape(mine.shape)
+    ratings = tails / parts
+    place = int(np.argmin(ratings))
+    if ratings.flat[place] >= 1:
+        return None
+    row, answer = divmod(place, mine.shape[1])
+    share = float(others[row, answer] / size[row, answer])
+    extra = (mine[row, answer] - m[row, 0] * share) / max(1 - share, 1e-9)
+    chance = float(tails.flat[place])
+    return Suspicion(judged[row], "different", answer, max(1, round(extra)), chance)
+
+
+def _with_earlier(
+    others: Floats, n: Floats, before: Mapping[str, tuple[Floats, int]], judged: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Return the supports and the numbers of the others' reports, with those of days before.
+
+    There is a row for each source that is judged, whose own reports are left out.
+    """
+    if not before:
+        return others, np.broadcast_to(n, others.shape)
+    none = np.zeros(others.shape[1]), 0
+    own = [before.get(name, none) for name in judged]
+    then = np.sum([each for each, _ in before.values()], axis=0) - [each for each, _ in own]
+    b = np.array([[sum(size for _, size in before.values()) - size] for _, size in own], float)
+    b = b.clip(1e-9)  # of one source alone there is nothing to add
+    shares = ((others + then) / (n + b)).clip(1e-9, 1 - 1e-9)
+    noise = 1 / n + 1 / b
+    squares = (others / n - then / b) ** 2 / (shares * (1 - shares) * noise)
+    common = (squares.mean(axis=1, keepdims=True) - 1).clip(0)
+    moved = np.maximum(squares - 4, common)
+    added = np.rint(np.minimum(_MOST_EARLIER * n, 1 / (1 / b + moved * noise)))
+    return others + np.rint(added * then / b), n + added
 
 
 def _division(shares: Floats, alpha: float) -> tuple[Floats, float]:

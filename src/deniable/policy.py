@@ -19,5 +19,25 @@ BROWSERS = (
     "UE",
 )  # fmt: skip
 """The protocols that browsers speak: neither SHE nor RAPPOR nor projections."""
-BUILDS = {"choices": ("PolynomialSelection", "SetSelection"), "discover": ("Discovery",)}
+BUILDS = {
+    "choices": ("PolynomialSelection", "SetSelection"), "discover": ("Discovery",),
+    "views": ("Views",),
+}  # fmt: skip
 """Kinds of answers for which browsers load a client of their own, with the protocols it speaks."""
+
+
+def refusal(total: float, who: str = "Devices") -> str:
+    """Say that devices refuse a question that reveals so much in all, if they do.
+
+    >>> print(refusal(8.0))
+    Devices refuse this question by default: it reveals up to epsilon = 8, and they allow 5.
+    >>> refusal(5.0)
+    ''
+    """
+    limit = min(CEILING, BUDGET)
+    if total <= limit:
+        return ""
+    return (
+        f"{who} refuse this question by default: it reveals up to epsilon = {total:.4g}, and they "
+        f"allow {limit:g}."
+    )

@@ -24,7 +24,7 @@ from deniable import validation
 from deniable.candidates import FINGERPRINTS, Candidates, Chosen, choose_open, choose_some
 from deniable.errors import IncompatibleTally, InvalidParameter
 from deniable.estimates import Estimates
-from deniable.law import KnownLaw, Pairs, PairsOf, SupportLaw
+from deniable.law import Joint, KnownLaw, Pairs, PairsOf, SupportLaw
 from deniable.mechanism import Reports, Values
 from deniable.memory import reserve
 from deniable.presentation.view import Provenance, Repeats
@@ -343,10 +343,13 @@ class Pure(Protocol, abstract=True):
         >>> [round(kind(1.0, 1000).influence(range(8)), 1) for kind in (OUE, DE)]
         [25.3, 578.3]
         """
-        chosen = self._check_values(list(values))
+        chosen = self._check_counted(values)
         missed = len(chosen) * self.parameters.exact_q
         raised = self.most_supported(chosen.tolist()) - missed
         return float(raised / (self.parameters.exact_p - self.parameters.exact_q))
+
+    def _check_counted(self, values: Sequence[int]) -> npt.NDArray[np.uint64]:
+        return self._check_values(list(values))
 
     def functions(self, statistic: Statistic) -> Functions | None:
         """Return which public functions reports have, where they have any and a tally tells."""
@@ -368,9 +371,12 @@ class Pure(Protocol, abstract=True):
         """Estimate from how many of ``n`` reports support each value, counted anywhere."""
         counts = (support.astype(np.float64) - n * self.parameters.q) / self.parameters.gap
         variance = np.asarray(self.variance(n, np.clip(counts / n, 0.0, 1.0)))
-        null = math.sqrt(float(self.variance(n, 0.0)))
-        joint = None if self.pairs is None else PairsOf(n, self.pairs)
+        null, joint = math.sqrt(float(self.variance(n, 0.0))), self._joint(counts, n)
         return Estimates(counts, np.sqrt(variance), n, null, law=self.law(n), joint=joint)
+
+    def _joint(self, counts: npt.NDArray[np.float64], n: int) -> Joint | None:
+        """Return how the errors of the counts depend on each other, if that is known."""
+        return None if self.pairs is None else PairsOf(n, self.pairs)
 
     def law(self, n: int) -> SupportLaw:
         return SupportLaw(n, self.parameters.exact_p, self.parameters.exact_q)
@@ -378,8 +384,7 @@ class Pure(Protocol, abstract=True):
     def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return the exact variance of an estimated count among ``n`` people.
 
-        ``share`` is the true share of the value; at 0 this is the paper's approximation
-        Var*.       [eq:absvar_exact] [eq:absvar]
+        At a true share of 0 it is the paper's approximation Var*. [eq:absvar_exact] [eq:absvar]
         """
         return self.parameters.variance(n, share)
 

@@ -9,20 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, overload
 
-from deniable import documents
-from deniable.answers import Answers, Choice, Text
+from deniable import documents, presentation
+from deniable.answers import Answers, Choice
+from deniable.answers.base import find_kind
 from deniable.answers.choice import few_labels
-from deniable.discoveries import Discoveries, Subject, discover
 from deniable.documents import MOST_BYTES, PathName, canonical_json, encodes
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
-from deniable.presentation.charts import question_html
 from deniable.presentation.view import Provenance
 from deniable.protocol import Client, Memoising, Protocol
 from deniable.randomness import Source, randomise
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from deniable.advice.ranking import Goal
+    from deniable.discoveries import Discoveries
 
 _FORMAT = "deniable-question"
 _FIELDS = {
@@ -117,7 +117,8 @@ class Question:
         return f"Question({brief(self.name)}, {shown}, {self.protocol!r}{rest})"
 
     def _repr_html_(self) -> str:
-        return question_html(self.name, self.labels, self.protocol, self.digest)
+        hidden = (self.protocol.name, self.protocol.epsilon, self.protocol.report_dtype.itemsize)
+        return presentation.parts.question_html(self.name, self.labels, hidden, self.digest)
 
     @property
     def labels(self) -> tuple[str, ...] | None:
@@ -242,7 +243,7 @@ class Question:
             groups = Segments.from_document(document.get("segments", []))
             question = Question(document["name"], answers, protocol, repeat=again, segments=groups)
         except InvalidParameter as error:
-            raise InvalidDocument(f"{error} (in the question)", value=None) from error
+            raise InvalidDocument(f"{error} (in the question)") from error
         if question.digest != found:
             raise InvalidDocument(
                 "this is not the form in which deniable writes the question; create it anew, and "
@@ -316,8 +317,7 @@ class Question:
             raise InvalidParameter(
                 f"expected rounds= or people= for {self.protocol.name}, whose people may answer "
                 "again, got neither; say in how many rounds the reports came, 1 if everybody "
-                "answered once, or how many people sent them",
-                value=None,
+                "answered once, or how many people sent them"
             )
         self._check_own(tally)
         among = self.answers.candidates(candidates)
@@ -337,13 +337,13 @@ class Question:
         At most ``alpha`` texts that nobody gave are expected among the sure ones, and about a
         ``rate`` of the longer list. Choose candidates without a look at the reports.
         """
-        self._check_own(tally)
-        code = self.answers.discover if isinstance(self.answers, Text) else None
-        subject = Subject(self.protocol, code, self.provenance, self._follow)
-        return discover(subject, tally, candidates, alpha=alpha, rate=rate)
+        from deniable import discoveries  # noqa: PLC0415 - large, and few questions need it
 
-    def _follow(self, labels: tuple[str, ...], epsilon: float) -> Question:
-        return Question(self.name, labels, epsilon=epsilon, other=labels[-1])
+        self._check_own(tally)
+        code = getattr(self.answers, "discover", None)
+        ask = partial(Question, self.name)
+        subject = discoveries.Subject(self.protocol, code, self.provenance, ask)
+        return discoveries.discover(subject, tally, candidates, alpha=alpha, rate=rate)
 
     def _check_own(self, tally: Tally) -> None:
         if isinstance(tally, Tally) and tally.question not in (None, self.digest):
@@ -378,15 +378,14 @@ def _answers(given: Answers | Sequence[str] | None, other: str | None) -> Answer
             "has its own, as in Choice(labels, other)",
             value=other,
         )
-    return Text() if given is None else given
+    return find_kind("text")() if given is None else given
 
 
 def _given(epsilon: float | None) -> float:
     if epsilon is None:
         raise InvalidParameter(
             "a question needs a protocol or an epsilon; pass epsilon=1.0, and the best protocol "
-            "is chosen",
-            value=None,
+            "is chosen"
         )
     return epsilon
 

@@ -20,11 +20,10 @@ from itertools import accumulate
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import InvalidParameter
 
-Integers = npt.NDArray[np.uint64]
+Integers = np.typing.NDArray[np.uint64]
 
 WORD = 1 << 64
 BULK_WORDS = 1 << 16
@@ -36,7 +35,7 @@ _MARGIN = Decimal(10) ** -75
 class Source(Protocol):
     """Anything that gives uniform random bytes."""
 
-    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+    def bytes(self, count: int) -> np.typing.NDArray[np.uint8]:
         """Return ``count`` uniform random bytes."""
 
     def split(self, count: int) -> "list[Source]":
@@ -46,7 +45,7 @@ class Source(Protocol):
 class OperatingSystem:
     """The operating system's generator, safe across fork and threads."""
 
-    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+    def bytes(self, count: int) -> np.typing.NDArray[np.uint8]:
         return np.frombuffer(os.urandom(count), dtype=np.uint8)
 
     def split(self, count: int) -> list[Source]:
@@ -60,7 +59,7 @@ class Seeded:
     def __init__(self, generator: "np.random.Generator") -> None:
         self._generator = generator
 
-    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+    def bytes(self, count: int) -> np.typing.NDArray[np.uint8]:
         words = self._generator.integers(0, WORD, -(-count // 8), dtype=np.uint64)
         words.setflags(write=False)  # as the operating system's bytes are
         return words.astype("<u8", copy=False).view(np.uint8)[:count]
@@ -74,11 +73,11 @@ class Seeded:
 class Replayed:
     """Given bytes, in order: what test vectors and audits feed to a protocol."""
 
-    def __init__(self, data: bytes | npt.NDArray[np.uint8]) -> None:
+    def __init__(self, data: bytes | np.typing.NDArray[np.uint8]) -> None:
         self._data = np.frombuffer(data, dtype=np.uint8)
         self.position = 0
 
-    def bytes(self, count: int) -> npt.NDArray[np.uint8]:
+    def bytes(self, count: int) -> np.typing.NDArray[np.uint8]:
         taken = self._data[self.position : self.position + count]
         if len(taken) < count:
             raise InvalidParameter(
@@ -145,7 +144,7 @@ class Words:
         return words
 
     @cached_property
-    def _bounds(self) -> tuple[npt.NDArray[np.int64], Integers]:
+    def _bounds(self) -> tuple[np.typing.NDArray[np.int64], Integers]:
         """The positions of words with a limit, ascending, and their limits."""
         columns = sorted(self.limits)
         bounds = [self.limits[column] for column in columns]
@@ -159,14 +158,14 @@ class Randomised(Protocol):
     def words(self) -> Words:
         """The random words that one report takes."""
 
-    def _perturb(self, values: Integers, words: Integers) -> npt.NDArray[Any]: ...
+    def _perturb(self, values: Integers, words: Integers) -> np.typing.NDArray[Any]: ...
 
-    def _privatize_bulk(self, values: Integers, source: Source) -> npt.NDArray[Any]: ...
+    def _privatize_bulk(self, values: Integers, source: Source) -> np.typing.NDArray[Any]: ...
 
 
 def randomise(
     mechanism: Randomised, values: Integers, rng: "np.random.Generator | Source | None" = None
-) -> npt.NDArray[Any]:
+) -> np.typing.NDArray[Any]:
     """Draw words for each value, which has been checked, and make its report of them."""
     source, n, words = open_source(rng), len(values), mechanism.words
     if n * words.count <= BULK_WORDS or n == 1 or isinstance(source, Replayed):
@@ -226,7 +225,7 @@ class Lots:
             raise InvalidParameter.expected("lots as positive integers that add up to 2^64", texts)
         return cls(weights)
 
-    def of(self, words: Integers) -> npt.NDArray[np.int64]:
+    def of(self, words: Integers) -> np.typing.NDArray[np.int64]:
         place = np.zeros(len(words), dtype=np.int64)
         for end in accumulate(self.weights[:-1]):
             place += words >= np.uint64(end)

@@ -4,7 +4,8 @@ A question with a ``Repeat`` goes through ``rounds`` rounds of ``every`` days, `
 A device has a *phase*, a number below ``rounds`` that it draws once from a secret of its own. Its
 turn c is round c * rounds + phase, at the full epsilon of the protocol, and there are no others: so
 a person is asked ``times`` times in all, whatever the server, the clock or the network does, and
-all that a person's reports reveal together is at most ``times`` times epsilon.
+all that a person's reports reveal together is at most ``times`` times epsilon
+(docs/proofs.md#rounds).
 
 A turn that was missed is lost. A device remembers the last turn that it took for ever and only
 takes later ones, so that a clock that is set back never makes it answer twice.
@@ -144,8 +145,7 @@ class Repeat:
         if not isinstance(document, dict) or set(document) != names:
             raise InvalidDocument(
                 f"expected repeat as null or an object with {', '.join(sorted(names))}, got "
-                f"{brief(document)}; check the file, or upgrade deniable",
-                value=None,
+                f"{brief(document)}; check the file, or upgrade deniable"
             )
         if not isinstance(document["start"], str):
             raise _no_day(document["start"])

@@ -7,9 +7,9 @@ unbiased counts, also of estimates that were adjusted.
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -87,6 +87,13 @@ class Rows(Presentable, Generic[Result]):
 
         def interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None: ...
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rows):
+            return NotImplemented
+        return type(self) is type(other) and _equal_fields(self, other)
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays, as NumPy's own are unhashable
+
     def __contains__(self, key: object) -> bool:
         return key in self._index
 
@@ -117,8 +124,7 @@ class Rows(Presentable, Generic[Result]):
         if self.joint is None:
             raise InvalidParameter(
                 "how the errors of these rows depend on each other is not known, so that a sum has "
-                "no error; take the rows of one table, of a protocol that knows it",
-                value=None,
+                "no error; take the rows of one table, of a protocol that knows it"
             )
         return Combined(self.joint, coefficients, self.unbiased_counts)
 
@@ -163,7 +169,7 @@ class Rows(Presentable, Generic[Result]):
     def cdf(self) -> Result:
         """Return how many people gave a label or one before it, of labels in a natural order."""
         if self.labels is None:
-            raise OutOfDomain("these estimates have no labels, hence no order", value=None)
+            raise OutOfDomain("these estimates have no labels, hence no order")
         labels = [f"up to {label}" for label in self.labels]
         return self.combined(np.tril(np.ones((len(self), len(self)))), labels)
 
@@ -199,3 +205,20 @@ class Rows(Presentable, Generic[Result]):
                 value=separator,
             )
         return parts
+
+
+def _equal_fields(mine: Any, theirs: Any) -> bool:
+    return all(_same(getattr(mine, f.name), getattr(theirs, f.name)) for f in fields(mine))
+
+
+def _same(mine: Any, theirs: Any) -> bool:
+    """Tell whether two values are equal, with the arrays that laws and tables hold."""
+    if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray):
+        return np.array_equal(mine, theirs, equal_nan=mine.dtype.kind == "f")
+    if type(mine) is not type(theirs) or mine is theirs:
+        return mine is theirs
+    if isinstance(mine, tuple):
+        return len(mine) == len(theirs) and all(map(_same, mine, theirs))
+    if is_dataclass(mine):
+        return _equal_fields(mine, theirs)
+    return bool(mine == theirs)

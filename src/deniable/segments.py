@@ -198,7 +198,6 @@ class Segments:
         return rows[:, 0].tobytes(), rows[:, 1:].tobytes()
 
     def values(self, cell: int) -> tuple[str, ...]:
-        """Return the value of each dimension in a cell."""
         if cell == self.cells and self:
             return (NOT_STATED,) * len(self.dimensions)
         check_whole("the cell", cell, 0, self.cells - 1)
@@ -255,15 +254,13 @@ class Segments:
 
     @staticmethod
     def from_document(document: object) -> Segments:
-        """Return the segments that a document describes."""
         wanted = {"name", "values", "other"}
         parts = document if isinstance(document, list) else []
         found = [part for part in parts if isinstance(part, dict) and set(part) == wanted]
         if not isinstance(document, list) or len(found) < len(document):
             raise InvalidDocument(
                 f"expected segments as a list of objects with name, values and other, got "
-                f"{brief(document)}; check the file, or upgrade deniable",
-                value=None,
+                f"{brief(document)}; check the file, or upgrade deniable"
             )
         return Segments(tuple(Dimension(**part) for part in found))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -131,6 +131,48 @@ def _reports(
     for start in range(0, population.size, size):
         values = population.values[start : start + size]
         yield protocol.privatize(values if keys is None else keys[values], rng)
+
+
+class Rehearsal(NamedTuple):
+    """What a question made of people whose answers are known, in one run or several."""
+
+    estimates: Estimates
+    """Those of the last run."""
+    truth: np.typing.NDArray[np.float64]
+    error: float
+    """The root of the mean squared error of the shares, over all rows and runs."""
+    stated: float | None
+    """The same as the estimates state it, where they do."""
+    covered: float | None
+    """The share of 95 % intervals that held the truth."""
+    runs: int
+
+
+def rehearse(
+    question: Question,
+    values: np.typing.NDArray[np.uint64],
+    *,
+    runs: int = 5,
+    rng: "np.random.Generator | None" = None,
+) -> Rehearsal:
+    """Ask a question of any kind of people whose values are known, and compare what comes out."""
+    truth, n = question.answers.true_counts(values), len(values)
+    squares, stated, covered = [], [], []
+    for _ in range(runs):
+        found = question.estimate(question.tally(question.protocol.privatize(values, rng)))
+        squares.append(np.mean((found.counts - truth) ** 2))
+        if found.std_errors is not None:
+            stated.append(np.mean(found.std_errors**2))
+        if (ends := found.interval()) is not None:
+            covered.append(np.mean((ends[0] <= truth) & (truth <= ends[1])))
+    return Rehearsal(
+        found,
+        truth,
+        math.sqrt(float(np.mean(squares))) / n,
+        math.sqrt(float(np.mean(stated))) / n if stated else None,
+        float(np.mean(covered)) if covered else None,
+        runs,
+    )
 
 
 def draw(population: Population, trials: Sequence[Trial], top: int) -> "Figure":

@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.estimates import Estimates, Floats
+from deniable.presentation import charts
+from deniable.presentation.parts import Beside, Part, Sentences
+from deniable.presentation.verdict import Span
 from deniable.presentation.view import View, percent
 from deniable.validation import check_probability
 
@@ -32,10 +35,10 @@ class Cut:
     def __str__(self) -> str:
         if not self.possible:
             return f"no set was cut: more than {self.at_most} answers were refused"
-        low, share, high = (f"{100 * each:.2f} %" for each in (self.lower, self.share, self.upper))
+        low, share, high = (f"{100 * each:.0f} %" for each in (self.lower, self.share, self.upper))
         return (
-            f"up to {share} of the people ({low} to {high}) may have had more than {self.at_most} "
-            "answers, of which the others were left out: shares are too low by at most that"
+            f"about {share} of the people ({low} to {high}) gave {self.at_most} answers or had "
+            "more, of which the rest was left out: no share is too low by more than that"
         )
 
 
@@ -174,6 +177,23 @@ class SetEstimates(Estimates):
                 for size, count, low, high in columns
             ],
         }
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        """Return the shares, how many answers people gave, and how many may have been cut."""
+        beside = beside or Beside()
+        said, facts, shares, numbers = charts.parts_of(self, beside)
+        note = f"people who have it: shares do not add up to 100 % · {shares.note}"
+        bare = replace(beside, changes={}, truth={}, against="", rows=None)
+        return (
+            said,
+            facts,
+            replace(shares, note=note),
+            charts.chart_of(self.sizes, bare, "sizes", "How many answers people gave"),
+            Sentences("cut", phrases=((Span(f"{str(self.cut_at(beside.level)).capitalize()}."),),),
+                      small=True),
+            numbers,
+            charts.listing_of(self.sizes, bare, "sizes-numbers", "Numbers of answers"),
+        )  # fmt: skip
 
     def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
         cut = self.cut_at(level)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidReport
 from deniable.validation import Footprint, forged, smallest_unsigned
@@ -29,9 +28,9 @@ _BLOCK = 1 << 16
 """How many cells of a dense table are looked at together."""
 _LOWER = 0xFFFF_FFFF
 
-Integers = npt.NDArray[np.int64]
-Cells = npt.NDArray[np.uint64]
-Reports = npt.NDArray[Any]
+Integers = np.typing.NDArray[np.int64]
+Cells = np.typing.NDArray[np.uint64]
+Reports = np.typing.NDArray[Any]
 
 
 class Statistic(ABC):
@@ -248,7 +247,7 @@ class Table(Statistic):
             table = cls(size, cells, counts)
         else:
             raise forged("a dense or sparse table", f"{len(data)} bytes of neither")
-        if least < 0 or table.last >= footprint.length:
+        if least < 0 or (size > footprint.length and table.last >= footprint.length):
             raise forged("positive counts in cells that reports fall into", "others")
         footprint.check(table._hit[1] if table._all is None else table._all, n)
         if footprint.row is not None:

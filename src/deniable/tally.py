@@ -16,20 +16,18 @@ from typing import ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from deniable import presentation
 from deniable.documents import PathName, as_bytes, canonical_json, parse_json, read_file, returned
 from deniable.errors import DeniableError, IncompatibleTally, InvalidDocument, InvalidParameter
 from deniable.mechanism import Mechanism, Reports, batches
 from deniable.memory import memory_budget
-from deniable.optional import load_offered
-from deniable.presentation.parts import Fact, summary
+from deniable.optional import Registry
 from deniable.statistics import Counts, CountsSum, Statistic, Sum
 from deniable.validation import Footprint
 
 MOST_REPORTS = 10**18 - 1
 """The largest n of a tally, which leaves room in 64 bits for sums of a few."""
 MAGIC = b"dnbtally"
-ENTRY_POINTS = "deniable.protocols"
-"""The group of entry points by which other distributions offer protocols."""
 _VERSION = 1
 _LARGEST_HEADER = 1 << 18
 _FIELDS = {"n", "protocol", "question", "statistic"}
@@ -45,23 +43,15 @@ class Summable(Mechanism):
     A subclass supplies what a mechanism does, and ``_new_sum`` and ``_read_statistic``.
     """
 
-    registry: ClassVar[dict[str, type["Summable"]]] = {}
+    registry: ClassVar[Registry["Summable"]] = Registry("deniable.protocols")
     memoises: ClassVar[bool] = False
     """Whether people may answer again, because what is permanent bounds what they reveal."""
 
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: object) -> None:
         """Register the class by its name, unless it is only a base of others."""
         super().__init_subclass__(**kwargs)
-        if abstract or cls.__name__.startswith("_"):
-            return
-        known = Summable.registry.setdefault(cls.__name__, cls)
-        mine, other = ((kind.__module__, kind.__qualname__) for kind in (cls, known))
-        if mine != other:
-            raise TypeError(
-                f"another protocol is called {cls.__name__} too, {'.'.join(other)}; files name "
-                "protocols by their class, so rename one of them"
-            )
-        Summable.registry[cls.__name__] = cls
+        if not abstract and not cls.__name__.startswith("_"):
+            Summable.registry.register(cls.__name__, cls)
 
     @abstractmethod
     def _new_sum(self) -> Sum:
@@ -87,7 +77,7 @@ class Summable(Mechanism):
     @staticmethod
     def named(name: str) -> "type[Summable] | None":
         """Return the class of that name: ours, or one that an installed distribution offers."""
-        return Summable.registry.get(name) or load_offered(ENTRY_POINTS, name, Summable)
+        return Summable.registry.find(name, Summable)
 
     @classmethod
     def from_specification(cls, specification: object) -> Self:
@@ -100,7 +90,7 @@ class Summable(Mechanism):
         except DeniableError as error:
             raise InvalidDocument(str(error), value=name) from error
         if kind is None or not issubclass(kind, cls):
-            known = ", ".join(sorted(Summable.registry))
+            known = ", ".join(Summable.registry.names())
             raise InvalidDocument.expected(f"a protocol among {known}", name)
         arguments = {f.name: specification.get(f.name) for f in fields(kind)}
         try:
@@ -175,13 +165,14 @@ class Tally:
         return f"Tally({self.protocol!r}, n={self.n:,}{of})"
 
     def _repr_html_(self) -> str:
+        fact = presentation.parts.Fact
         facts = (
-            Fact("Reports", f"{self.n:,}"),
-            Fact("Protocol", self.protocol.name, f"epsilon = {self.protocol.epsilon:g}"),
-            Fact("What is kept", self.statistic.form, "nothing about any one report"),
+            fact("Reports", f"{self.n:,}"),
+            fact("Protocol", self.protocol.name, f"epsilon = {self.protocol.epsilon:g}"),
+            fact("What is kept", self.statistic.form, "nothing about any one report"),
         )
         of = () if self.question is None else (f"Of the question with the digest {self.question}",)
-        return summary("A tally", facts, *of)
+        return presentation.parts.summary("A tally", facts, *of)
 
     def _header(self) -> bytes:
         return _START % self.n + _rest_of_header(self.protocol, self.question, self.statistic.form)

@@ -19,6 +19,8 @@ Unsigned = np.typing.NDArray[np.uint64]
 MAX_EPSILON = 100.0
 MAX_DOMAIN = (1 << 31) - 1
 _MAX_PEOPLE = 10**300
+_UNSIGNED = tuple((1 << 8 * size, np.dtype(f"<u{size}")) for size in (1, 2, 4))
+_LONGEST = np.dtype("<u8")
 _KINDS = {"U": "text", "S": "bytes", "f": "numbers with a point", "b": "truth values"}
 """What arrays that hold no whole numbers hold instead, by the letter of their kind."""
 
@@ -208,14 +210,16 @@ def check_shares(n: int, share: float | Floats) -> Floats:
 
 def smallest_unsigned(largest: int) -> np.dtype[np.unsignedinteger]:
     """Return the narrowest little-endian unsigned type that holds ``largest``."""
-    for code in ("<u1", "<u2", "<u4"):
-        if largest < 1 << (8 * np.dtype(code).itemsize):
-            return np.dtype(code)
-    return np.dtype("<u8")
+    for limit, dtype in _UNSIGNED:
+        if largest < limit:
+            return dtype
+    return _LONGEST
 
 
-def exact_sum(values: Integers) -> int:
-    """Return the sum of integers, where that of 64 bits would wrap."""
+def exact_sum(values: Integers, largest: int = 1 << 63) -> int:
+    """Return the sum of integers of at most ``largest``, where that of 64 bits would wrap."""
+    if len(values) * largest < 1 << 63:
+        return int(values.sum())
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
@@ -243,7 +247,8 @@ class Footprint:
         if least < low or most > high:
             raise forged(f"numbers from {low} to {high}, of {n} reports,", f"{least} to {most}")
         if self.total is not None:
-            first, last, came = *(n * total for total in self.total), exact_sum(values)
+            first, last = (n * total for total in self.total)
+            came = exact_sum(values, max(-least, most))
             if not first <= came <= last:
                 ends = f"of {first}" if first == last else f"from {first} to {last}"
                 raise forged(f"numbers with a sum {ends}, of {n} reports,", f"one of {came}")

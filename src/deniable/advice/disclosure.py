@@ -16,19 +16,27 @@ _CELLS = 1 << 20
 """How many bits of people are simulated at once."""
 
 
-def reveals(protocol: Protocol) -> str:
+def reveals(protocol: Protocol, times: int | None = None) -> str:
     """Say how much answering reveals, once and for ever.
+
+    ``times`` is how often the device of a person takes part, if a question is asked in rounds.
 
     >>> from deniable import DE, BasicRAPPOR
     >>> print(reveals(BasicRAPPOR(32, 0.5, 0.75, 0.25)))
     epsilon = 1.02 by one report, 2.2 by answering for ever, as long as the answer stays the same
     >>> print(reveals(DE(1.0, 4)))
     epsilon = 1 by one report, and as much again by each further one
+    >>> print(reveals(DE(1.0, 4), 3))
+    epsilon = 1 by one report, and 3 in all: a person answers 3 times at most
     """
     one = f"epsilon = {protocol.epsilon:.3g} by one report"
     if protocol.memoises:
         total = f"{protocol.total_epsilon:.3g}"
         return f"{one}, {total} by answering for ever, as long as the answer stays the same"
+    if times is not None:
+        often = "once" if times == 1 else f"{times} times"
+        total = f"{times * protocol.total_epsilon:.3g}"
+        return f"{one}, and {total} in all: a person answers {often} at most"
     return f"{one}, and as much again by each further one"
 
 

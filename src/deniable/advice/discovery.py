@@ -3,13 +3,17 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.advice.ranking import percent
 from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
+from deniable.law.binomial_sum import last_true
 from deniable.protocols.discovery import Code, Discovery
+from deniable.protocols.discovery.code import presets
 from deniable.protocols.discovery.search import CUT, levels
 from deniable.protocols.discovery.tables import RARE
 from deniable.protocols.discovery.verification import LEAST, crafted
@@ -23,6 +27,8 @@ MOST_PEOPLE = 8 * 10**9
 _BEAM = 1.03
 """Beyond 24 bits the search sees only the strongest beginnings, which costs this much."""
 _LONG = 24
+_NAMED, _SHOWN = 3, 40
+"""How many examples are named that are too long, and how much of each is shown."""
 
 Floats = npt.NDArray[np.float64]
 Sizes = npt.NDArray[np.int64]
@@ -64,6 +70,8 @@ class DiscoveryPlan:
     share: float | None
     reachable: bool
     explanation: str
+    too_long: tuple[str, ...] = ()
+    """The examples whose codes are too long, the longest first."""
 
     def __str__(self) -> str:
         return self.explanation
@@ -74,7 +82,57 @@ class DiscoveryPlan:
             "users": self.users, "epsilon": self.protocol.epsilon, "payload": self.protocol.payload,
             "bits": list(self.bits), "cut": self.cut, "share": self.share,
             "reachable": self.reachable, "explanation": self.explanation,
+            "too_long": list(self.too_long),
         }  # fmt: skip
+
+
+class Fit(NamedTuple):
+    """The settings that examples of texts take, and which of the examples are too long."""
+
+    protocol: Discovery
+    bits: tuple[int, int, int]
+    cut: float
+    too_long: tuple[str, ...]
+    longest: str
+    """The longest of them with their bits, in words."""
+
+
+def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
+    """Choose the settings of a question from public examples, as plans and new questions do.
+
+    A code that cuts more than 5 % of the examples is refused.
+    """
+    listed = list(dict.fromkeys(examples))
+    if not listed or not all(isinstance(text, str) for text in listed):
+        raise InvalidParameter("expected public examples as texts, at least one")
+    sizes = code.values(listed)[:, 2].astype(np.int64)
+    low, middle, high = (int(x) for x in np.percentile(sizes, (5, 50, 95), method="higher"))
+    protocol = Discovery(epsilon, min(6, max(4, math.ceil(high / 10))))
+    cut = float((sizes > protocol.layout.length).mean())
+    order = np.argsort(-sizes, kind="stable")
+    long = [(listed[i], int(sizes[i])) for i in order if sizes[i] > protocol.layout.length]
+    named = [f"{_short(text)} ({size} bits)" for text, size in long[:_NAMED]]
+    longest = ", ".join(named) + (f" and {len(long) - _NAMED:,} more" if long[_NAMED:] else "")
+    if cut > MOST_CUT:
+        ways = (
+            "learn a code from public examples of your own, with deniable code learn or "
+            "Code.learn, or shorten the texts"
+            if code in map(Code.preset, presets())
+            else "shorten the texts: leave out numbers, offsets, paths and what else hardly two of "
+            "them have in common; or learn the code from more texts of this kind, with --fold-case "
+            "or --phrases 512"
+        )
+        raise InvalidParameter(
+            f"this code is too long for {cut:.0%} of the examples: half of them take {middle} "
+            f"bits or more, and at most {protocol.layout.length} fit. The longest are {longest}. "
+            f"What helps: {ways}",
+            value=cut,
+        )
+    return Fit(protocol, (low, middle, high), cut, tuple(text for text, _ in long), longest)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
 
 
 def plan_discovery(
@@ -92,46 +150,36 @@ def plan_discovery(
     than 5 % of the examples is refused.
     """
     chosen = Code.preset(code) if isinstance(code, str) else code
-    listed = list(dict.fromkeys(examples))
-    if not listed or not all(isinstance(text, str) for text in listed):
-        raise InvalidParameter("expected public examples as texts, at least one", value=None)
     if users is None and share is None:
-        raise InvalidParameter("give users, share or both", value=None)
+        raise InvalidParameter("give users, share or both")
     if share is not None and not 0 < check_number("share", share) <= 1:
         raise InvalidParameter.expected("share above 0 and at most 1", share)
-    sizes = chosen.values(listed)[:, 2].astype(np.int64)
-    low, middle, high = (int(x) for x in np.percentile(sizes, (5, 50, 95), method="higher"))
-    protocol = Discovery(epsilon, min(6, max(4, math.ceil(high / 10))))
-    cut = float((sizes > protocol.layout.length).mean())
-    if cut > MOST_CUT:
-        raise InvalidParameter(
-            f"this code is too long for {cut:.0%} of the examples: half of them take more than "
-            f"{middle} bits, and {protocol.layout.length} fit; learn a code from public examples "
-            "of your own, with deniable code learn or Code.learn, or shorten the texts",
-            value=cut,
-        )
+    fitted = fit(examples, chosen, epsilon)
+    protocol, high = fitted.protocol, fitted.bits[2]
     size = min(high, protocol.layout.length)
     people = _people(protocol, size, share or 0.0) if users is None else check_positive("u", users)
     smallest = smallest_share(protocol, people, size)
     reached = people <= MOST_PEOPLE and smallest is not None
     reached = reached and (share is None or share >= (smallest or 1) * (1 - 1e-9))
-    said = _sentences(protocol, people, (low, middle, high), cut, smallest)
+    said = _sentences(fitted, people, smallest)
     if share is not None and people <= MOST_PEOPLE:
         verb = "will be found" if reached else "will most likely not be found"
-        said.append(f"A text that {_percent(share)} of the people give {verb}.")
-    return DiscoveryPlan(
-        protocol, people, (low, middle, high), cut, smallest, reached, " ".join(said)
-    )
+        said.append(f"A text that {percent(share)} of the people give {verb}.")
+    return DiscoveryPlan(protocol, people, fitted.bits, fitted.cut, smallest, reached,
+                         " ".join(said), fitted.too_long)  # fmt: skip
 
 
-def smallest_share(protocol: Discovery, n: int, size: int) -> float | None:
+def smallest_share(
+    protocol: Discovery, n: int, size: int, *, tested: float = TESTED
+) -> float | None:
     """Return the smallest share that is found with 90 %, for a code of ``size`` bits."""
     if n / protocol.layout.pieces * protocol.probabilities.q < LEAST:
         return None
 
     def found(share: float) -> bool:
         given = share / (_BEAM if size > _LONG else 1.0)
-        return bool(power(protocol, n, np.array([size]), np.array([given]))[0] >= POWER)
+        chance = power(protocol, n, np.array([size]), np.array([given]), tested=tested)
+        return bool(chance[0] >= POWER)
 
     low, high = 0.0, 1.0
     if not found(high):
@@ -144,22 +192,25 @@ def smallest_share(protocol: Discovery, n: int, size: int) -> float | None:
 
 def _people(protocol: Discovery, size: int, share: float) -> int:
     """Return how many people it takes, or more than there are."""
-    low, high = 1, 2 * MOST_PEOPLE
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = smallest_share(protocol, middle, size)
-        low, high = (middle, high) if found is None or found > share else (low, middle)
-    return high
+
+    def too_few(people: int) -> bool:
+        found = smallest_share(protocol, people, size)
+        return people < 2 * MOST_PEOPLE and (found is None or found > share)
+
+    return 1 + last_true(too_few, MOST_PEOPLE)
 
 
-def _sentences(
-    protocol: Discovery, n: int, bits: tuple[int, int, int], cut: float, smallest: float | None
-) -> list[str]:
-    low, middle, high = bits
+def _sentences(fitted: Fit, n: int, smallest: float | None) -> list[str]:
+    protocol, (low, middle, high) = fitted.protocol, fitted.bits
+    longer = "no example is longer."
+    if fitted.too_long:
+        longer = (
+            f"{fitted.cut:.1%} of the examples are longer, and such texts can only be named from "
+            f"a list: {fitted.longest}."
+        )
     said = [
         f"The code takes {middle} bits for a middling example, {low} to {high} for most; "
-        f"{protocol.layout.length} bits fit into {protocol.payload} pieces, and {cut:.1%} of the "
-        f"examples are longer: those can only be named from a list."
+        f"{protocol.layout.length} bits fit into {protocol.payload} pieces, and {longer}"
     ]
     if n > MOST_PEOPLE:
         return [*said, "Out of reach: it takes more people than live on Earth; raise epsilon."]
@@ -170,12 +221,11 @@ def _sentences(
     size = protocol.report_dtype.itemsize
     return [
         *said,
-        f"{start} a text of {high} bits is found with 90 % if at least {_percent(smallest)} of the "
+        f"{start} a text of {high} bits is found with 90 % if at least {percent(smallest)} of the "
         f"people give it, {math.ceil(smallest * n):,} of them.{hope}",
         f"Counts have 1.6 times the error of a closed question; a report takes {size} bytes, and "
         f"about {crafted(protocol, n):,} crafted reports would plant a text.",
+        f"A collector keeps about {size + 1} bytes for each report, "
+        f"{max(1, (size + 1) * n / 1e6):,.0f} MB over all days, and as much again in the sums that "
+        "it has shown.",
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

@@ -11,19 +11,14 @@ Arm      n = (z_(1 - alpha / 2) + z_power)^2 (v_1 + v_2) / lift^2, alpha divided
 """
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from deniable.advice.ranking import Listed, find_protocols, rank, variance
+from deniable import validation as valid
+from deniable.advice.ranking import Listed, find_protocols, percent, rank, variance
 from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
+from deniable.presentation.verdict import rounded
 from deniable.protocol import Protocol
-from deniable.validation import (
-    check_domain_size,
-    check_epsilon,
-    check_positive,
-    check_probability,
-    check_whole,
-)
 
 CELL_ERROR = 0.05
 """The largest standard error of any share in a segment that is shown."""
@@ -35,6 +30,14 @@ ALPHA, POWER = 0.05, 0.8
 def sampled_variance(protocol: Listed, share: float) -> float:
     """Return n times the variance of a share of a population: the noise, and who was drawn."""
     return variance(protocol, share) + share * (1 - share)
+
+
+def _planned(epsilon: float, d: int, at_most: int | None, share: float) -> tuple[Listed, str]:
+    """Return the protocol that a question would take, and among what people choose."""
+    if at_most is None:
+        return rank(find_protocols(epsilon, d), share, None)[0], f"{d:,} answers"
+    sets = rank(find_protocols(epsilon, d, at_most=at_most), 0.0, None)[0]
+    return sets, f"sets of at most {at_most} of {d:,} answers"
 
 
 def cell_minimum(protocol: Protocol, error: float = CELL_ERROR) -> int | None:
@@ -69,10 +72,6 @@ class RoundsPlan:
     change_error: float
     explanation: str
 
-    def row(self) -> dict[str, object]:
-        """Return the plan as plain data."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
 
 def plan_rounds(  # noqa: PLR0913 - the numbers of a rota, each by name
     domain_size: int,
@@ -83,34 +82,37 @@ def plan_rounds(  # noqa: PLR0913 - the numbers of a rota, each by name
     times: int = 1,
     pooled: int = 4,
     share: float | None = None,
+    at_most: int | None = None,
 ) -> RoundsPlan:
     """Say what a question tells that asks each of so many people once in so many rounds.
 
     ``lifetime`` is what all reports of a person reveal together, at most ``times`` of them. Errors
-    are those of an answer with the given share, 1 / domain_size unless it is named.
+    are those of an answer with the given share, 1 / domain_size unless it is named. With
+    ``at_most`` people give sets of up to so many answers, and that share is at_most / domain_size.
 
     >>> plan_rounds(100, users=100_000, rounds=52, lifetime=4.0).round_error.__round__(4)
     0.0062
     """
-    check_domain_size(domain_size)
-    check_positive("users", users)
-    check_whole("rounds", rounds, 2, 520, "one round is a question that is asked once")
-    check_whole("times", times, 1, 100)
-    check_whole("the number of rounds that are pooled", pooled, 1, rounds)
-    epsilon = check_epsilon(lifetime) / times
-    at = 1 / domain_size if share is None else check_probability("share", share)
-    protocol = rank(find_protocols(epsilon, domain_size), at, None)[0]
+    valid.check_domain_size(domain_size)
+    valid.check_positive("users", users)
+    valid.check_whole("rounds", rounds, 2, 520, "one round is a question that is asked once")
+    valid.check_whole("times", times, 1, 100)
+    valid.check_whole("the number of rounds that are pooled", pooled, 1, rounds)
+    epsilon = valid.check_epsilon(lifetime) / times
+    mean_share = min(1.0, (at_most or 1) / domain_size)
+    at = mean_share if share is None else valid.check_probability("share", share)
+    protocol, choice = _planned(epsilon, domain_size, at_most, at)
     error = math.sqrt(rounds * sampled_variance(protocol, at) / users)
     mean, change = error / math.sqrt(pooled), error * math.sqrt(2)
     often = "once" if times == 1 else f"{times} times"
     explanation = (
-        f"With {users:,} people and {domain_size:,} answers, each person answers {often}, in a "
+        f"With {users:,} people and {choice}, each person answers {often}, in a "
         f"round drawn by the person's own device, at epsilon = {epsilon:g} with {protocol.name}: "
         f"{lifetime:g} in all, for ever, whatever changes in between. A round has about "
-        f"{users // rounds:,} people. The share of an answer that {_percent(at)} give has a "
-        f"standard error of {_percent(error)} in a round, {_percent(mean)} in the mean of "
-        f"{pooled} rounds and {_percent(change)} for the change between two rounds "
-        f"({_percent(mean * math.sqrt(2))} between two means of {pooled})."
+        f"{users // rounds:,} people. The share of an answer that {percent(at)} give has a "
+        f"standard error of {percent(error)} in a round, {percent(mean)} in the mean of "
+        f"{pooled} rounds and {percent(change)} for the change between two rounds "
+        f"({percent(mean * math.sqrt(2))} between two means of {pooled})."
     )
     return RoundsPlan(
         domain_size, users, rounds, times, lifetime, epsilon, protocol.name, pooled,
@@ -131,10 +133,6 @@ class ArmsPlan:
     power: float
     explanation: str
 
-    def row(self) -> dict[str, object]:
-        """Return the plan as plain data."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
 
 def plan_arms(  # noqa: PLR0913 - the numbers of an experiment, each by name
     domain_size: int,
@@ -146,35 +144,37 @@ def plan_arms(  # noqa: PLR0913 - the numbers of an experiment, each by name
     primary: bool = False,
     looks: int = 1,
     power: float = POWER,
+    at_most: int | None = None,
 ) -> ArmsPlan:
     """Say how many people each arm needs to find that a share has grown from ``start`` by ``lift``.
 
     ``primary``: only one answer, named beforehand, is tested; otherwise each answer of each arm is.
+    With ``at_most`` people give sets of up to so many answers.
 
     >>> plan_arms(10, epsilon=2.0, start=0.1, lift=0.02).people
     40773
     """
-    check_domain_size(domain_size)
-    check_whole("arms", arms, 2, 64)
-    check_whole("looks", looks, 1, 1000)
-    end = check_probability("the share to start from", start) + lift
+    valid.check_domain_size(domain_size)
+    valid.check_whole("arms", arms, 2, 64)
+    valid.check_whole("looks", looks, 1, 1000)
+    end = valid.check_probability("the share to start from", start) + lift
     if lift == 0 or not 0 < end < 1:
         raise InvalidParameter.expected(
             "a lift that leads to another share between 0 and 1", lift, "0.02 is two points"
         )
-    answers = 1 if primary else domain_size - (domain_size == 2)
+    answers = 1 if primary else domain_size - (domain_size == 2 and at_most is None)
     tests = answers * (arms - 1)
     alpha = ALPHA / tests / looks
-    protocol = rank(find_protocols(check_epsilon(epsilon), domain_size), start, None)[0]
-    z = upper_normal(alpha / 2) + upper_normal(1 - check_probability("power", power))
+    protocol, choice = _planned(valid.check_epsilon(epsilon), domain_size, at_most, start)
+    z = upper_normal(alpha / 2) + upper_normal(1 - valid.check_probability("power", power))
     spread = sampled_variance(protocol, start) + sampled_variance(protocol, end)
     people = math.ceil(z * z * spread / lift**2)
     tested = "one answer" if answers == 1 else f"{answers:,} answers"
     plain = start * (1 - start) + end * (1 - end)
     explanation = (
-        f"To find that an answer goes from {_percent(start)} to {_percent(end)} with a "
-        f"probability of {_percent(power)}, each of {arms} arms needs {people:,} people at "
-        f"epsilon = {epsilon:g} with {protocol.name}. The test is of {tested} in "
+        f"To find that an answer goes from {percent(start)} to {percent(end)} with a "
+        f"probability of {percent(power)}, each of {arms} arms needs {people:,} people at "
+        f"epsilon = {epsilon:g} with {protocol.name} for {choice}. The test is of {tested} in "
         f"{'one arm' if arms == 2 else f'{arms - 1} arms'} against the control, with at most 5 % "
         "for any false alarm"
         + ("" if looks == 1 else f" over {looks} looks")
@@ -189,15 +189,16 @@ def tells(users: int, *, cells: int = 1, days: int = 1, relays: int = 1) -> str:
     >>> print(tells(100_000, cells=8, days=182).partition(":")[2])
      of 100,000 people about 69 look the same. Fewer than 20 would nearly name a person.
     """
-    check_positive("users", users)
+    valid.check_positive("users", users)
     alike = users / (cells * days * relays)
+    few = f"{alike:.2g}" if alike < 10 else rounded(alike)
     parts = [f"its day (one of {days:,})" if days > 1 else "its day"]
     parts += [f"its segment (one of {cells})"] if cells > 1 else []
     parts += [f"the relay that brought it (one of {relays})"] if relays > 1 else []
     named = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     said = (
         f"A report names {named}, and nothing hides them: of {users:,} people about "
-        f"{alike:,.2g} look the same."
+        f"{few} look the same."
     )
     if alike >= FEW_PEOPLE:
         return f"{said} Fewer than {FEW_PEOPLE} would nearly name a person."
@@ -205,7 +206,3 @@ def tells(users: int, *, cells: int = 1, days: int = 1, relays: int = 1) -> str:
         f"{said} That nearly names a person: ask with fewer segments, fewer values, or less "
         "often. What the person answered stays hidden; that it was this person does not."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

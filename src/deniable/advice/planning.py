@@ -12,12 +12,12 @@ known variance there is no plan, and without a known law none for what will be s
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from deniable.advice import ranking
-from deniable.advice.ranking import Listed
+from deniable.advice.ranking import Listed, percent
 from deniable.errors import InvalidParameter, brief
-from deniable.law import KnownLaw
+from deniable.law.binomial_sum import last_true
 from deniable.presentation.parts import Fact, summary
 from deniable.presentation.verdict import points, rounded, share
 from deniable.protocols.sets import Sets
@@ -94,11 +94,8 @@ class Plan:
         return tuple(fact for fact in found if fact.value)
 
     def row(self) -> dict[str, object]:
-        """Return the plan as plain data."""
-        return {f.name: getattr(self, f.name) for f in fields(self)} | {
-            "protocol": self.protocol.name,
-            "report_bytes": self.protocol.report_dtype.itemsize,
-        }
+        size = self.protocol.report_dtype.itemsize
+        return {**vars(self), "protocol": self.protocol.name, "report_bytes": size}
 
 
 def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol if it is not free
@@ -184,8 +181,8 @@ class _Goal:
 
     def words(self) -> str:
         if self.significance:
-            return f"{_percent(self.target)} as the smallest share that will be significant"
-        return f"a typical standard error of {_percent(self.target)}"
+            return f"{percent(self.target)} as the smallest share that will be significant"
+        return f"a typical standard error of {percent(self.target)}"
 
 
 def _goal(error: float | None, significant: float | None) -> _Goal:
@@ -245,8 +242,8 @@ def _solve_epsilon(pick: Callable[[float], Listed], users: int, goal: _Goal) -> 
     def reaches(thousandths: int) -> bool:
         return goal.reached(pick(thousandths / 1000), users)
 
-    smallest, high = round(1000 * SMALLEST_EPSILON), round(1000 * LARGEST_EPSILON)
-    if not reaches(high):
+    smallest, end = round(1000 * SMALLEST_EPSILON), round(1000 * LARGEST_EPSILON)
+    if not reaches(end):
         needed = goal.users(pick(1.0))
         people = f"{needed:,} people" if needed <= MOST_USERS else "more people than live on Earth"
         return replace(
@@ -256,7 +253,8 @@ def _solve_epsilon(pick: Callable[[float], Listed], users: int, goal: _Goal) -> 
             f"hides next to nothing, {users:,} people do not give {goal.words()}; "
             f"at epsilon = 1 it takes {people}.",
         )
-    low = smallest - 1
+    # By halves, since the error of sets is not monotone where the best size of reports changes.
+    low, high = smallest - 1, end
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)
@@ -269,11 +267,12 @@ def _planned(protocol: Listed, users: int, start: str = "", *, share: float | No
     error = ranking.std_error(protocol, users)
     rare, unanimous = (math.sqrt(ranking.variance(protocol, each) / users) for each in (0.0, 1.0))
     smallest, found = _significant(protocol, users)
+    several = f", up to {protocol.at_most} each" if isinstance(protocol, Sets) else ""
     explanation = (
-        f"{start}with {users:,} people and {_answers(protocol)}, {protocol.name} at "
-        f"epsilon = {protocol.epsilon:g} estimates shares with a typical standard error of "
-        f"{_percent(error)} ({_percent(rare)} for an answer that nobody gives, "
-        f"{_percent(unanimous)} for one that all give), and {found}; a report takes "
+        f"{start}with {users:,} people and {protocol.domain_size:,} answers{several}, "
+        f"{protocol.name} at epsilon = {protocol.epsilon:g} estimates shares with a typical "
+        f"standard error of {percent(error)} ({percent(rare)} for an answer that nobody gives, "
+        f"{percent(unanimous)} for one that all give), and {found}; a report takes "
         f"{ranking.in_bytes(protocol.report_dtype.itemsize)}."
     )
     spared = ranking.saving(protocol, users, share)
@@ -297,38 +296,18 @@ def _significant(protocol: Listed, users: int) -> tuple[float | None, str]:
     law = protocol.law(users)
     if law is None:
         return None, "which answers will be significant is not known beforehand"
-    held = _detectable(law, users, _tail_of_an_answer(protocol))
-    if held is None:
+    limit = law.limit(_tail_of_an_answer(protocol))
+    held = 1 + last_true(lambda k: k < users and law.exceeds(k, limit) < POWER, users)
+    if law.exceeds(users, limit) < POWER:
         return None, "no answer will be significant, not even one that all people give"
     share = held / users
     # Its product with the people, rounded up, has to be as many as hold it.
     share = share if math.ceil(share * users) <= held else math.nextafter(share, 0.0)
     return share, (
-        f"an answer of {held:,} of them or more ({_percent(share)}) will be significant with a "
+        f"an answer of {held:,} of them or more ({percent(share)}) will be significant with a "
         "probability of at least 95 %"
     )
 
 
-def _detectable(law: KnownLaw, users: int, tail: float) -> int | None:
-    """Return the smallest number of people whose answer will be significant, or None."""
-    limit = law.limit(tail)
-    if law.exceeds(users, limit) < POWER:
-        return None
-    low, high = 0, users
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if law.exceeds(middle, limit) >= POWER else (middle, high)
-    return high
-
-
-def _answers(protocol: Listed) -> str:
-    several = f", up to {protocol.at_most} each" if isinstance(protocol, Sets) else ""
-    return f"{protocol.domain_size:,} answers{several}"
-
-
 def _tail_of_an_answer(protocol: Listed) -> float:
     return ALPHA / protocol.domain_size
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"

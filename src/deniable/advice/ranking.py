@@ -62,7 +62,6 @@ class Option:
         return self.protocol.name
 
     def row(self) -> dict[str, object]:
-        """Return the option as plain data, one entry for each column."""
         rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "protocol"}
         return {"protocol": self.name, **rest}
 
@@ -75,7 +74,7 @@ class Option:
             self.name,
             f"{self.noise(goal):.4g}",
             f"{self.noise(goal) / least:.2f}x",
-            "-" if self.std_error is None else f"{100 * self.std_error:.3g} %",
+            "-" if self.std_error is None else percent(self.std_error),
             f"{self.report_bytes:,}" + ("" if self.fits else " (too many)"),
             self.client_cost,
             self.server_cost,
@@ -369,6 +368,10 @@ def not_known(name: str, consequence: str) -> str:
         f"{name} is {consequence}: its error is not known in closed form. Try it on answers like "
         "those you expect, with deniable simulate."
     )
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def in_bytes(size: int) -> str:

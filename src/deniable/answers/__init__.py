@@ -1,19 +1,33 @@
 """Kinds of answers, one file each; every module here is found by itself.
 
-``Answers`` is what all kinds promise. A question that takes a list of labels is a ``Choice``.
+``Answers`` is what all kinds promise. A question that takes a list of labels is a ``Choice``. The
+others are loaded when they are named.
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
-from deniable.answers.base import Answers
+from deniable.answers.base import Answers, find_kind
 from deniable.answers.choice import Choice
-from deniable.answers.choices import Choices
-from deniable.answers.number import Number
-from deniable.answers.record import Record
-from deniable.answers.text import Text
+
+if TYPE_CHECKING:
+    from deniable.answers.choices import Choices
+    from deniable.answers.number import Number
+    from deniable.answers.record import Record
+    from deniable.answers.text import Text
 
 __all__ = ["Answers", "Choice", "Choices", "Number", "Record", "Text"]
 
-for _module in iter_modules(__path__, f"{__name__}."):
-    import_module(_module.name)
+
+def __getattr__(name: str) -> type[Answers]:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return find_kind(name.lower())
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+_HOMES = {each: each for each in ("choice", "choices", "number", "record", "text")}
+_OTHERS = ("base", "distribution", "forecast", "scale", "survey")
+Answers.registry.expect(__name__, __path__, {**_HOMES, **dict.fromkeys(_OTHERS, "")})

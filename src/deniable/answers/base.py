@@ -22,7 +22,7 @@ import numpy.typing as npt
 from deniable.candidates import Candidates
 from deniable.errors import DeniableError, InvalidDocument, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
-from deniable.optional import load_offered
+from deniable.optional import Registry
 from deniable.protocol import Protocol
 from deniable.randomness import Source
 from deniable.version import __version__
@@ -30,8 +30,6 @@ from deniable.version import __version__
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
 
-ENTRY_POINTS = "deniable.answers"
-"""The group of entry points by which other packages bring kinds of their own."""
 _MISSING = ("NoneType", "NAType", "NaTType")
 """The types of what stands for a missing answer in Python and in frames."""
 
@@ -43,7 +41,7 @@ class Answers(ABC):
     ``value_dtype`` where a value is a row of integers.
     """
 
-    registry: ClassVar[dict[str, type["Answers"]]] = {}
+    registry: ClassVar[Registry["Answers"]] = Registry("deniable.answers")
     kind: ClassVar[str] = ""
     """The name of the kind in documents: that of the class, in small letters."""
     drawn: ClassVar[bool] = False
@@ -72,17 +70,9 @@ class Answers(ABC):
     def __init_subclass__(cls, **kwargs: object) -> None:
         """Register the kind by its name, unless the class is only a base of others."""
         super().__init_subclass__(**kwargs)
-        if cls.__name__.startswith("_"):
-            return
-        cls.kind = cls.__name__.lower()
-        known = Answers.registry.setdefault(cls.kind, cls)
-        mine, other = ((each.__module__, each.__qualname__) for each in (cls, known))
-        if mine != other:
-            raise TypeError(
-                f"the kind of answers {cls.kind!r} is already {'.'.join(other)}; documents name "
-                "kinds by their class, so rename one of them"
-            )
-        Answers.registry[cls.kind] = cls
+        if not cls.__name__.startswith("_"):
+            cls.kind = cls.__name__.lower()
+            Answers.registry.register(cls.kind, cls)
 
     @property
     def build(self) -> str:
@@ -97,6 +87,19 @@ class Answers(ABC):
     @abstractmethod
     def value(self, answer: object) -> int | Sequence[int] | None:
         """Return the value of one answer, or None for what is no answer."""
+
+    def true_counts(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        """Return how many people are in each row of results, from everybody's value.
+
+        Only a simulation knows that. Kinds whose values are not the rows of results say it.
+        """
+        if values.ndim > 1 or self.labels is None:
+            raise InvalidParameter(
+                f"{self} do not say how many people are in each row of results, which a simulation "
+                "compares with; give true_counts to this kind of answers",
+                value=self.kind,
+            )
+        return np.bincount(values.astype(np.int64), minlength=len(self.labels or ())).astype(float)
 
     @abstractmethod
     def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
@@ -196,7 +199,7 @@ class Answers(ABC):
 def find_kind(name: str) -> type[Answers]:
     """Return the kind of that name: ours, or one that an installed package brings."""
     try:
-        kind = Answers.registry.get(name) or load_offered(ENTRY_POINTS, name, Answers)
+        kind = Answers.registry.find(name, Answers)
     except DeniableError as error:
         raise InvalidDocument(str(error), value=name) from error
     if kind is None:

@@ -170,6 +170,10 @@ class Choices(Answers):
             rows[size, size:] = len(self.labels) + np.arange(most - size)
         return rows
 
+    def true_counts(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        items = values.astype(np.int64).ravel()
+        return super().true_counts(items[items < len(self.labels)])
+
     def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
         from deniable.advice.ranking import recommend  # noqa: PLC0415 - few questions need advice
 

@@ -9,85 +9,57 @@ many values people are only asked for ranges, within which numbers count as even
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 
+from deniable.answers.scale import Scale, told
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
-from deniable.law.lots import LotLaw
-from deniable.law.normal import Floats, upper_normal
-from deniable.law.tables import Tables, contrast_variance, nearest_shares
-from deniable.presentation.view import Answer
+from deniable.law.normal import Floats, nearest_shares, upper_normal
+from deniable.law.samples import LotLaw
+from deniable.law.tables import Tables, contrast_variance
+from deniable.presentation import charts
+from deniable.presentation.histogram import Column, Histogram, Mark
+from deniable.presentation.parts import Beside, Fact, Part, Sentences
+from deniable.presentation.verdict import Claim, Verdict, changed
+from deniable.presentation.view import Answer, Change, Figure, percent
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import ViewEstimates, Views, estimates_of
 from deniable.tally import Tally
 from deniable.validation import check_probability, check_whole
 
-_MOST_ROWS = 120
+_QUARTILES = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
+_MOST_BARS = 40
 _MOST_THRESHOLDS = 1 << 10
 _CURVE_STEPS = 400
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A number that was estimated, with its interval."""
+@dataclass(frozen=True, eq=False, repr=False)
+class InOrder(Estimates):
+    """Estimates whose rows have an order of their own, in which they are shown."""
 
-    value: float
-    lower: float
-    upper: float
-    unit: str = ""
-
-    def __str__(self) -> str:
-        shown = f"{self.value:.4g} {self.unit}".strip()
-        return f"{shown} ({self.lower:.4g} to {self.upper:.4g})"
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The numbers that answers are rounded to, in ascending order, and their unit."""
-
-    numbers: tuple[float, ...]
-    unit: str = ""
-
-    def written(self, place: int) -> str:
-        return f"{Decimal(repr(self.numbers[place])).normalize():f} {self.unit}".strip()
-
-    @property
-    def starts(self) -> range:
-        """Where the bins of results start: 1, 2, 5, 10 or so places each, for not too many."""
-        size = len(self.numbers)
-        widths = (lead * 10**power for power in range(6) for lead in (1, 2, 5))
-        return range(0, size, next(width for width in widths if -(-size // width) <= _MOST_ROWS))
-
-    def bins(self, starts: Sequence[int]) -> tuple[str, ...]:
-        """Return the names of bins that start at these places: "40 to 44 h"."""
-        ends = [*(start - 1 for start in starts[1:]), len(self.numbers) - 1]
-        first = (f"{Decimal(repr(self.numbers[start])).normalize():f} to " for start in starts)
-        return tuple(
-            f"{'' if start == end else name}{self.written(end)}"
-            for name, start, end in zip(first, starts, ends, strict=True)
-        )
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The names of both ends, for a question that only the mean is wanted of."""
-        return f"towards {self.written(0)}", f"towards {self.written(-1)}"
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
+        """Return the places of the ``k`` largest rows, or of all, in their own order."""
+        return np.sort(super().largest(k))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NumberEstimates(Estimates):
-    """How many people gave which number: rows are bins."""
+class NumberEstimates(InOrder):
+    """How many people gave which number: rows are bins.
+
+    ``asked`` is a number above which the share of people is told as well (``asking``).
+    """
 
     scale: Scale | None = None
     tally: Tally | None = None
+    asked: float | None = None
 
     @classmethod
     def of(cls, found: ViewEstimates, scale: Scale, *, distribution: bool) -> "NumberEstimates":
         """Return the bins of a scale, or its ends where only the mean was asked for."""
-        plain = replace(_plain(found), labels=None, joint=None, law=None, adds_up=True)
-        bare = cls(**vars(plain), scale=scale, tally=found.tally)
+        rows = replace(plain(found), labels=None, joint=None, law=None, adds_up=True)
+        bare = cls(**vars(rows), scale=scale, tally=found.tally)
         if distribution:
             rows = bare.binned(scale.starts)
         else:
@@ -98,24 +70,120 @@ class NumberEstimates(Estimates):
         held |= {"provenance": found.provenance}
         return cls(**held, scale=scale, tally=found.tally)
 
+    def figures(self, level: float = 0.95) -> dict[str, Figure]:
+        quartiles = _QUARTILES if self._tables.views else ()
+        found = {name: self.quantile(share, level=level) for name, share in quartiles}
+        return {**found, "mean": self.mean_at(level)}
+
+    def brief(self, rows: int, like: Estimates | None = None) -> Estimates:
+        """Return at most so many bins; none where only the mean was asked for."""
+        del like  # all have the same bins
+        _, _, scale = self._views
+        return self.binned(scale.starts_of(rows)) if self._tables.views else self.take([])
+
     def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
         """Add the mean, and median and quartiles where the distribution is told."""
-        said = [*super()._notes(level, alpha, threshold), f"mean {self.mean_at(level)}"]
-        if self._tables.views:
-            names = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
-            found = (f"{name} {self.quantile(share, level=level)}" for name, share in names)
-            said.append(", ".join(found))
-        return tuple(said)
+        *quartiles, mean = (f"{name} {each}" for name, each in self.figures(level).items())
+        said = [*super()._notes(level, alpha, threshold), mean]
+        if quartiles:
+            said.append(", ".join(quartiles))
+        if self.asked is not None:
+            said.append(self._above(self.asked, level).replace("|", ""))
+        return *said, self._ends
 
-    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
-        """Return the places of the ``k`` largest bins, or of all, in the order of the numbers."""
-        return np.sort(super().largest(k))
+    def _above(self, number: float, level: float) -> str:
+        row = self.above(number, level=level)
+        low, high = (f"{100 * min(max(end / self.n, 0.0), 1.0):.1f}" for end in row.ends)
+        return f"{row.label} are |{100 * row.share:z.1f} %| of the people ({low} to {high} %)"
+
+    @property
+    def _ends(self) -> str:
+        _, _, scale = self._views
+        low, high = scale.written(0), scale.written(-1)
+        return f"numbers below {low} or above {high} are counted in the first and the last bin"
+
+    def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
+        told: dict[str, object] = {
+            name.replace(" ", "_"): each.row for name, each in self.figures(level).items()
+        }
+        if self.asked is not None:
+            row = self.above(self.asked, level=level)
+            ends = (None if end is None else end / self.n for end in (row.lower, row.upper))
+            shares = zip(("share", "lower", "upper"), (row.share, *ends), strict=True)
+            told["above"] = {"number": self.asked, **dict(shares)}
+        unit = {"unit": self.scale.unit if self.scale else ""}
+        return {**super().summary(level=level, alpha=alpha), **unit, **told}
+
+    def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
+        """Return where half of the people are, the mean, and what changed."""
+        claims: list[Claim] = []
+        if self._tables.views:
+            median, (_, _, scale) = self.quantile(0.5), self._views
+            value, spread = median.cells
+            if median.upper - median.lower > (scale.numbers[-1] - scale.numbers[0]) / 2:
+                unsure = "Too few reports to tell where half of the people are: somewhere from"
+                claims.append(told(f"{unsure} {spread} {scale.unit}".rstrip() + ".", "nothing"))
+            else:
+                claims.append(told(f"Half of the people are at or below |{value}| ({spread})."))
+                low, high = (self.quantile(share).cells[0] for share in (0.25, 0.75))
+                claims.append(told(f"The middle half is between {low} and {high}."))
+        value, spread = self.mean.cells
+        claims.append(told(f"The mean is |{value}| ({spread})."))
+        if self.asked is not None:
+            said = self._above(self.asked, 0.95)
+            claims.append(told(f"{said[:1].upper()}{said[1:]}."))
+        moved = [change for change in changes if change.significant]
+        if moved:
+            most = max(moved, key=lambda change: abs(change.difference))
+            claims.append(changed(most, since))
+        return Verdict(tuple(claims))
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        """Return the quartiles and the mean in words and figures, and a histogram."""
+        beside = beside or Beside()
+        said = self.verdict(tuple(beside.changes.values()), since=beside.since)
+        figures = self.figures(beside.level)
+        facts = [Fact(name.capitalize(), *figure.cells) for name, figure in figures.items()]
+        found = [Sentences.of(said), charts.facts_of(self, beside, *facts)]
+        if self._tables.views:
+            found.append(self._histogram([*figures.values()][:-1], str(said), beside))
+        return (*found, charts.listing_of(self, replace(beside, rows=None)))
+
+    def _histogram(self, quartiles: Sequence[Figure], said: str, beside: Beside) -> Histogram:
+        _, _, scale = self._views
+        starts, size = list(scale.starts_of(_MOST_BARS)), len(scale.numbers)
+        if len(starts) > 2 and 2 * (size - starts[-1]) < starts[1]:
+            starts.pop()  # a sliver at the end would look like a bar
+        rows = self.binned(starts).rows(level=beside.level)
+        columns = tuple(
+            Column(
+                charts.Bar(row.label, row.share, row.ends[0] / self.n, row.ends[1] / self.n),
+                start / size,
+                stop / size,
+            )
+            for row, start, stop in zip(rows, starts, [*starts[1:], size], strict=True)
+        )
+        marks = tuple(
+            Mark(*(scale.place(x) for x in (each.value, each.lower, each.upper)))
+            for each in quartiles
+        )
+        ticks = tuple(
+            ((place + 0.5) / size, f"{scale.numbers[place]:,.12g} {scale.unit}".strip())
+            for place in (0, (size - 1) // 2, size - 1)
+        )
+        note = (
+            f"line on a bar: {percent(beside.level)} sure · bracket: the middle half · {self._ends}"
+        )
+        return Histogram(
+            "histogram", "Share of people", note=note, columns=columns, quartiles=marks,
+            ticks=ticks, said=said,
+        )  # fmt: skip
 
     @property
     def _views(self) -> tuple[Views, Tally, Scale]:
         tally, scale = self.tally, self.scale
         if tally is None or scale is None or not isinstance(tally.protocol, Views):
-            raise InvalidParameter("expected the estimates of a question for a number", value=None)
+            raise InvalidParameter("expected the estimates of a question for a number")
         return tally.protocol, tally, scale
 
     @cached_property
@@ -131,8 +199,7 @@ class NumberEstimates(Estimates):
         if not small:
             raise InvalidParameter(
                 "nobody has told of the distribution, which was not asked for or not yet drawn; "
-                'ask with want=("distribution",)',
-                value=None,
+                'ask with want=("distribution",)'
             )
         target = max(small, key=len)
         width = protocol.value_count // self._tables.size(target)
@@ -183,6 +250,21 @@ class NumberEstimates(Estimates):
         named = each.combined(within, [f"{low:g} to {high:g}"])
         return self._by_lot(named).rows(level=level)[0]
 
+    def above(self, number: float, *, level: float = 0.95) -> Answer:
+        """Return how many people gave a number above this one."""
+        _, _, scale = self._views
+        if not scale.numbers[0] <= number < scale.numbers[-1]:
+            ends = f"{scale.written(0)} to below {scale.written(-1)}"
+            raise OutOfDomain.expected(f"a number from {ends}", number)
+        first = next(each for each in scale.numbers if each > number)
+        found = self.between(first, scale.numbers[-1], level=level)
+        return replace(found, label=f"above {number:,.12g} {scale.unit}".strip())
+
+    def asking(self, number: float) -> "NumberEstimates":
+        """Return the same estimates, which also tell the share of people above a number."""
+        self.above(number)  # refuses what cannot be told
+        return replace(self, asked=float(number))
+
     def cdf(self) -> Estimates:
         """Return how many people gave at most each value; of very many values, some."""
         each, width = self._ranges(_MOST_THRESHOLDS)
@@ -206,7 +288,7 @@ class NumberEstimates(Estimates):
         found, width = self.cdf(), self._ranges(_MOST_THRESHOLDS)[1]
         ends = found.interval(level)
         if ends is None:
-            raise InvalidParameter("the errors of these estimates are not known", value=None)
+            raise InvalidParameter("the errors of these estimates are not known")
         low, high = (np.clip(end / self.n, 0, 1) for end in ends)
         before = np.append(0.0, low[:-1])
         possible = np.flatnonzero((before <= share) & (share <= np.append(high[:-1], 1.0)))
@@ -285,7 +367,7 @@ class NumberEstimates(Estimates):
         return float(weights @ mean), *combined
 
 
-def _plain(found: Estimates) -> Estimates:
+def plain(found: Estimates) -> Estimates:
     """Return estimates without what a subclass adds."""
     names = Estimates.__dataclass_fields__
     return Estimates(**{name: value for name, value in vars(found).items() if name in names})

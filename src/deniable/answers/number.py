@@ -16,10 +16,12 @@ import numpy as np
 
 from deniable import validation
 from deniable.answers.base import Answers, list_answers, refused
-from deniable.answers.distribution import NumberEstimates, Scale
+from deniable.answers.distribution import NumberEstimates
+from deniable.answers.scale import Scale
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
+from deniable.law.normal import Floats
 from deniable.protocol import Protocol
 from deniable.protocols.levels import MOST_STEPS, Levels
 from deniable.protocols.views import ViewEstimates, Views
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 WANTS = ("distribution", "mean")
 """What a question for a number may be for."""
 _LONGEST_UNIT = 20
+_DUST = 1e-6
+"""How far a distance may be from whole steps: tenths are no doubles."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class Number(Answers):
         if not (isinstance(self.unit, str) and len(self.unit) <= _LONGEST_UNIT):
             raise InvalidParameter.expected(f"a unit of up to {_LONGEST_UNIT} letters", self.unit)
         if not encodes(self.unit):
-            raise InvalidParameter("the unit cannot be encoded as UTF-8; write another", value=None)
+            raise InvalidParameter("the unit cannot be encoded as UTF-8; write another")
         want = tuple(self.want) if isinstance(self.want, list | tuple) else ()
         if not want or not set(want) <= set(WANTS) or len(set(want)) != len(want):
             raise InvalidParameter.expected(f"want as some of {', '.join(WANTS)}", self.want)
@@ -66,24 +70,25 @@ class Number(Answers):
     @cached_property
     def steps(self) -> int:
         """How many values there are, both ends included."""
-        low, high, step = (Decimal(repr(each)) for each in (self.low, self.high, self.step))
+        # In doubles, whose arithmetic is the same in every language.
+        low, high, step = map(float, (self.low, self.high, self.step))
         if low >= high or step <= 0:
             raise InvalidParameter.expected(
                 "low below high and a step above 0", (self.low, self.high, self.step)
             )
-        many = high - low > step * MOST_STEPS
-        count, left = (MOST_STEPS, 0) if many else divmod(high - low, step)
-        if left:
+        distance = (high - low) / step
+        if not distance < MOST_STEPS - 0.5:
+            raise InvalidParameter.expected(
+                f"at most {MOST_STEPS:,} values from low to high", self.step, "use larger steps"
+            )
+        count = math.floor(distance + 0.5)
+        if count < 1 or abs(distance - count) >= _DUST:
             raise InvalidParameter.expected(
                 "a step that divides the distance from low to high",
                 self.step,
                 "change high, or the step",
             )
-        if count >= MOST_STEPS:
-            raise InvalidParameter.expected(
-                f"at most {MOST_STEPS:,} values from low to high", self.step, "use larger steps"
-            )
-        return int(count) + 1
+        return count + 1
 
     @cached_property
     def scale(self) -> Scale:
@@ -100,6 +105,10 @@ class Number(Answers):
     @property
     def value_count(self) -> int:
         return self.steps
+
+    @property
+    def build(self) -> str:
+        return "views"
 
     @property
     def wanted(self) -> str:
@@ -136,6 +145,13 @@ class Number(Answers):
         places = np.floor((inside - self.low) / self.step + 0.5).astype(np.uint64)
         return np.minimum(places, np.uint64(self.steps - 1))
 
+    def true_counts(self, values: np.typing.NDArray[np.integer]) -> Floats:
+        if "distribution" in self.want:
+            starts = np.asarray(self.scale.starts)
+            return super().true_counts(np.searchsorted(starts, values, side="right") - 1)
+        high = float(np.sum(values) / (self.steps - 1))
+        return np.array([len(values) - high, high])
+
     def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
 
@@ -157,7 +173,7 @@ class Number(Answers):
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
         if not isinstance(found, ViewEstimates) or found.tally is None:
-            raise InvalidParameter("expected the estimates of views of a number", value=None)
+            raise InvalidParameter("expected the estimates of views of a number")
         made = NumberEstimates.of(found, self.scale, distribution="distribution" in self.want)
         return made if wanted is None else made.select(wanted)
 

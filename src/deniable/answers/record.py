@@ -5,8 +5,8 @@ one of the wanted tables or one of them by itself, with the whole epsilon (``Vie
 record is protected by it, however many attributes there are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
@@ -16,21 +16,17 @@ import numpy as np
 
 from deniable.answers.base import Answers, find_kind, list_answers, refused
 from deniable.answers.choice import Choice
-from deniable.answers.distribution import Figure
 from deniable.answers.number import Number
+from deniable.answers.survey import RecordEstimates, row_labels
 from deniable.documents import encodes
 from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
-from deniable.law.independence import EXACT, Draw, Independence, independence, normal_supports
-from deniable.law.normal import Floats, upper_normal
-from deniable.law.tables import Digits, Tables
+from deniable.law.normal import Floats
+from deniable.law.tables import Digits
 from deniable.protocol import Protocol
 from deniable.protocols.levels import Levels
-from deniable.protocols.parts import Selection
-from deniable.protocols.views import ViewEstimates, Views, estimates_of
+from deniable.protocols.views import ViewEstimates, Views
 from deniable.randomness import WORD, Source
-from deniable.rows import SEPARATOR
-from deniable.tally import Tally
 from deniable.validation import check_whole
 
 if TYPE_CHECKING:
@@ -125,6 +121,10 @@ class Record(Answers):
         return tuple(f"{name}: {each}" for name, part in self.parts for each in row_labels(part))
 
     @property
+    def build(self) -> str:
+        return "views"
+
+    @property
     def wanted(self) -> str:
         return f"an object with {', '.join(map(brief, self.names))} and nothing else"
 
@@ -195,7 +195,7 @@ class Record(Answers):
         values = np.zeros(len(places[0]), dtype=np.uint64)
         for column, radix in zip(places, self.radices, strict=True):
             if len(column) and (int(np.min(column)) < 0 or int(np.max(column)) >= radix):
-                raise OutOfDomain(f"expected places from 0 to {radix - 1} in a column", value=None)
+                raise OutOfDomain(f"expected places from 0 to {radix - 1} in a column")
             values = values * np.uint64(radix) + column.astype(np.uint64)
         return values
 
@@ -207,6 +207,13 @@ class Record(Answers):
                 names = ", ".join(map(brief, self.names))
                 raise OutOfDomain.expected(f"an attribute among {names}", name)
         return tuple(sorted(self.names.index(name) for name in listed))
+
+    def true_counts(self, values: np.typing.NDArray[np.integer]) -> Floats:
+        rest, found = values.astype(np.uint64), list[Floats]()
+        for radix in reversed(self.radices):
+            rest, digits = np.divmod(rest, np.uint64(radix))
+            found.insert(0, np.bincount(digits.astype(np.int64), minlength=radix).astype(float))
+        return np.concatenate(found)
 
     def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
@@ -239,121 +246,13 @@ class Record(Answers):
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
         if not isinstance(found, ViewEstimates) or found.tally is None:
-            raise InvalidParameter("expected the estimates of views of a record", value=None)
+            raise InvalidParameter("expected the estimates of views of a record")
         made = RecordEstimates.of(self, found)
         return made if wanted is None else made.select(wanted)
 
     def document(self) -> dict[str, object]:
         parts = [{"name": name, "answers": part.document()} for name, part in self.parts]
         return {"kind": self.kind, "parts": parts, "tables": [list(table) for table in self.tables]}
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RecordEstimates(Estimates):
-    """The margins of all attributes as rows; ``margin`` and ``cross`` return tables."""
-
-    record: Record | None = None
-    tally: Tally | None = None
-
-    @classmethod
-    def of(cls, record: Record, found: ViewEstimates) -> "RecordEstimates":
-        names = Estimates.__dataclass_fields__
-        held = {name: value for name, value in vars(found).items() if name in names}
-        return cls(**held | {"labels": record.labels}, record=record, tally=found.tally)
-
-    @property
-    def _source(self) -> tuple[Record, Views, Tally]:
-        record, tally = self.record, self.tally
-        if record is None or tally is None or not isinstance(tally.protocol, Views):
-            raise InvalidParameter("expected the estimates of a question for records", value=None)
-        return record, tally.protocol, tally
-
-    @cached_property
-    def _tables(self) -> Tables:
-        _, protocol, tally = self._source
-        return protocol.tables(tally)
-
-    def cross(self, *names: str) -> Estimates:
-        """Return the table over some attributes, with labels such as "DE / pro"."""
-        record, _, _ = self._source
-        target = record.digits(names)
-        if not target or len(set(target)) != len(target):
-            raise InvalidParameter.expected("attributes, each once", names)
-        if not self._tables.tells(target):
-            told = {SEPARATOR.join(record.names[d] for d in v.digits) for v in self._tables.views}
-            raise InvalidParameter(
-                f"nobody has told of {' and '.join(names)} together; there are "
-                f"{', '.join(sorted(told)) or 'no tables yet'}",
-                value=names,
-            )
-        labels = [""]
-        for digit in target:
-            rows = row_labels(record.parts[digit][1])
-            labels = [f"{a}{SEPARATOR if a else ''}{b}" for a in labels for b in rows]
-        found = estimates_of(self._tables, [target], self.n, strict=True)
-        return replace(found, labels=tuple(labels), provenance=self.provenance)
-
-    def margin(self, place: str | int, separator: str = SEPARATOR) -> Estimates:
-        """Return one attribute by itself, whose shares add up to 1."""
-        if isinstance(place, str):
-            return self.cross(place)
-        return super().margin(place, separator)
-
-    def mean(self, name: str, *, level: float = 0.95) -> Figure:
-        """Return the mean of an attribute that is a number, with its interval."""
-        record, _, _ = self._source
-        digit = record.digits([name])
-        part = record.parts[digit[0]][1]
-        if not isinstance(part, Number):
-            raise InvalidParameter.expected("an attribute that is a number", name)
-        numbers = np.array([part.scale.numbers])
-        value, variance = self._tables.figures(digit, numbers)
-        reach = upper_normal((1 - level) / 2) * float(np.sqrt(variance[0]))
-        return Figure(float(value[0]), float(value[0]) - reach, float(value[0]) + reach, part.unit)
-
-    def independence(
-        self, first: str, second: str, *, runs: int = 199, rng: "np.random.Generator | None" = None
-    ) -> Independence:
-        """Test whether two attributes are independent, by a parametric bootstrap.
-
-        If they are, the p-value is at most 0.05 in about 5 % of surveys.
-        """
-        record, protocol, tally = self._source
-        pair = record.digits([first, second])
-        self.cross(first, second)  # refuses what nobody told of
-        parts = zip(protocol.tables(tally).views, _selections(protocol, tally), strict=True)
-        chosen = [(view, part) for view, part in parts if set(pair) <= set(view.digits)]
-        tables = Tables(protocol.radices, [view for view, _ in chosen])
-        draws = [_draw(part) for _, part in chosen]
-        repeats = check_whole("runs", runs, 19, 100_000, "199 is usual")
-        generator = np.random.default_rng() if rng is None else rng
-        return independence(tables, (pair[0], pair[1]), draws, repeats, generator)
-
-
-def _selections(protocol: Views, tally: Tally) -> Iterator[Selection]:
-    """Yield the protocols of the views that people told of, but for levels."""
-    for part, (n, _) in zip(protocol.protocols or (), protocol.counted(tally), strict=True):
-        if n and not isinstance(part, Levels):
-            yield part
-
-
-def _draw(part: Selection) -> Draw:
-    """Return what draws the supports of a view's cells."""
-
-    def draw(shares: Floats, n: int, rng: "np.random.Generator") -> np.typing.NDArray[np.int64]:
-        if n > EXACT:
-            return normal_supports(part.pairs, shares, n, rng)
-        held = rng.choice(len(shares), n, p=shares / shares.sum()).astype(np.uint64)
-        return part.support_counts(part.privatize(held, rng))
-
-    return draw
-
-
-def row_labels(part: Part) -> tuple[str, ...]:
-    """Return a label for each value of an attribute."""
-    if isinstance(part, Choice):
-        return part.labels
-    return tuple(part.scale.written(place) for place in range(part.steps))
 
 
 def _listed_parts(given: object) -> list[tuple[object, object]]:
@@ -365,7 +264,7 @@ def _listed_parts(given: object) -> list[tuple[object, object]]:
     listed = list(given) if isinstance(given, list | tuple) else [given]
     parts = [each for each in listed if isinstance(each, dict) and set(each) == {"name", "answers"}]
     if len(parts) != len(listed):
-        raise InvalidParameter("expected parts as a mapping of names to answers", value=None)
+        raise InvalidParameter("expected parts as a mapping of names to answers")
     return [(each["name"], each["answers"]) for each in parts]
 
 

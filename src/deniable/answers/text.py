@@ -51,7 +51,7 @@ class Text(Answers):
             object.__setattr__(self, "discover", Code.preset(given))
         elif isinstance(given, Mapping):  # as documents have it
             if set(given) != {"code"}:
-                raise InvalidDocument("expected discover as an object with a code", value=None)
+                raise InvalidDocument("expected discover as an object with a code")
             object.__setattr__(self, "discover", Code.from_document(given["code"]))
         elif given is not None and not isinstance(given, Code):
             raise InvalidParameter.expected(

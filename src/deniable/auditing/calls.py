@@ -43,7 +43,6 @@ Drawn = tuple[str, np.typing.NDArray[np.intp], Bytes]
 
 
 def calls_of_each(probe: Probe, values: int) -> int:
-    """Return how many single calls are made of each value."""
     return max(
         _LEAST_CALLS, min(probe.calls, _ALL_CALLS // values, _ALL_WORDS // (values * probe.count))
     )
@@ -159,7 +158,6 @@ def check_draws(probe: Probe, values: Values, laws: list[Law] | None) -> None:
 
 
 def single_calls(probe: Probe, values: int) -> int:
-    """Return how many single calls of each value are drawn."""
     wanted = min(probe.calls, _ALL_DRAWN // values, _BATCH_WORDS // (values * max(1, probe.count)))
     return max(_LEAST_DRAWN, wanted)
 

@@ -15,7 +15,7 @@ except KeyboardInterrupt:  # too early for the command line to report it
     sys.exit(130)
 
 COMMANDS = {
-    "demo": ("demo", "Five million people report their surname, deniably."),
+    "demo": ("simulate", "Five million people report their surname, deniably."),
     "plan": ("advice", "Solve for people, epsilon or error, given the other two."),
     "recommend": ("advice", "Rank the protocols for an epsilon and a domain size."),
     "simulate": ("simulate", "Try protocols on your own data before collecting."),
@@ -32,7 +32,7 @@ COMMANDS = {
     "pull": ("send", "Fetch a tally from a collector."),
     "token": ("store", "Create, list and revoke a collector's tokens."),
     "store": ("store", "Back up, check or fold a collector's store."),
-    "audit": ("advice", "Prove or measure the epsilon of a protocol."),
+    "audit": ("audit", "Prove or measure the epsilon of a protocol."),
 }
 
 

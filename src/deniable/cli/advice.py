@@ -1,32 +1,31 @@
-"""``deniable recommend``, ``plan`` and ``audit``: what to know before anything is collected."""
+"""``deniable recommend`` and ``plan``: what to know before anything is collected."""
 
 import json
-import math
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
-from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 
 import click
-import numpy as np
 
-from deniable import advice, auditing
+from deniable import advice
+from deniable.advice import ranking
 from deniable.advice.ranking import Goal, find_protocols
-from deniable.auditing.probe import Privatizer
+from deniable.answers import Answers, Choices, Number, Record
+from deniable.answers.forecast import AnswersPlan, plan_answers
 from deniable.cli import options, outputs
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import read_code, read_question
-from deniable.cli.labels import read_labels
-from deniable.errors import DeniableError
-from deniable.progress import listening
-from deniable.protocols import discover
+from deniable.cli.inputs import read_code
+from deniable.cli.labels import About, read_labels
+from deniable.presentation.verdict import points, rounded
+from deniable.protocol import Closed
+from deniable.protocols.levels import Levels
+from deniable.protocols.views import Views
 
 _HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
 _SPARED = ("server", "client", "paper", "relative")
 """The columns that a narrow terminal does without, in this order."""
+_DOMAIN_SIZE = 4
 _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), (" a report", ""))
 
 
@@ -36,25 +35,30 @@ _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), 
     "deniable recommend --epsilon 1 --domain-size 1000 --max-report-bytes 16",
     "deniable recommend --epsilon 2 --domain-size 12 --goal rare",
     "deniable recommend --epsilon 1 --domain-size 1000 --at-most 8",
+    "deniable recommend --epsilon 1 --record set-up.toml --tables pairs",
 )
 @click.option("--epsilon", type=float, required=True, help="The privacy loss of one report.")
-@click.option("--domain-size", type=int, required=True, help="How many answers there are.")
+@click.option("--domain-size", type=int, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--max-report-bytes", type=int, help="The largest report that is acceptable.")
 @options.at_most_option
 @options.goal_option
+@options.kind_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def recommend(
     *,
     epsilon: float,
-    domain_size: int,
+    domain_size: int | None,
     users: int | None,
     max_report_bytes: int | None,
     at_most: int | None,
     goal: Goal,
+    about: About,
     as_json: bool,
 ) -> None:
     """Rank the protocols for an epsilon and a domain size, by exact variance.
+
+    For a --record or a --number there is one way to ask: its views, and how many people draw each.
 
     The variance is that of a count for one person: averaged over all answers, or with --goal rare
     that of an answer which nobody gives, which decides what is significant. Protocols within
@@ -62,6 +66,12 @@ def recommend(
     column tells which protocol the guideline of the paper takes.
     """
     options.check_privacy(epsilon, domain_size)
+    kind = about.kind(alone=(domain_size, max_report_bytes, at_most) == (None,) * 3)
+    if kind is not None:
+        _say_views(kind, epsilon, goal, as_json)
+        return
+    if domain_size is None:
+        raise click.UsageError("give --domain-size, --record or --number")
     ranked = advice.recommend(
         epsilon, domain_size, users, max_report_bytes, goal=goal, at_most=at_most
     )
@@ -91,6 +101,35 @@ def recommend(
     outputs.say(console, f"{ranked.reason}\n\n{advice.meaning(epsilon)}", "bold")
 
 
+def _say_views(kind: Record | Number, epsilon: float, goal: Goal, as_json: bool) -> None:
+    """Print what people are asked by lot, how many of them, and by which protocol."""
+    protocol = kind.suggest(epsilon, goal)
+    assert isinstance(protocol, Views), "records and numbers have no other"
+    every = zip(protocol.views, protocol.protocols or (), protocol.lots or (), strict=True)
+    asked = [(_asked(kind, view, part), int(lot) / 2**64, part.name) for view, part, lot in every]
+    if as_json:
+        views = [dict(zip(("asked", "people", "protocol"), row, strict=True)) for row in asked]
+        document = {"epsilon": epsilon, "views": views, "protocol": protocol.specification()}
+        click.echo(json.dumps(document, indent=2))
+        return
+    console = outputs.open_console()
+    rows = [(what, f"{100 * people:.1f} %", name) for what, people, name in asked]
+    columns = list(zip(("asked about", "people", "by"), *rows, strict=True))
+    outputs.print_columns(console, columns, left=("asked about", "by"))
+    size = ranking.in_bytes(protocol.report_dtype.itemsize)
+    outputs.say(console, f"\nEach person draws one of these by lot and spends all of epsilon = "
+                f"{epsilon:g} on it; a report takes {size}.\n\n{advice.meaning(epsilon)}",
+                "bold")  # fmt: skip
+
+
+def _asked(kind: Record | Number, view: Sequence[int], part: object) -> str:
+    if isinstance(kind, Record):
+        return " and ".join(kind.names[digit] for digit in view)
+    if isinstance(part, Levels):
+        return "a level, for the mean"
+    return f"which of {part.domain_size:,} ranges" if isinstance(part, Closed) else "a range"
+
+
 def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
     """Return the cells of an option with fewer letters, so that most fit into 80 columns."""
     text = "\n".join(cells)
@@ -106,6 +145,9 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
     "deniable plan --domain-size 12 --users 100000 --rounds 26 --every 7 --lifetime 2 --cells 8",
     "deniable plan --discover --examples words.txt --users 1000000 --epsilon 2",
     "deniable plan --domain-size 2 --epsilon 2 --arms 2 --from 0.1 --lift 0.02",
+    "deniable plan --record set-up.toml --tables pairs --users 20000 --epsilon 2",
+    "deniable plan --number 0 10000 --step 50 --unit ms --epsilon 1 --error 0.01",
+    "deniable plan --choices tools.txt --at-most 8 --users 100000 --epsilon 1",
 )
 @click.option("--domain-size", type=int, help="How many answers there are.")
 @click.option("--users", type=int, help="How many people send a report.")
@@ -119,6 +161,9 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--significant", type=float, help="In place of --error: the smallest share that will "
               "be significant with a probability of at least 95 %, among this many people or "
               "more.")  # fmt: skip
+@options.kind_options
+@click.option("--choices", "choices_file", type=options.FILE, metavar="FILE",
+              help="A file of labels of which people choose several. With --at-most.")  # fmt: skip
 @options.at_most_option
 @click.option("--protocol", "name", shell_complete=options.complete_protocols,
               help="Plan with this protocol. [default: the best one]")  # fmt: skip
@@ -127,8 +172,9 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
 @click.option("--lifetime", type=float, help="What all reports of a person reveal together.")
 @click.option("--times", type=int, default=1, show_default=True,
               help="How often each person is asked in all.")  # fmt: skip
-@click.option("--every", type=int, default=1, show_default=True, help="How many days a round has.")
-@click.option("--cells", type=int, default=1, show_default=True,
+@click.option("--every", type=click.IntRange(1), default=1, show_default=True,
+              help="How many days a round has.")  # fmt: skip
+@click.option("--cells", type=click.IntRange(1), default=1, show_default=True,
               help="How many segments people are divided into.")  # fmt: skip
 @click.option("--arms", type=int, help="An experiment of so many arms. With --epsilon, --from and "
               "--lift.")  # fmt: skip
@@ -149,6 +195,8 @@ def plan(
     share: float | None,
     error: float | None,
     significant: float | None,
+    about: About,
+    choices_file: Path | None,
     at_most: int | None,
     name: str | None,
     rounds: int | None,
@@ -167,66 +215,132 @@ def plan(
 
     Give two of --users, --epsilon and one of --error and --significant. A question that is asked
     again needs --users, --rounds and --lifetime; an experiment --arms, --epsilon, --from and
-    --lift; texts that are to be discovered --discover and --examples.
+    --lift; texts that are to be discovered --discover and --examples. Of a --record, a --number or
+    --choices the error of each table, quantile, mean or item is told; --error is the largest.
     """
-    if discovered:
-        if examples is None or epsilon is None or (users, share) == (None, None):
-            raise click.UsageError("--discover takes --examples, --epsilon, and --users or --share")
+    alone = not discovered and (domain_size, significant, name) == (None,) * 3
+    divided = (rounds, arms) != (None, None)
+    kind = _kind(about, choices_file, at_most, alone=alone, divided=divided)
+    if isinstance(kind, Choices) and divided:
+        domain_size, kind = len(kind.labels), None
+    if kind is not None:
         options.check_privacy(epsilon)
-        searched = advice.plan_discovery(read_labels(examples), epsilon=epsilon, users=users,
-                                         share=share, code=read_code(code_name))  # fmt: skip
-        _say_plan(searched.row(), searched.explanation, as_json, advice.meaning(epsilon))
-        return
-    if domain_size is None or examples is not None or share is not None:
+        told = plan_answers(kind, users=users, epsilon=epsilon, error=error)
+        within = f"{told.worst.what} is right to {told.worst.shown(max(1, told.users // cells))}"
+        _say_answers(told, as_json, _of_cells(told.users, cells, within))
+    elif discovered:
+        if examples is None or epsilon is None or (users, share) == (None, None) or cells > 1:
+            raise click.UsageError("--discover takes --examples, --epsilon, and --users or "
+                                   "--share; --cells is not for it")  # fmt: skip
+        options.check_privacy(epsilon)
+        searched = advice.plan_discovery(read_labels(examples, twice=True), epsilon=epsilon,
+                                         users=users, share=share,
+                                         code=read_code(code_name))  # fmt: skip
+        create = shlex.join(["deniable", "question", "create", "NAME", "--discover", "--code",
+                             code_name, "--examples", str(examples), "--epsilon", f"{epsilon:g}",
+                             "-o", "NAME.json"])  # fmt: skip
+        _say_search(searched, create, as_json, advice.meaning(epsilon))
+    elif domain_size is None or examples is not None or share is not None:
         raise click.UsageError("give --domain-size; --examples and --share belong to --discover")
-    if rounds is not None:
-        if users is None or lifetime is None or (epsilon, error, significant, arms) != (None,) * 4:
+    elif rounds is not None:
+        stray = any(x is not None for x in (epsilon, error, significant, arms, name))
+        if users is None or lifetime is None or stray:
             raise click.UsageError("a plan of rounds takes --users, --rounds and --lifetime")
         options.check_privacy(lifetime / max(times, 1), domain_size)
         rota = advice.plan_rounds(domain_size, users=users, rounds=rounds, lifetime=lifetime,
-                                   times=times, pooled=min(4, rounds))  # fmt: skip
-        told = advice.tells(users, cells=cells, days=rounds * every)
-        _say_plan(rota.row(), rota.explanation, as_json, advice.meaning(lifetime), told)
-        return
-    if arms is not None:
-        if epsilon is None or start is None or lift is None or (error, significant) != (None, None):
+                                   times=times, pooled=min(4, rounds), at_most=at_most)  # fmt: skip
+        off = points(1.96 * rota.round_error * cells**0.5)
+        cell = _of_cells(users // rounds, cells, f"each share in a round is right to ± {off}")
+        _say_plan(asdict(rota), rota.explanation, as_json, advice.meaning(lifetime), *cell[:1],
+                  advice.tells(users, cells=cells, days=rounds * every))  # fmt: skip
+    elif arms is not None:
+        stray = any(x is not None for x in (error, significant, name))
+        if epsilon is None or start is None or lift is None or stray:
             raise click.UsageError("a plan of arms takes --arms, --epsilon, --from and --lift")
         options.check_privacy(epsilon, domain_size)
         needed = advice.plan_arms(domain_size, epsilon=epsilon, start=start, lift=lift, arms=arms,
-                                  primary=primary, looks=looks)  # fmt: skip
-        _say_plan(needed.row(), needed.explanation, as_json, advice.meaning(epsilon))
-        return
-    given = sum(x is not None for x in (users, epsilon, error, significant))
-    if given != 2 or None not in (error, significant):
-        raise click.UsageError(
-            "give two of --users, --epsilon and one of --error and --significant; the third is "
-            "solved for"
+                                  primary=primary, looks=looks, at_most=at_most)  # fmt: skip
+        cell = [advice.tells(arms * needed.people, cells=cells)] if cells > 1 else []
+        _say_plan(asdict(needed), needed.explanation, as_json, advice.meaning(epsilon), *cell)
+    else:
+        given = sum(x is not None for x in (users, epsilon, error, significant))
+        if given != 2 or None not in (error, significant):
+            raise click.UsageError(
+                "give two of --users, --epsilon and one of --error and --significant; the third is "
+                "solved for"
+            )
+        options.check_privacy(epsilon, domain_size)
+        found = advice.plan(
+            domain_size,
+            users=users,
+            epsilon=epsilon,
+            error=error,
+            significant=significant,
+            protocol=None if name is None else _plannable(name, at_most),
+            at_most=at_most,
         )
-    options.check_privacy(epsilon, domain_size)
-    found = advice.plan(
-        domain_size,
-        users=users,
-        epsilon=epsilon,
-        error=error,
-        significant=significant,
-        protocol=None if name is None else _plannable(name, at_most),
-        at_most=at_most,
-    )
-    if epsilon is None and found.reachable:
-        options.check_privacy(found.epsilon)
+        if epsilon is None and found.reachable:
+            options.check_privacy(found.epsilon)
+        within = f"each share is right to ± {points(1.96 * (found.error or 0) * cells**0.5)}"
+        _say_found(found, epsilon, as_json, _of_cells(found.users, cells, within))
+
+
+def _of_cells(users: int | None, cells: int, within: str) -> list[str]:
+    """Say what is known of a segment, if there are any, and how many of its people look alike."""
+    if cells == 1 or users is None:
+        return []
+    same = "One of {cells} segments of the same size has about {people} people: {within}."
+    said = same.format(cells=cells, people=rounded(users / cells), within=within)
+    return [said, advice.tells(users, cells=cells)]
+
+
+def _say_found(
+    found: advice.Plan, epsilon: float | None, as_json: bool, of_cells: list[str]
+) -> None:
     # What cannot be reached at the largest epsilon is not worth an explanation of that epsilon.
     reached = found.epsilon if found.reachable else epsilon
     said = None if reached is None else advice.meaning(reached)
     if as_json:
-        click.echo(json.dumps({**found.row(), "meaning": said}, indent=2))
+        click.echo(json.dumps({**found.row(), "meaning": said, "notes": of_cells}, indent=2))
         return
     console = outputs.open_console()
     outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
     if found.reachable:
         outputs.print_facts(console, [(f.name, f"{f.value}, {f.note}") for f in found.facts])
-        outputs.say(console, f"\n{found.explanation}")
+        outputs.say(console, "\n" + "\n\n".join([found.explanation, *of_cells]))
     if said is not None:
         outputs.say(console, f"\n{said}")
+
+
+def _kind(
+    about: About, choices_file: Path | None, at_most: int | None, *, alone: bool, divided: bool
+) -> Answers | None:
+    """Return the record, the number or the sets that are planned, if any are."""
+    if divided and (about.record_file or about.number):
+        raise click.UsageError("--rounds and --arms are about answers of a list, of which people "
+                               "give one or several; of a --record or a --number plan one round "
+                               "or one arm, with the people in it as --users")  # fmt: skip
+    if choices_file is None:
+        return about.kind(alone=alone and at_most is None)
+    if at_most is None or not alone or about.kind(alone=False):
+        raise click.UsageError("--choices takes --at-most, and no --domain-size, --significant or "
+                               "--protocol")  # fmt: skip
+    return Choices(read_labels(choices_file), at_most)
+
+
+def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None:
+    """Print what will be told, and how far each may be off."""
+    epsilon = found.protocol.epsilon
+    if as_json:
+        document = {**found.row(), "meaning": advice.meaning(epsilon), "notes": of_cells}
+        click.echo(json.dumps(document, indent=2))
+        return
+    console = outputs.open_console()
+    outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
+    rows = (found.table.headings, *found.table.rows)
+    outputs.print_columns(console, list(zip(*rows, strict=True)), left=("what",))
+    if found.reachable:
+        outputs.say(console, "\n" + "\n\n".join([*of_cells, advice.meaning(epsilon)]))
 
 
 def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: str) -> None:
@@ -234,6 +348,12 @@ def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: st
         click.echo(json.dumps({**row, "notes": more}, indent=2))
         return
     outputs.say(outputs.open_console(), "\n\n".join([explanation, *more]), "bold")
+
+
+def _say_search(found: advice.DiscoveryPlan, create: str, as_json: bool, meaning: str) -> None:
+    _say_plan({**found.row(), "create": create}, found.explanation, as_json, meaning)
+    if found.reachable and not as_json:
+        click.echo(f"\nThe question with these settings:\n{create}")
 
 
 def _plannable(name: str, at_most: int | None) -> str:
@@ -247,152 +367,3 @@ def _plannable(name: str, at_most: int | None) -> str:
             f"{name!r}; name one of them, or try others with deniable simulate"
         )
     return known[name.lower()]
-
-
-_DOMAIN_SIZE = 4
-
-
-@command(
-    "deniable audit fruit.json",
-    "deniable audit OUE --epsilon 1 --domain-size 4",
-    "deniable audit LH:g=4 --epsilon 1 --domain-size 5 --calls 1000 --json",
-)
-@click.argument("target", metavar="QUESTION|PROTOCOL|MODULE:CLASS")
-@click.option("--epsilon", type=float, help="The privacy loss that is claimed.")
-@click.option("--domain-size", type=int, help=f"How many values.  [default: {_DOMAIN_SIZE}]")
-@click.option("--calls", type=click.IntRange(32), default=8192, show_default=True,
-              help="How many single calls to make with each value.")  # fmt: skip
-@click.option("--samples", type=click.IntRange(1000), default=200_000, show_default=True,
-              help="How many reports to draw where the law cannot be enumerated.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
-def audit(
-    target: str,
-    *,
-    epsilon: float | None,
-    domain_size: int | None,
-    calls: int,
-    samples: int,
-    as_json: bool,
-) -> int:
-    """Prove or measure the epsilon of a protocol, from the code that clients run.
-
-    The protocol is that of a question file, one of ours by its name and settings (LH:g=16,
-    THE:theta=1, UE:p=0.5:q=0.2), or a class of yours: MODULE:CLASS is imported, from the current
-    directory too, and called with the epsilon and the domain size where it takes them.
-
-    Single calls, batches and copies must make the same reports from the same random words. On small
-    domains the law of the reports is enumerated and the answer is exact; elsewhere it is a lower
-    bound. The exit code is 1 when the protocol is BROKEN: when it spends more than it claims, or
-    its calls differ.
-    """
-    protocol = _find_target(target, epsilon, domain_size)
-    with outputs.show_progress("Auditing", 100) as show, listening(lambda done, _: show(done)):
-        found = auditing.audit(protocol, calls=calls, samples=samples)
-    if as_json:
-        click.echo(json.dumps(_audit_document(protocol, found)))
-    else:
-        style = "bold green" if found.holds else "bold red"
-        outputs.say(outputs.open_console(), f"{protocol}: {found}", style, "    ")
-    return 0 if found.holds else 1
-
-
-def _audit_document(protocol: Privatizer, found: auditing.Audit) -> dict[str, object]:
-    ratio = found.worst_ratio
-    specification = getattr(protocol, "specification", None)
-    return {
-        **asdict(found),
-        "epsilon": found.epsilon if math.isfinite(found.epsilon) else None,
-        "holds": found.holds,
-        "protocol": specification() if specification else repr(protocol),
-        "worst_ratio": None if ratio is None else str(ratio),
-    }
-
-
-def _find_target(target: str, epsilon: float | None, domain_size: int | None) -> Privatizer:
-    if target.endswith(".json") or Path(target).is_file():
-        if epsilon is not None or domain_size is not None:
-            raise InputError(f"the question {target} has its own epsilon and answers; leave out "
-                             "--epsilon and --domain-size")  # fmt: skip
-        return read_question(Path(target)).protocol
-    if _is_foreign(target):
-        return _load_foreign(target, {"epsilon": epsilon, "domain_size": domain_size})
-    size = _DOMAIN_SIZE if domain_size is None else domain_size
-    return options.choose_protocol(target, epsilon, size)
-
-
-def _is_foreign(text: str) -> bool:
-    """Tell whether a name is that of a module and a class, and not a protocol with settings.
-
-    >>> _is_foreign("mine:Noise"), _is_foreign("LH:g=4"), _is_foreign("OUE")
-    (True, False, False)
-    """
-    module, colon, name = text.partition(":")
-    known = {each.lower() for each in discover()} | {"grr", "auto"}
-    return bool(colon) and "=" not in name and module.lower() not in known
-
-
-def _load_foreign(text: str, given: dict[str, float | None]) -> Privatizer:
-    """Import what ``text`` names, make it, and check that it is something to audit."""
-    found = _import_foreign(*text.split(":", 1))
-    made = _make_foreign(text, found, given) if isinstance(found, type) else found
-    missing = [part for part in ("privatize", "epsilon") if not hasattr(made, part)]
-    if missing or not isinstance(made, Privatizer):
-        raise InputError(
-            f"{text} has no {' and no '.join(missing)}; an audit needs privatize(values, rng=None) "
-            "and epsilon, see docs/audit.md"
-        )
-    _check_number(f"epsilon of {text} as a positive number", made.epsilon, least=0.0)
-    size = getattr(made, "domain_size", None)
-    if size is not None:
-        wanted = f"domain_size of {text} as a whole number from 2 on, or none for fingerprints"
-        _check_number(wanted, size, least=1.0)
-    return made
-
-
-def _import_foreign(module: str, name: str) -> object:
-    with _current_directory():
-        try:
-            loaded = import_module(module)
-        except Exception as error:
-            raise InputError(
-                f"{module} cannot be imported: {type(error).__name__}: {error}; run the command in "
-                "its directory, or install it"
-            ) from error
-    if not hasattr(loaded, name):
-        near = get_close_matches(name, dir(loaded), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "check its name"
-        raise InputError(f"there is no class {name!r} in {module}; {hint}")
-    found: object = getattr(loaded, name)
-    return found
-
-
-@contextmanager
-def _current_directory() -> Iterator[None]:
-    """Let modules of the current directory be imported, as ``python -m`` does."""
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
-
-
-def _make_foreign(text: str, kind: type, given: dict[str, float | None]) -> object:
-    arguments = {name: value for name, value in given.items() if value is not None}
-    try:
-        made: object = kind(**arguments)
-    except DeniableError:
-        raise
-    except Exception as error:
-        shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-        raise InputError(
-            f"{text} cannot be made with ({shown}): {type(error).__name__}: {error}; give "
-            "--epsilon and --domain-size as far as it takes them"
-        ) from error
-    return made
-
-
-def _check_number(wanted: str, number: object, *, least: float) -> None:
-    found = None if isinstance(number, bool) else number
-    if not isinstance(found, int | float | np.number) or not float(found) > least:
-        raise InputError(f"expected the {wanted}, got {number!r}")

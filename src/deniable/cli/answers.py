@@ -18,9 +18,8 @@ import click
 from deniable.cli.group import InputError
 from deniable.cli.inputs import Digest, name_of, open_raw, suffix_of
 from deniable.cli.outputs import shorten
-from deniable.documents import encodes, fault
+from deniable.documents import Readable, decompressed, encodes, fault
 from deniable.optional import load
-from deniable.streams import Readable, decompressed
 
 LARGEST_FIELD = 1 << 26
 _CHUNK = 1 << 20

@@ -84,6 +84,7 @@ def learn(examples: Path, *, phrases: int | None, fold_case: bool, output: Path)
 
     The code goes to every device: never learn it from people's answers.
     """
-    made = Code.learn(read_labels(examples), phrases=phrases, fold="case" if fold_case else "none")
+    texts, fold = read_labels(examples, twice=True), "case" if fold_case else "none"
+    made = Code.learn(texts, phrases=phrases, fold=fold)
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, f"a code of {made.size:,} symbols")

@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
-from deniable.documents import read_file
+from deniable.documents import Readable, decompressed, read_file, read_fully
 from deniable.errors import DeniableError
 from deniable.files import describe, read_contents, read_raw_reports
 from deniable.mechanism import Reports
@@ -25,7 +25,6 @@ from deniable.presentation.view import counted
 from deniable.protocols.discovery import Code
 from deniable.protocols.discovery.code import presets
 from deniable.question import Question
-from deniable.streams import Readable, decompressed, read_fully
 from deniable.tally import Accumulator, Tally
 
 if TYPE_CHECKING:
@@ -142,7 +141,6 @@ def read_question(path: Path) -> Question:
 
 
 def read_code(name: str) -> Code:
-    """Return the public code of that name, or the one in a file."""
     if name in presets():
         return Code.preset(name)
     path = Path(name)

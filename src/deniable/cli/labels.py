@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, repeat
 from pathlib import Path
+from typing import NamedTuple
 from unicodedata import normalize
 
 import click
 import numpy as np
 
 from deniable.answers import Answers, Choice, Number, Record
+from deniable.answers.number import WANTS
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
@@ -170,6 +172,34 @@ def read_record(path: Path, tables: str) -> Record:
     return Record(parts, tables if tables in {"margins", "pairs"} else wanted)
 
 
+class About(NamedTuple):
+    """What the options say of a record or a number (``options.kind_options``)."""
+
+    record_file: Path | None
+    tables: str | None
+    number: tuple[float, float] | None
+    step: float | None
+    unit: str | None
+    want: tuple[str, ...]
+
+    def kind(self, *, alone: bool) -> Record | Number | None:
+        """Return what an answer is, and refuse options that do not go together."""
+        if (self.record_file or self.number) and not alone:
+            raise click.UsageError("a --record or a --number is all that an answer is; leave out "
+                                   "labels, --open, --other and --protocol")  # fmt: skip
+        stray = self.tables is not None and not self.record_file
+        stray |= self.number is None and (self.step, self.unit, self.want) != (None, None, ())
+        if stray or (self.record_file and self.number):
+            raise click.UsageError("--tables is about a --record; --step, --unit and --want are "
+                                   "about a --number; an answer is one of them")  # fmt: skip
+        if self.record_file is not None:
+            return read_record(self.record_file, self.tables or "margins")
+        if self.number is None:
+            return None
+        step = 1 if self.step is None else self.step
+        return Number(*self.number, step, self.unit or "", self.want or WANTS[:1])
+
+
 def _attribute(path: Path, name: str, part: object) -> Answers | list[str]:
     """Return an attribute: a list of labels, or an object with its fields."""
     if isinstance(part, list):
@@ -226,10 +256,13 @@ def read_labels(
     column: str | None = None,
     option: str = "--labels-column",
     known: Sequence[str] | None = None,
+    *,
+    twice: bool = False,
 ) -> tuple[str, ...]:
     """Return the labels in a file: a JSON array, a column, or one on each line.
 
-    ``option`` is what names the column; a label that is not among the ``known`` ones is refused.
+    ``option`` is what names the column; a label that is not among the ``known`` ones is refused,
+    and so is one that stands there ``twice`` unless that is allowed, as for examples.
     """
     source, among = Source(path, column, option=option), None if known is None else set(known)
     kind = SUFFIXES.get(suffix_of(path), "lines" if column is None else "csv")
@@ -245,13 +278,13 @@ def read_labels(
         if kind == "lines" and not label:
             raise source.wrong(line, "an empty line is not a label; remove it, or write the labels "
                                'as a JSON array to have the label ""')  # fmt: skip
-        if label in seen:
+        if label in seen and not twice:
             raise source.wrong(line, f"the label {shorten(label)} stands on line {seen[label]} "
                                "already; remove one")  # fmt: skip
         if among is not None and label not in among:
             raise source.wrong(line, f"expected one of the {len(among)} answers to the question, "
                                f"got {shorten(label)}; correct or remove it")  # fmt: skip
-        seen[label] = line
+        seen.setdefault(label, line)
     return tuple(seen)
 
 

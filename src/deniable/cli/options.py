@@ -7,16 +7,18 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from deniable.answers.number import WANTS
 from deniable.cli import outputs
 from deniable.cli.answers import KINDS, Source
 from deniable.cli.group import InputError, InputPath, OutputPath
-from deniable.cli.labels import Form
+from deniable.cli.labels import About, Form
+from deniable.cli.segments import Stated, read_pairs
 from deniable.protocol import Closed, Open, Protocol
 from deniable.protocols import discover, find
 from deniable.protocols.sets import Sets
@@ -124,6 +126,50 @@ def answers_options(*, form: bool = True) -> Decorator:
         return read
 
     return decorate
+
+
+def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand what the options say of a record or a number to a command as ``about``."""
+
+    @_all_of((
+        click.option("--record", "record_file", type=FILE, metavar="FILE",
+                     help="A JSON or TOML file of attributes: a list of labels for each, or low, "
+                     "high, step and unit of a number."),
+        click.option("--tables", metavar="TABLES",
+                     help="What is wanted of a record: margins, pairs, or country+plan,age. "
+                     "[default: margins]"),
+        click.option("--number", type=(float, float), metavar="LOW HIGH",
+                     help="A number is an answer."),
+        click.option("--step", type=float, help="What numbers are rounded to. [default: 1]"),
+        click.option("--unit", help="The unit of the numbers."),
+        click.option("--want", multiple=True, type=click.Choice(WANTS),
+                     help="What is wanted of numbers; repeat it. [default: distribution]"),
+    ))  # fmt: skip
+    @wraps(command)
+    def read(*args: Any, **rest: Any) -> Any:
+        about = About(*(rest.pop(name) for name in About._fields))
+        return command(*args, about=about, **rest)
+
+    return read
+
+
+def segments_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand the segments of the people in INPUT to a command as ``stated``, for a question."""
+
+    @_all_of((
+        click.option("--segment", "segments", multiple=True, metavar="DIMENSION=VALUE",
+                     help="The public group of all people in INPUT; repeat it."),
+        click.option("--segment-column", "columns", multiple=True, metavar="DIMENSION[=COLUMN]",
+                     help="The column of INPUT that has the public group of each person; repeat "
+                     "it."),
+    ))  # fmt: skip
+    @wraps(command)
+    def read(*, segments: tuple[str, ...], columns: tuple[str, ...], **rest: Any) -> Any:
+        values = read_pairs(segments, "--segment")
+        by_column = read_pairs(columns, "--segment-column")
+        return command(stated=partial(Stated, values=values, columns=by_column), **rest)
+
+    return read
 
 
 def candidates_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from deniable.documents import synchronise
 from deniable.optional import load
+from deniable.policy import refusal
 from deniable.presentation.exports import MOST_ROWS, Presentable
 from deniable.presentation.text import Line, Span, printable, table_lines, wrapped
 from deniable.presentation.view import View
@@ -80,7 +82,8 @@ def open_output(path: Path) -> Iterator[BinaryIO]:
             with suppress(OSError):
                 os.unlink(temporary.name)
             raise
-    _synchronise(target.parent)
+    with suppress(OSError):  # a system that cannot open directories has no need to
+        synchronise(target.parent)
 
 
 @contextmanager
@@ -106,6 +109,12 @@ def write_atomically(path: Path, data: bytes) -> None:
 def warn(message: str) -> None:
     """Say on stderr, in one line, what is not an error but probably a mistake."""
     click.echo(f"deniable: warning: {' '.join(message.split())}", err=True)
+
+
+def warn_of_refusal(total: float) -> None:
+    """Warn of a question that reveals more in all than devices allow, however little at once."""
+    if said := refusal(total):
+        warn(said)
 
 
 def announce(path: Path, said: str) -> None:
@@ -171,16 +180,6 @@ def refuse_terminal(path: Path) -> None:
 
 def _is_terminal() -> bool:
     return sys.stdout.isatty()
-
-
-def _synchronise(directory: Path) -> None:
-    """Make a rename durable; a system that cannot open directories has no need to."""
-    with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @dataclass(frozen=True)

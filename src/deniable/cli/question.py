@@ -3,22 +3,22 @@
 import json
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from deniable.advice import reveals
+from deniable.advice.discovery import fit
 from deniable.advice.ranking import Goal
-from deniable.answers import Choice, Choices, Number, Record
+from deniable.answers import Choice, Choices
 from deniable.answers import Text as Discovered
-from deniable.answers.number import WANTS
 from deniable.cli import options, outputs
 from deniable.cli.group import Group
 from deniable.cli.inputs import read_code, read_question
-from deniable.cli.labels import Form, read_labels, read_record, twins
+from deniable.cli.labels import About, Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
+from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.sets import Sets
 from deniable.question import Question
 from deniable.rota import Repeat
@@ -69,23 +69,16 @@ def question() -> None:
 @click.option("--no-cut", is_flag=True,
               help="Refuse answers with more than --at-most labels. [default: keep so many, at "
               "random]")  # fmt: skip
-@click.option("--record", "record_file", type=options.FILE, metavar="FILE",
-              help="A JSON or TOML file of attributes: a list of labels for each, or low, high, "
-              "step and unit of a number.")  # fmt: skip
-@click.option("--tables", metavar="TABLES",
-              help="What is wanted of a record: margins, pairs, or country+plan,age. "
-              "[default: margins]")  # fmt: skip
-@click.option("--number", type=(float, float), metavar="LOW HIGH", help="A number is an answer.")
-@click.option("--step", type=float, help="What numbers are rounded to. [default: 1]")
-@click.option("--unit", help="The unit of the numbers.")
-@click.option("--want", multiple=True, type=click.Choice(WANTS),
-              help="What is wanted of numbers; repeat it. [default: distribution]")  # fmt: skip
+@options.kind_options
 @click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
 @click.option("--discover", "discovered", is_flag=True,
               help="Any text is an answer, and the frequent ones are to be found.")  # fmt: skip
 @click.option("--code", "code_name", metavar="NAME|FILE",
               help="The public code of --discover: english, digits, or a file of deniable code "
               "learn. [default: english]")  # fmt: skip
+@click.option("--examples", type=options.FILE, metavar="FILE",
+              help="Public examples of such texts, for the settings that deniable plan --discover "
+              "takes. [default: texts of up to 50 bits]")  # fmt: skip
 @click.option("--other", metavar="LABEL",
               help="The label that stands for all other answers; added if missing.")  # fmt: skip
 @click.option("--epsilon", type=float, help="The privacy loss of one report; 1 or 2 is usual.")
@@ -115,15 +108,11 @@ def create(
     choices_file: Path | None,
     at_most: int | None,
     no_cut: bool,
-    record_file: Path | None,
-    tables: str | None,
-    number: tuple[float, float] | None,
-    step: float | None,
-    unit: str | None,
-    want: tuple[str, ...],
+    about: About,
     is_open: bool,
     discovered: bool,
     code_name: str | None,
+    examples: Path | None,
     other: str | None,
     epsilon: float | None,
     protocol_name: str,
@@ -150,16 +139,13 @@ def create(
     _check_one_file(labels_file, choices_file)
     labels_file = labels_file or choices_file
     others = (labels, labels_file, is_open, other, several, protocol_name.lower() != options.AUTO)
-    about = _About(record_file, tables, number, step, unit, want)
     if kind := about.kind(alone=not any(others) and not discovered):
         options.check_privacy(epsilon, None)
         made = Question(name, kind, epsilon=options.needed(epsilon), goal=goal, repeat=again,
                         segments=groups)  # fmt: skip
-        outputs.write_atomically(output, made.to_json().encode())
-        outputs.announce(output, _headline(made))
+        _write(output, made)
         return
-    if code_name is not None and not discovered:
-        raise click.UsageError("--code is about texts that are to be discovered: pass --discover")
+    _check_discovered(code_name, examples, discovered=discovered, protocol_name=protocol_name)
     options.check_named(protocol_name)
     discovered = discovered or protocol_name.lower().partition(":")[0] == "discovery"
     is_open = is_open or discovered
@@ -180,48 +166,49 @@ def create(
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
     text = Discovered(read_code(code_name or "english")) if discovered else None
     answers = text if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
-    if protocol_name.lower() == options.AUTO:
+    if protocol_name.lower() == options.AUTO and examples is None:
         made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal,
                         repeat=again, segments=groups)  # fmt: skip
     else:
         named = f"{protocol_name}:at_most={at_most}" if at_most else protocol_name
-        protocol = options.choose_protocol(named, epsilon, size)
+        protocol = (_fitted(text, examples, epsilon) if text and examples
+                    else options.choose_protocol(named, epsilon, size))  # fmt: skip
         if isinstance(protocol, Sets):
             answers = Choices(listed, protocol.at_most, not no_cut)
         made = Question(name, answers, protocol, other=other, repeat=again, segments=groups)
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
     _warn_of_twins(listed)
+    _write(output, made)
+
+
+def _write(output: Path, made: Question) -> None:
+    """Write a question, and say what it is and whether devices refuse it."""
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, _headline(made))
+    outputs.warn_of_refusal(made.total_epsilon)
 
 
-class _About(NamedTuple):
-    """What the options say of a record or a number."""
+def _check_discovered(
+    code_name: str | None, examples: Path | None, *, discovered: bool, protocol_name: str
+) -> None:
+    if code_name is not None and not discovered:
+        raise click.UsageError("--code is about texts that are to be discovered: pass --discover")
+    if examples is not None and (not discovered or protocol_name.lower() != options.AUTO):
+        raise click.UsageError("--examples choose the settings of --discover: pass that, and leave "
+                               "out --protocol")  # fmt: skip
 
-    record_file: Path | None
-    tables: str | None
-    number: tuple[float, float] | None
-    step: float | None
-    unit: str | None
-    want: tuple[str, ...]
 
-    def kind(self, *, alone: bool) -> Record | Number | None:
-        """Return what an answer is, and refuse options that do not go together."""
-        if (self.record_file or self.number) and not alone:
-            raise click.UsageError("a --record or a --number is all that an answer is; leave out "
-                                   "labels, --open, --other and --protocol")  # fmt: skip
-        stray = self.tables is not None and not self.record_file
-        stray |= self.number is None and (self.step, self.unit, self.want) != (None, None, ())
-        if stray or (self.record_file and self.number):
-            raise click.UsageError("--tables is about a --record; --step, --unit and --want are "
-                                   "about a --number; an answer is one of them")  # fmt: skip
-        if self.record_file is not None:
-            return read_record(self.record_file, self.tables or "margins")
-        if self.number is None:
-            return None
-        step = 1 if self.step is None else self.step
-        return Number(*self.number, step, self.unit or "", self.want or WANTS[:1])
+def _fitted(text: Discovered, examples: Path, epsilon: float | None) -> Discovery:
+    """Return the settings that a plan with these examples has, and warn of those too long."""
+    code = text.discover or Code.preset("english")
+    found = fit(read_labels(examples, twice=True), code, options.needed(epsilon))
+    if found.too_long:
+        outputs.warn(
+            f"{found.cut:.1%} of the examples are too long to be found, and such texts can only be "
+            f"named from a list: {found.longest}"
+        )
+    return found.protocol
 
 
 def _repeat(every: int | None, rounds: int | None, times: int, start: str | None) -> Repeat | None:
@@ -311,7 +298,7 @@ def _print(shown: Question) -> None:
         ("other", "none: answers that are not labels are refused" if shown.other is None
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
-        ("reveals", reveals(protocol)),
+        ("reveals", reveals(protocol, shown.repeat.times if shown.repeat else None)),
         ("asked", "" if shown.repeat is None else f"{shown.repeat}; {lifetime(shown)}"),
         ("segments", "; ".join(f"{e.name}: {', '.join(e.values)}" for e in shown.segments)),
         ("settings", _settings(protocol)),
@@ -323,6 +310,7 @@ def _print(shown: Question) -> None:
     )  # fmt: skip
     rows = [(name, text) for name, text in facts if text and (chosen or name != "other")]
     outputs.print_facts(outputs.open_console(), rows)
+    outputs.warn_of_refusal(shown.total_epsilon)
 
 
 def lifetime(shown: Question) -> str:
@@ -350,6 +338,8 @@ def _settings(protocol: Protocol) -> str:
 
 def _headline(made: Question) -> str:
     answers = "any answer" if made.labels is None else f"{len(made.labels):,} answers"
+    if isinstance(made.protocol, Discovery):
+        answers = f"texts whose code has up to {made.protocol.layout.length} bits"
     size = counted(made.protocol.report_dtype.itemsize, "byte")
     return (
         f"{answers}, {made.protocol.name} at epsilon = {made.protocol.epsilon:.6g}, {size} a "

@@ -2,7 +2,7 @@
 
 import json
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import tee
 from operator import itemgetter
@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from deniable.answers.record import RecordEstimates
+from deniable.answers.distribution import NumberEstimates
+from deniable.answers.survey import RecordEstimates
 from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
@@ -42,11 +43,7 @@ _AHEAD = 1
 )
 @options.question_argument
 @options.answers_options()
-@click.option("--segment", "segments", multiple=True, metavar="DIMENSION=VALUE",
-              help="The public group of all people in INPUT; repeat it.")  # fmt: skip
-@click.option("--segment-column", "columns", multiple=True, metavar="DIMENSION[=COLUMN]",
-              help="The column of INPUT that has the public group of each person; repeat "
-              "it.")  # fmt: skip
+@options.segments_options
 @options.output_option
 @options.summary_option
 def privatize(
@@ -54,8 +51,7 @@ def privatize(
     *,
     source: Source,
     form: Form,
-    segments: tuple[str, ...],
-    columns: tuple[str, ...],
+    stated: Callable[[Question], Stated],
     output: Path,
     as_json: bool,
 ) -> None:
@@ -78,16 +74,15 @@ def privatize(
     outputs.check_summary(output, as_json)
     outputs.refuse_terminal(output)
     question = inputs.read_question(question_file)
-    stated = Stated(question, read_pairs(segments, "--segment"),
-                    read_pairs(columns, "--segment-column"))  # fmt: skip
-    source = stated.read_from(of_question(source, question))
+    segments = stated(question)
+    source = segments.read_from(of_question(source, question))
     matcher = match(question, form)
     path = source.path
     size = path.stat().st_size if str(path) != outputs.STDIO and path.is_file() else None
     with outputs.show_progress("Privatizing", size) as show, outputs.open_output(output) as stream:
-        batches = stated.watch(read_answers(source, show), source)
+        batches = segments.watch(read_answers(source, show), source)
         values = (encode(question, matcher, batch, source) for batch in batches)
-        cells, drawn = tee(stated.take(_draw_reports(question, values)))
+        cells, drawn = tee(segments.take(_draw_reports(question, values)))
         count = write_reports(stream, question, map(itemgetter(1), drawn),
                               cells=map(itemgetter(0), cells))  # fmt: skip
     if said := matcher.describe_unknown():
@@ -202,10 +197,12 @@ def tally(
 @click.option("--rounds", type=click.IntRange(1), metavar="N",
               help="In how many rounds the reports came: for a collector's tally the days with "
               "reports; 1 if everybody answered once.")  # fmt: skip
-@click.option("--by", metavar="DIMENSION",
+@click.option("--by", metavar="DIMENSION", multiple=True,
               help="Estimate each value of this public dimension, from report files.")  # fmt: skip
 @click.option("--cross", metavar="NAMES",
               help="Of a record, the table over some attributes: country+plan.")  # fmt: skip
+@click.option("--above", type=float, metavar="NUMBER",
+              help="Of numbers: also tell the share of people above this one.")  # fmt: skip
 @click.option("--sizes", is_flag=True,
               help="How many labels people chose, in place of the labels; for sets.")  # fmt: skip
 @options.candidates_options
@@ -217,9 +214,10 @@ def estimate(
     consistency: str,
     people: int | None,
     rounds: int | None,
-    by: str | None,
+    by: tuple[str, ...],
     sizes: bool,
     cross: str | None,
+    above: float | None,
     candidates: Path | None,
     candidates_column: str | None,
 ) -> None:
@@ -247,26 +245,30 @@ def estimate(
 
     def make(total: Tally) -> Estimates:
         found = question.estimate(total, among, people=people, rounds=rounds)
-        if sizes and not isinstance(found, SetEstimates):
-            raise click.UsageError(
-                "--sizes is about questions of which people choose several labels"
-            )
-        if sizes and isinstance(found, SetEstimates):
+        if sizes:
+            if not isinstance(found, SetEstimates):
+                raise click.UsageError("--sizes is about questions with several labels an answer")
             return found.sizes
         if cross is not None:
             if not isinstance(found, RecordEstimates):
                 raise click.UsageError("--cross is about records, whose attributes make tables")
             found = found.cross(*cross.split("+"))
+        if above is not None:
+            if not isinstance(found, NumberEstimates):
+                raise click.UsageError("--above is about questions for a number")
+            found = found.asking(above)
         adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
         some = labels is not None and question.labels is not None
         return adjusted.select(labels) if some and labels is not None else adjusted
 
-    if by is None:
+    if not by:
         export.write(make(inputs.read_tally(question, files)))
         return
     if people is not None:
         raise click.UsageError("--people are those of one tally; give --rounds with --by")
-    write_divided(question, files, by, make=make, export=export)
+    if len(by) > 1:
+        raise click.UsageError("give --by once: results are divided by one dimension at a time")
+    write_divided(question, files, by[0], make=make, export=export)
 
 
 @command(
@@ -374,10 +376,7 @@ def experiment(
         found[name] = question.estimate(inputs.read_tally(question, [Path(path)]))
     result = compare_arms(found, control=control, primary=primary, looks=looks)
     if as_json:
-        said = {"verdict": result.verdict, "control": result.control, "people": result.people,
-                "sample_ratio_p_value": result.sample_ratio, "split_is_broken": result.broken,
-                "tests": result.tests, "differences": result.rows()}  # fmt: skip
-        click.echo(json.dumps(said, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(result.document(), indent=2, ensure_ascii=False))
         return
     console = outputs.open_console()
     console.print(f"{result.verdict[:1].upper()}{result.verdict[1:]}.", markup=False,
@@ -392,5 +391,6 @@ def experiment(
         for row in result.differences
     ]  # fmt: skip
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
-    console.print(f"* differs, with at most {result.alpha:.0%} for any false alarm in "
-                  f"{result.tests:,} tests; lift and interval in percentage points")  # fmt: skip
+    tests = counted(result.tests, "test")
+    console.print(f"* differs, with at most {result.alpha:.0%} for any false alarm in {tests}; "
+                  "lift and interval in percentage points")  # fmt: skip

@@ -80,9 +80,13 @@ class Stated:
     def take(self, drawn: Iterator[Reports]) -> Iterator[tuple[bytes, Reports]]:
         """Yield batches of reports after the cells of the people whose reports they are."""
         for reports in drawn:
-            cells = bytes(self._waiting[: len(reports)])
-            del self._waiting[: len(reports)]
-            yield cells, reports
+            yield self.next_cells(len(reports)), reports
+
+    def next_cells(self, count: int) -> bytes:
+        """Return the cells of the next people, a byte each; nothing where there are no segments."""
+        cells = bytes(self._waiting[:count])
+        del self._waiting[:count]
+        return cells
 
 
 def collect_cells(question: Question, files: Sequence[Path]) -> dict[int, Tally]:

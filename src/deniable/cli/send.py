@@ -17,6 +17,7 @@ from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import Digest, name_of, read_question
 from deniable.cli.labels import encode, match, of_question
+from deniable.cli.segments import Stated
 from deniable.client.client import fetch_question
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, begin, utc_today
 from deniable.client.remote import find, listed
@@ -38,6 +39,7 @@ _BATCH = 256
 )
 @click.argument("address", metavar="ADDRESS")
 @options.answers_options(form=False)
+@options.segments_options
 @click.option("--question", metavar="QUESTION",
               help="Its digest, the start of it, or its name. "
               "[default: the only one asked]")  # fmt: skip
@@ -56,6 +58,7 @@ def send(
     address: str,
     *,
     source: Source,
+    stated: Callable[[Question], Stated],
     question: str | None,
     token: str | None,
     ceiling: float,
@@ -70,7 +73,7 @@ def send(
     the same command goes on from there, and sends nothing twice. The outbox remembers which bytes
     it was made from: when INPUT has changed it is refused, unless --new-people says that all of its
     lines are new. INPUT may be an outbox itself: what waits in it is sent. Without a token each
-    report is a submission of its own.
+    report is a submission of its own. Segments are public, and stated as `privatize` states them.
     """
     answers = source.path
     if str(answers) == outputs.STDIO and outbox is None:
@@ -88,12 +91,13 @@ def send(
             box = earlier
         else:
             asked = fetch_question(transport, digest or _only(transport), ceiling)
-            watched = replace(of_question(source, asked), digest=made_from)
+            segments = stated(asked)
+            watched = replace(segments.read_from(of_question(source, asked)), digest=made_from)
             box = Outbox.create(
                 path,
                 address=transport.address,
                 question=asked.digest,
-                parcels=_parcels(asked, watched, _RELAYED if token else 1),
+                parcels=_parcels(segments, watched, _RELAYED if token else 1),
                 input=partial(_new, made_from, earlier),
             )
     click.get_current_context().call_on_close(box.close)
@@ -191,19 +195,20 @@ def _only(transport: Transport) -> str:
     return found[0].digest
 
 
-def _parcels(question: Question, source: Source, size: int) -> Iterator[tuple[int, Parcel]]:
-    """Draw the reports, ``size`` of them under one id."""
-    width, none = question.protocol.report_dtype.itemsize, question.segments.cells
-    matcher = match(question)
-    for batch in read_answers(source):
+def _parcels(segments: Stated, source: Source, size: int) -> Iterator[tuple[int, Parcel]]:
+    """Draw the reports, ``size`` of them under one id, each with the cell of its person."""
+    question = segments.question
+    width, matcher = question.protocol.report_dtype.itemsize, match(question)
+    for batch in segments.watch(read_answers(source), source):
         values = encode(question, matcher, batch, source)
         if size == 1:  # each report is drawn as a single client draws it
             drawn = b"".join(question.protocol.privatize([value]).tobytes() for value in values)
         else:
             drawn = question.protocol.privatize(values).tobytes()
-        for start in range(0, len(drawn), size * width):
-            reports = drawn[start : start + size * width]
-            body = question.segments.join(none, reports, width)
+        cells = segments.next_cells(len(values))
+        for start in range(0, len(values), size):
+            reports = drawn[start * width : (start + size) * width]
+            body = question.segments.join(cells[start : start + size], reports, width)
             yield len(reports) // width, Parcel(secrets.token_bytes(16), body)
 
 
@@ -309,4 +314,5 @@ def publish(address: str, question_file: Path, *, token: str | None) -> None:
             f"{address}: {name} ({question.digest}) is asked there already; nothing was changed"
         )
     click.echo(f"{address}: asks {name} from now on", err=True)
+    outputs.warn_of_refusal(question.total_epsilon)
     click.echo(question.digest)

@@ -15,6 +15,7 @@ import click
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
+from deniable.cli.outputs import open_console, say
 from deniable.cli.store import settings_options
 from deniable.collector import access, demonstration, stores
 from deniable.collector.app import create_app
@@ -37,7 +38,7 @@ _PAUSE = 1.0
 )
 @click.argument("questions", nargs=-1, metavar="[QUESTION]...", type=FILE)
 @click.option("--demo", is_flag=True,
-              help=f"Show three questions with {demonstration.HISTORY} days of simulated history, "
+              help=f"Show seven questions with {demonstration.HISTORY} days of simulated history, "
               "in a store that is removed at the end.")  # fmt: skip
 @settings_options()
 def serve(
@@ -72,18 +73,20 @@ def _announce(address: str, settings: Settings, login: str | None, *, demo: bool
     if settings.log_format == "json":
         _log.info("collecting at %s into %s", address, _without_password(settings.store))
         return
+    console = open_console()
     click.echo(f"Collecting at {address} into {_without_password(settings.store)}")
     if login is None:  # a log must not hold a secret
         place = f"--store {_without_password(settings.store)} --url {address}"
-        click.echo(f"Log in by the link that this prints: deniable token login {place}")
+        click.echo(f"Log in by the link that this prints:\n  deniable token login {place}")
     else:
-        click.echo(f"Log in, once, within ten minutes: {address}/login?key={login}")
+        click.echo(f"Log in, once, within ten minutes:\n  {address}/login?key={login}")
     if demo:
-        click.echo(f"Answer yourself: {address}/try/{demonstration.QUESTION.digest}")
-        click.echo(
-            f"Three questions with {demonstration.HISTORY} days of history. Simulated people go on "
+        click.echo(f"Answer yourself:\n  {address}/try/{demonstration.QUESTION.digest}")
+        say(
+            console,
+            f"Seven questions with {demonstration.HISTORY} days of history. Simulated people go on "
             f"answering, {demonstration.RATE} a second; {demonstration.CHANGED} days ago more of "
-            "them began to drink tea, and today one source sends made-up reports."
+            "them began to drink tea, and today one source sends made-up reports.",
         )
 
 

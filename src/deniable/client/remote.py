@@ -97,7 +97,6 @@ class Part:
     segment: Sequence[Sequence[str]] = ()
 
     def query(self) -> str:
-        """Return the part as it stands in an address."""
         named = (("from", self.first), ("to", self.last), ("round", self.round))
         pairs = [(name, str(value)) for name, value in named if value is not None]
         return urlencode([*pairs, *(("segment", ":".join(pair)) for pair in self.segment)])
@@ -121,18 +120,6 @@ def pull(  # noqa: PLR0913 - the parts of a question, each by name
     """
     part = Part(first, last, round, tuple((segment or {}).items()))
     return pull_part(address, question, part, token=token)[0]
-
-
-def pull_days(
-    address: str,
-    question: str | Question,
-    *,
-    first: date | str | None = None,
-    last: date | str | None = None,
-    token: str | None = None,
-) -> tuple[Tally, int | None]:
-    """Return the tally of some days, and on how many reports came, as ``pull_part`` does."""
-    return pull_part(address, question, Part(first, last), token=token)
 
 
 def pull_part(

@@ -19,6 +19,7 @@ from threading import Lock
 from typing import Any
 
 from deniable.client.delivery import Outcome, Parcel, State
+from deniable.documents import synchronise
 from deniable.errors import DeniableError, InvalidDocument
 from deniable.policy import DUST
 from deniable.rota import SECRET_BYTES
@@ -296,11 +297,7 @@ class Outbox:
             os.replace(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        synchronise(path.parent)
         return Outbox(path)
 
     def close(self) -> None:

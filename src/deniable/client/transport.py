@@ -66,8 +66,7 @@ class Transport:
         parts = _split(address)
         if token is not None and not (token.isascii() and token.isprintable()):
             raise InvalidParameter(
-                "the token has characters that `deniable token create` never prints; copy it again",
-                value=None,
+                "the token has characters that `deniable token create` never prints; copy it again"
             )
         self.address, self._parts, self._timeout = address.rstrip("/"), parts, timeout
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}

@@ -7,6 +7,7 @@ form, and only the form's POST uses it up, since previewers follow links.
 import logging
 import secrets
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,7 +16,7 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 from deniable.collector.problems import Forbidden, Refusal, Unauthorized
-from deniable.collector.stores.records import Key, StoreError, today
+from deniable.collector.stores.records import Key, StoreError, today, write_day
 from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Writer
 from deniable.errors import InvalidParameter, brief
@@ -109,6 +110,22 @@ def expired(key: Key) -> bool:
     return key.expires is not None and key.expires < time.time()
 
 
+def listed(keys: Iterable[Key], holder: "Holder | None") -> list[dict[str, object]]:
+    """Return what a list says of each key that has not expired: never the secret."""
+    mine = holder and (holder.kind, holder.name)
+    return [
+        {
+            "name": key.name,
+            "role": key.role,
+            "until": None if key.expires is None else write_day(key.expires // _DAY),
+            "last_used": None if key.last_used is None else write_day(key.last_used),
+            "yours": mine == (key.kind, key.name),
+        }
+        for key in keys
+        if not expired(key)
+    ]
+
+
 class Access:
     """Finds who makes a request; what it found is remembered for a moment."""
 
@@ -147,7 +164,12 @@ class Access:
         hash, now = hashed(secret), time.monotonic()
         at, key = self._known.get(hash, (-_FRESH, None))
         if now - at >= _FRESH:
-            key = await self._readers.run(lambda store: store.key(hash))
+            try:
+                key = await self._readers.run(lambda store: store.key(hash))
+            except StoreError:  # who was known may still ask what is wrong, by /metrics
+                if key is None:
+                    raise
+                now = at
             if len(self._known) >= _MOST:
                 self._known.clear()
             self._known[hash] = now, key

@@ -1,7 +1,8 @@
 """Alarms: which sources of a question stand out on which day, and what that means, in words.
 
 The mathematics is ``deniable.poisoning``, and the worker process does it from the tallies that the
-store keeps by day and source. Like published numbers, the alarms of a day move only with the
+store keeps by day and source. Earlier days, without what stood out on them, make the comparison
+sharper. Like published numbers, the alarms of a day move only with the
 question's minimum of new reports, and a source with fewer reports than that is not judged.
 """
 
@@ -18,9 +19,12 @@ from deniable.presentation.text import one_line
 from deniable.presentation.trend import short_date
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Pure
+from deniable.tally import Tally
 
 WATCHED = 31
 """On how many days, the latest of those that are asked for, sources are looked at."""
+_EARLIER = 7
+"""With how many days before it a day is compared, as far as people answer as they did then."""
 _LATELY = 3
 """For how many days pages go on showing an alarm."""
 _WHY = {
@@ -66,7 +70,6 @@ class Alarm(NamedTuple):
         )
 
     def document(self, expected: tuple[str, ...]) -> dict[str, object]:
-        """Return the alarm as the interface shows it."""
         return {
             "day": write_day(self.day),
             "source": self.source,
@@ -117,9 +120,14 @@ class Alarms:
         }
         new = [day for day, place in places.items() if self._remembered.get(place) is None]
         if new:
-            parts = [Slice(digest, Days(day, day)) for day in new]
+            read = {day - back for day in new for back in range(_EARLIER + 1)}
+            parts = [Slice(digest, Days(day, day)) for day in sorted(read)]
             rows = await self._readers.run(lambda store: store.snapshot(*parts))
-            found = await self._worker.run(watch, known.asked.document, rows, minimum)
+            seen = (self._remembered.get(place) or () for place in places.values())
+            odd = frozenset((each.day, each.source) for some in seen for each in some)
+            found = await self._worker.run(
+                watch, known.asked.document, rows, minimum, frozenset(new), odd
+            )
             for day in new:
                 mine = tuple(each for each in found if each.day == day)
                 self._remembered.put(places[day], mine, 400 * (1 + len(mine)))
@@ -140,19 +148,35 @@ def unwatched(known: Known) -> str | None:
     return f"the sources of reports by {protocol.name} are not compared"
 
 
-def watch(document: str, rows: Snapshot, minimum: int) -> tuple[Alarm, ...]:
-    """Look at the sources of each day; the work of the other process."""
+def watch(
+    document: str,
+    rows: Snapshot,
+    minimum: int,
+    days: frozenset[int],
+    odd: frozenset[tuple[int, str]] = frozenset(),
+) -> tuple[Alarm, ...]:
+    """Look at the sources of some days; the work of the other process.
+
+    The rows have the days before too; ``odd`` are sources that stood out on these.
+    """
     data: dict[int, dict[str, tuple[list[bytes], list[bytes]]]] = defaultdict(dict)
     for kind, some in enumerate((rows.tallies, rows.waiting)):
         for row in some:
             data[row.day].setdefault(row.source, ([], []))[kind].append(row.data)
-    labels, found = folding.question_of(document).labels or (), []
-    for day, sources in data.items():
-        tallies = {
-            name: folding.readable_sum(folding.question_of(document), *both)
-            for name, both in sources.items()
-        }
-        for each in suspects(tallies, fewest=max(FEWEST, minimum)):
+    question, found = folding.question_of(document), []
+    labels, broken = question.labels or (), set(odd)
+    tallies = {
+        day: {name: folding.readable_sum(question, *both) for name, both in sources.items()}
+        for day, sources in sorted(data.items())
+    }
+    for day in sorted(days & tallies.keys()):
+        earlier: dict[str, Tally] = {}
+        for before in range(day - _EARLIER, day):
+            for name, tally in tallies.get(before, {}).items():
+                if (before, name) not in broken:
+                    earlier[name] = earlier[name] + tally if name in earlier else tally
+        for each in suspects(tallies[day], fewest=max(FEWEST, minimum), earlier=earlier):
             label = None if each.answer is None else labels[each.answer]
             found.append(Alarm(day, each.source, label, each))
+            broken.add((day, each.source))
     return tuple(found)

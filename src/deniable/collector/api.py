@@ -22,7 +22,6 @@ from deniable.collector.jobs import SHEET_PATH
 from deniable.collector.pages import (
     embed,
     home,
-    login,
     new_question,
     operating,
     public,
@@ -157,13 +156,18 @@ CANDIDATE = _parameter("candidate", "An answer; repeat it.", {"type": "array", "
 SEGMENT = _parameter(
     "segment", "Only people with dimension:value; repeat it.", {"type": "array", "items": _TEXT}
 )
+CROSS = _parameter(
+    "cross", "An attribute of a record; repeat it for a table.", {"type": "array", "items": _TEXT}
+)
 RANGE = (*_fields(handlers.Query, *NAMES, "round"), SEGMENT)
-READING = (*_fields(handlers.Query, *handlers.PARAMETERS), SEGMENT, CANDIDATE)
+READING = (*_fields(handlers.Query, *handlers.PARAMETERS), SEGMENT, CANDIDATE, CROSS)
+SEARCHING = (*RANGE, *_fields(handlers.Query, "format"), CANDIDATE)
 TREND = (
     *RANGE,
     *_fields(handlers.Query, "by", "pooled"),
     _parameter("format", "The form.", {"enum": ["json", "csv"]}),
     CANDIDATE,
+    CROSS,
 )
 COMPARING = (
     _parameter("dimension", "The dimension whose values are the arms of an experiment.", _TEXT),
@@ -199,6 +203,9 @@ INTERFACE = [
     Operation("POST", QUESTION + "/estimates", Role.VIEWER, handlers.estimate_candidates,
               "The same, with candidates in the body.", (), {_JSON: handlers.Query},
               {200: f"{_TABLES} {_HTML}"}),
+    Operation("GET", QUESTION + "/discoveries", Role.VIEWER, handlers.discover,
+              "Find the frequent texts that nobody listed.", SEARCHING,
+              answers={200: f"{_TABLES} {_HTML}"}),
     Operation("GET", QUESTION + "/trend", Role.VIEWER, handlers.follow_trend,
               "Follow some answers from day to day.", TREND, answers={200: _TABLES}),
     Operation("GET", QUESTION + "/compare", Role.VIEWER, handlers.compare,
@@ -234,12 +241,12 @@ INTERFACE = [
 """What programs use, and the OpenAPI document describes."""
 
 PAGES = [
-    Operation("GET", "/login", Role.PUBLIC, login.form, "The form that a login link opens.",
+    Operation("GET", "/login", Role.PUBLIC, operating.form, "The form that a login link opens.",
               (_parameter("key", "The secret of the link.", _TEXT),
                _parameter("next", "Where to go then.", _TEXT)), answers={200: _HTML}),
-    Operation("POST", "/login", Role.PUBLIC, login.login, "Use a login link up.", None, _FORM,
+    Operation("POST", "/login", Role.PUBLIC, operating.login, "Use a login link up.", None, _FORM,
               {303: None}),
-    Operation("POST", "/logout", Role.VIEWER, login.logout, "End the session.",
+    Operation("POST", "/logout", Role.VIEWER, operating.logout, "End the session.",
               None, answers={303: None}),
     Operation("GET", "/", Role.PUBLIC, home.show, "The questions.", None, answers={200: _HTML}),
     Operation("GET", "/access", Role.ADMIN, operating.show_access, "Tokens and sessions.",
@@ -256,6 +263,8 @@ PAGES = [
               None, answers={200: _HTML}),
     Operation("POST", "/questions/{digest}", Role.ADMIN, terms.send, "Change a question.", None,
               _FORM, {303: None}),
+    Operation("POST", "/questions/{digest}/follow-up", Role.ADMIN, question.follow_up,
+              "Ask a closed question of the texts that were found.", None, _FORM, {303: None}),
     Operation("GET", "/questions/{digest}/collect", Role.VIEWER, embed.show,
               "How to collect answers.", None, answers={200: _HTML}),
     Operation("GET", "/questions/{digest}/quality", Role.VIEWER, quality.show,
@@ -299,7 +308,6 @@ def build_router(services: Services) -> Router:
 
 
 def describe(operations: Sequence[Operation]) -> bytes:
-    """Return the OpenAPI document of some operations."""
     paths: dict[str, dict[str, object]] = {}
     for operation in operations:
         path = operation.path.replace(":any}", "}")  # how the router takes a name with slashes

@@ -99,15 +99,6 @@ _SENTENCES = {
 """What people read, by the type of the problem; its title says the rest."""
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """What the page of an error shows."""
-
-    title: str
-    sentence: str
-    status: int
-
-
 def _wants_page(scope: Scope) -> bool:
     """Tell whether a browser asked for a page, and not a program for the interface."""
     if scope["path"].startswith("/v1/"):
@@ -123,4 +114,5 @@ def _page(error: Exception, scope: Scope) -> Response:
         place = f"{scope['path']}?{query}" if query and scope["method"] == "GET" else scope["path"]
         return RedirectResponse(f"/login?next={quote(place)}", 303)
     sentence = getattr(error, "page", "") or _SENTENCES.get(found.type, "")
-    return page("problem.html", Trouble(found.title, sentence, found.status), found.status)
+    return page("problem.html", found.status, title=found.title, sentence=sentence,
+                status=found.status)  # fmt: skip

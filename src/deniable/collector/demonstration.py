@@ -1,4 +1,4 @@
-"""A demonstration: three questions with three weeks of history, and people who go on answering.
+"""A demonstration: a question of each kind with three weeks of history, and people who go on.
 
 People are simulated, and their answers known, so that estimates can be held against the truth;
 their reports are drawn by the same code as anybody's, and those of today are delivered over HTTP,
@@ -7,7 +7,6 @@ people are a process of their own, which ends with the collector's: run as a mod
 that process.
 """
 
-import csv
 import os
 import random
 import secrets
@@ -15,23 +14,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from tempfile import TemporaryDirectory
-from threading import Lock, Thread
+from threading import Lock, Thread, Timer
+from typing import NamedTuple
+from urllib.request import urlopen
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.answers import Choice, Choices, Number, Record, Text
 from deniable.client import Courier, Outcome, Parcel, Transport
 from deniable.collector.questions import Terms, write_terms
 from deniable.collector.stores import records
 from deniable.collector.stores.records import Asked, State, Submission
 from deniable.collector.stores.store import Store
+from deniable.protocols.discovery import Discovery
 from deniable.protocols.hashing import OpenLH
 from deniable.protocols.subset import SubsetSelection
 from deniable.question import Question
+from deniable.rota import Repeat
+from deniable.simulation import Census
 
 COUNTS = {
     "Coffee": 1500,
@@ -61,8 +64,16 @@ POISONED, CRAFTED, TARGET = "kiosk", 60, "Energy drink"
 """The source that sends made-up reports today, how many, and for which answer."""
 _SOURCES = {"web": 380, POISONED: 330, "phone": 290}
 """How many reports each source sends on a day."""
-_NAMES = 1000
 _WORDS = {"hello": 40, "coffee": 25, "monday": 15, "sunshine": 12, "nothing": 8}
+WEEKS = {
+    "busy": 20, "good": 17, "long": 13, "quiet": 11, "tiring": 9, "calm": 8, "happy": 7,
+    "hectic": 6, "fine": 5, "lovely": 4,
+}  # fmt: skip
+"""The words that nobody lists, with how many of 100 people say each."""
+_SMALL = Discovery(4.0, payload=4, bucket_bits=8, salt="da7a" * 4)  # for short words, found soon
+WEEK = Question("How was your week, in one word?", Text(discover="english"), _SMALL)
+_OTHERS = 700
+"""How many people answer each question of another kind on a day."""
 _SENDERS = 4
 _PATIENCE = 5.0
 
@@ -83,14 +94,15 @@ def asked() -> Asked:
 
 
 def fill(store: Store) -> None:
-    """Ask the three questions, and store the reports of three weeks."""
+    """Ask the questions, and store the reports of three weeks."""
     rng = np.random.default_rng(7)
     store.ask(asked())
-    surnames = _surnames()
-    names = Question("What is your surname?", tuple(surnames), epsilon=3.0)
+    census = Census.read()
+    surnames, bearers = census.labels[:-1], census.bearers[:-1]  # without all other ones
+    names = Question("What is your surname?", surnames, epsilon=3.0)
     words = Question("Which word comes to your mind first?", None, OpenLH(2.0))
     for question in (names, words):
-        terms = write_terms(Terms(minimum=50))
+        terms = write_terms(Terms(minimum=50, public_results=True, collect=True))
         store.ask(Asked(question.digest, question.to_json(), State.OPEN, terms))
     spoken = list(_WORDS)
     for day in range(records.today() - HISTORY + 1, records.today() + 1):
@@ -100,33 +112,84 @@ def fill(store: Store) -> None:
             if source == POISONED and day == records.today():
                 reports = np.concatenate([reports, _crafted(rng)])
             _keep(store, QUESTION, day, source, reports)
-        called = rng.choice(list(surnames), 6000, p=list(surnames.values())).tolist()
+        called = rng.choice(surnames, 6000, p=bearers / bearers.sum()).tolist()
         _keep(store, names, day, "web", names.privatize(called, rng))
         said = rng.choice(spoken, 200, p=[n / sum(_WORDS.values()) for n in _WORDS.values()])
         _keep(store, words, day, "web", words.privatize(said.tolist(), rng))
+    for kind in _other_kinds(rng):
+        asked_too = Asked(kind.question.digest, kind.question.to_json(), State.OPEN, terms)
+        store.ask(asked_too)
+        for day in range(records.today() - HISTORY + 1, records.today() + 1):
+            reports = kind.question.privatize(kind.given(_OTHERS), rng)
+            cells = bytes(rng.integers(0, kind.cells, _OTHERS).tolist()) if kind.cells else b""
+            _keep(store, kind.question, day, "web", reports, cells=cells)
 
 
-def _surnames() -> dict[str, float]:
-    """Return the surnames of the census with their shares among these."""
-    with (files("deniable") / "data" / "surnames-us-census-2010-top1000.csv").open() as file:
-        rows = list(csv.reader(file))[1 : _NAMES + 1]
-    total = sum(int(row[1]) for row in rows)
-    return {row[0].title(): int(row[1]) / total for row in rows}
+class _Kind(NamedTuple):
+    """A question of another kind, what people answer, and into how many groups they fall."""
+
+    question: Question
+    given: Callable[[int], Sequence[object]]
+    cells: int = 0
 
 
-def _crafted(rng: np.random.Generator) -> npt.NDArray[np.generic]:
+def _other_kinds(rng: np.random.Generator) -> Iterator[_Kind]:
+    """Yield questions for several choices, by groups and in rounds; a number; a record; a word."""
+    devices = {"Phone": 0.9, "Laptop": 0.6, "Watch": 0.25, "Tablet": 0.2, "Reader": 0.1}
+    used = Question(
+        "Which of these do you use every day?",
+        Choices(tuple(devices), at_most=3),
+        epsilon=2.0,
+        repeat=Repeat(records.write_day(records.today() - HISTORY + 1), every=7, rounds=26),
+        segments={"age": ("under 30", "30 to 59", "60 and more")},
+    )
+
+    def some(n: int) -> list[object]:
+        drawn = rng.random((n, len(devices))) < list(devices.values())
+        return [
+            [label for label, one in zip(devices, row, strict=True) if one][:3] for row in drawn
+        ]
+
+    yield _Kind(used, some, cells=3)
+    minutes = Question("How many minutes is your way to work?", Number(0, 120, 5), epsilon=2.0)
+    yield _Kind(minutes, lambda n: (5 * rng.gamma(2.5, 2.4, n).clip(0, 23).round()).tolist())
+    way = Choice(("On foot", "By bicycle", "By bus or train", "By car"))
+    place = Choice(("City", "Suburb", "Countryside"))
+    ways = Question(
+        "How do you get to work, and where from?", Record(Way=way, Place=place), epsilon=3.0
+    )
+    table = np.array([[9, 8, 4, 2], [3, 5, 7, 10], [1, 2, 4, 15]]) / 70
+
+    def both(n: int) -> list[object]:
+        drawn = rng.choice(table.size, n, p=table.ravel())
+        return [
+            {"Way": way.labels[cell % 4], "Place": place.labels[cell // 4]}
+            for cell in drawn.tolist()
+        ]
+
+    yield _Kind(ways, both)
+    often = [count / 100 for count in WEEKS.values()]
+    yield _Kind(WEEK, lambda n: rng.choice(list(WEEKS), n, p=often).tolist())
+
+
+def _crafted(rng: np.random.Generator) -> np.typing.NDArray[np.generic]:
     """Return made-up reports that all support one answer."""
     place = list(COUNTS).index(TARGET)
     drawn = QUESTION.privatize([TARGET] * (4 * CRAFTED), rng)
     return drawn[_PROTOCOL.supports(drawn, place)][:CRAFTED]
 
 
-def _keep(
-    store: Store, question: Question, day: int, source: str, reports: npt.NDArray[np.generic]
+def _keep(  # noqa: PLR0913 - the fields of a submission
+    store: Store,
+    question: Question,
+    day: int,
+    source: str,
+    reports: np.typing.NDArray[np.generic],
+    *,
+    cells: bytes = b"",
 ) -> None:
-    found = Submission(
-        question.digest, day, secrets.token_bytes(16), reports.tobytes(), len(reports), source
-    )
+    id, data = secrets.token_bytes(16), reports.tobytes()
+    found = Submission(question.digest, day, id, data, len(reports), source, cells)
     assert store.add([found]) == [records.Outcome.STORED], "the days of the history are open"
 
 
@@ -189,10 +252,13 @@ def send(address: str, given: Iterable[str], rate: float) -> int:
 
 
 def main(address: str) -> None:
-    """Send until the parent is gone; interrupts are its business."""
+    """Begin a search by looking, and send until the parent is gone; interrupts are its business."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
+    look = Timer(_PATIENCE, urlopen, (f"{address}/results/{WEEK.digest}",))
+    look.daemon = True
+    look.start()
     send(address, answers(), RATE)
 
 

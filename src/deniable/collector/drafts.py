@@ -2,16 +2,19 @@
 
 import csv
 from dataclasses import dataclass
+from re import sub
 from typing import NamedTuple
 
 import numpy as np
 
-from deniable.advice import meaning
+from deniable.advice import meaning, plan_discovery
 from deniable.advice import plan as solve
+from deniable.answers import Answers, Choices, Number, Text
+from deniable.answers.forecast import plan_answers
 from deniable.errors import InvalidParameter
 from deniable.presentation.charts import Bar, Bars
 from deniable.presentation.verdict import points, rounded
-from deniable.protocols.hashing import OpenLH
+from deniable.presentation.view import counted
 from deniable.question import Question
 
 _NORMAL = 1.96
@@ -19,14 +22,19 @@ _GOOD, _COARSE = 0.05, 0.15
 """Margins of error up to which a plan is good, and up to which it is coarse."""
 _SAMPLE = (0.38, 0.24, 0.15, 0.1, 0.07, 0.06)
 """Shares that are made up to show what a margin of error looks like."""
+_FORECASTS = 6
 
 
 class Draft(NamedTuple):
     """A question as a form describes it; of users, epsilon and error one is to be solved for."""
 
     name: str = ""
-    labels: tuple[str, ...] | None = ()
+    labels: tuple[str, ...] = ()
     other: str | None = None
+    answers: Answers | None = None
+    """What an answer is, where it is not one of the labels."""
+    examples: tuple[str, ...] = ()
+    """Public examples of texts that are to be discovered."""
     users: int | None = None
     epsilon: float | None = None
     error: float | None = None
@@ -66,8 +74,8 @@ def split_labels(text: str) -> tuple[str, ...]:
 
 def propose(draft: Draft) -> Proposal:
     """Plan a question, and make it if it has a name."""
-    if draft.labels is None:
-        return _propose_open(draft)
+    if draft.answers is not None:
+        return _propose_kind(draft, draft.answers)
     labels = draft.labels
     if draft.other is not None and draft.other not in labels:
         labels = (*labels, draft.other)
@@ -88,15 +96,15 @@ def propose(draft: Draft) -> Proposal:
         return Proposal(title, "hopeless", advice, "", (), found.users, found.epsilon, found.error,
                         False, None)  # fmt: skip
     light, advice = _judge(found.error, found.users, found.significant)
-    title = _title(found.users, "each share", found.error)
+    reach = points(_NORMAL * found.error)
+    title = f"{_people(found.users)}: each share is right to ±\u00a0{reach}, 95\u00a0% sure."
     sample = _sample(labels[: len(_SAMPLE)], found.error)
     return Proposal(title, light, advice, sample, details, found.users, found.epsilon, found.error,
                     True, document)  # fmt: skip
 
 
-def _title(users: int, what: str, error: float) -> str:
-    people = "1 person" if users == 1 else f"{rounded(users)} people"
-    return f"{people}: {what} is right to ±\u00a0{points(_NORMAL * error)}, 95\u00a0% sure."
+def _people(users: int) -> str:
+    return "1 person" if users == 1 else f"{rounded(users)} people"
 
 
 def _judge(error: float, users: int, significant: float | None) -> tuple[str, str]:
@@ -125,31 +133,55 @@ def _sample(labels: tuple[str, ...], error: float) -> str:
     return Bars("sample", bars=bars).html()
 
 
-def _propose_open(draft: Draft) -> Proposal:
-    """Plan a question that takes any text: what one candidate's count will be worth."""
-    if draft.epsilon is None or draft.users is None:
-        raise InvalidParameter(
-            "an open question needs people and epsilon, from which the error follows; let the "
-            "error be computed",
-            value=None,
-        )
+def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
+    """Plan a question about any text, a number, several attributes or a set."""
     if draft.protocol is not None:
         raise InvalidParameter.expected(
-            "no protocol for an open question, which takes OpenLH",
+            "no protocol for answers of this kind, which have one of their own",
             draft.protocol,
             "choose the best one",
         )
-    protocol = OpenLH(draft.epsilon)
-    error = float(protocol.variance(draft.users)) ** 0.5 / draft.users
-    size = protocol.report_dtype.itemsize
-    details = (
-        f"With {draft.users:,} people, {protocol.name} at epsilon = {protocol.epsilon:g} estimates "
-        f"the share of any text you name later with a standard error of {100 * error:.3g} %, if "
-        f"few people gave it; a report takes {size} bytes.",
-        meaning(protocol.epsilon),
-    )
-    document = Question(draft.name, None, protocol).to_json() if draft.name else None
-    light, advice = _judge(error, draft.users, 3 * error)
-    title = _title(draft.users, "the share of a text", error)
-    return Proposal(title, light, advice, "", details, draft.users, draft.epsilon, error, True,
+    if isinstance(answers, Text) and answers.discover is not None:
+        return _propose_discovery(draft, answers)
+    found = plan_answers(answers, users=draft.users, epsilon=draft.epsilon, error=draft.error)
+    made = Question(draft.name or "?", answers, found.protocol)
+    users, error, epsilon = found.users, found.error, found.protocol.epsilon
+    if not found.reachable:
+        return Proposal("This cannot be reached.", "hopeless", found.verdict, "", (), users,
+                        epsilon, error, False, None)  # fmt: skip
+    light, advice = _judge(error, users, 3 * error)
+    if isinstance(answers, Number):
+        advice = sub(r"Answers above .*? stand out\. ?", "", advice)  # there are no answers
+    told = [f"{each.what}: {each.shown(users)}" for each in found.forecasts[:_FORECASTS]]
+    size = counted(made.protocol.report_dtype.itemsize, "byte")
+    details = (f"{made.protocol.name}; a report takes {size}.", meaning(epsilon))
+    worst = found.worst
+    what = f"each {worst.what}" if worst.what.startswith("share") else worst.what
+    title = f"{_people(users)}: {what} is right to {worst.shown(users)}, 95\u00a0% sure."
+    listed = answers.labels if isinstance(answers, Choices) else ()
+    sample = _sample(listed[: len(_SAMPLE)], error) if listed else ""
+    details = (*(told if len(told) > 1 else ()), *details)
+    document = made.to_json() if draft.name else None
+    return Proposal(title, light, advice, sample, details, users, epsilon, error, True, document)
+
+
+def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
+    """Plan a question whose texts are to be discovered: which of them will be."""
+    users, epsilon, code = draft.users, draft.epsilon, answers.discover or "english"
+    if epsilon is None or users is None:
+        raise InvalidParameter(
+            "texts that are to be discovered need people and epsilon, from which it follows what "
+            "will be found; let that be computed"
+        )
+    found = plan_discovery(draft.examples, epsilon=epsilon, users=users, code=code)
+    made = Question(draft.name or "?", answers, found.protocol)
+    document = made.to_json() if draft.name and found.reachable else None
+    if found.share is None:
+        light, title = "hopeless", "No text will be found, not even one that all people give."
+    else:
+        light = "good" if found.share <= _GOOD else "coarse"
+        share = f"{100 * found.share:.2g}\u00a0%"
+        title = f"{rounded(users)} people: texts that {share} of them give will be found."
+    details = (found.explanation, meaning(epsilon))
+    return Proposal(title, light, "", "", details, users, epsilon, None, found.reachable,
                     document)  # fmt: skip

@@ -1,12 +1,17 @@
 """Folding: adding up reports and tallies, in the worker process or by an operator's hand.
 
 The functions are pure, documents and bytes in, bytes out.
+
+Segments are published all at one moment, in one row. Hiding a small one protects nobody, since the
+total less the others gives it; what counts is that nobody can watch single arrivals. So a segment
+moves with the minimum of new reports, or together with others that have it together.
 """
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from struct import Struct
 from typing import NamedTuple
 
 from deniable.collector.stores.records import Pile, Total
@@ -14,6 +19,9 @@ from deniable.errors import DeniableError, InvalidDocument
 from deniable.question import Question
 from deniable.tally import MAGIC, Tally
 
+Cells = Mapping[int, Tally]
+"""The tallies of segments, by the numbers of their cells."""
+_PART = Struct("<BI")
 _BATCH = 1 << 20
 """Bytes of reports that are added at once."""
 
@@ -169,3 +177,32 @@ def merge(question: Question, tallies: Sequence[Tally]) -> Tally:
     for tally in tallies:
         total.merge(tally)
     return total.tally()
+
+
+def ripe(before: Cells, found: Cells, counts: Mapping[int, int], minimum: int) -> dict[int, Tally]:
+    """Return the segments as they are published now, all of them at one moment.
+
+    A segment moves when it has the minimum of new reports; those with fewer move together when they
+    have the minimum together, and else stay as they were. The total is the sum of what is shown.
+    """
+    new = {cell: counts[cell] - (before[cell].n if cell in before else 0) for cell in found}
+    few = {cell for cell in found if 0 < new[cell] < minimum}
+    if sum(new[cell] for cell in few) >= minimum or min(new.values(), default=0) < 0:
+        few = set()
+    shown = {cell: (before.get(cell) if cell in few else found[cell]) for cell in found}
+    return {cell: tally for cell, tally in shown.items() if tally is not None}
+
+
+def pack_cells(cells: Cells) -> bytes:
+    """Join the tallies of segments: for each the number of its cell, a length, and the tally."""
+    parts = [(cell, cells[cell].to_bytes()) for cell in sorted(cells)]
+    return b"".join([_PART.pack(cell, len(data)) + data for cell, data in parts])
+
+
+def unpack_cells(data: bytes) -> dict[int, Tally]:
+    cells, place = {}, 0
+    while place < len(data):
+        cell, size = _PART.unpack_from(data, place)
+        place += _PART.size + size
+        cells[cell] = Tally.from_bytes(data[place - size : place])
+    return cells

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from deniable.answers.distribution import NumberEstimates
 from deniable.collector.jobs import Sums
 from deniable.division import POOLED, Part, Parts, divide
 from deniable.errors import DeniableError, InvalidParameter
+from deniable.estimates import Estimates
 from deniable.experiment import Experiment, compare_arms
 from deniable.presentation import parts as shown
 from deniable.presentation.charts import Multiples, Panel, bars_of
@@ -31,7 +33,6 @@ class Division:
 
 
 def parts_of(sums: Sums, division: Division) -> Parts:
-    """Estimate each value of a dimension from the first wanted slice."""
     wanted = sums.order.wanted
     whole, days = wanted.parts[0], sums.tallies[wanted.parts[0]][1]
     return divide(
@@ -68,23 +69,9 @@ def export(sums: Sums, division: Division) -> bytes:
         return found.to_csv().encode()
     said = found.document()
     if division.control is not None:
-        said["experiment"] = _said(experiment_of(found.parts, division))
-    return json.dumps(said, indent=1, ensure_ascii=False).encode()
-
-
-def _said(found: Experiment | None) -> dict[str, object] | None:
-    if found is None:
-        return None
-    return {
-        "control": found.control,
-        "verdict": found.verdict,
-        "split_is_broken": found.broken,
-        "sample_ratio_p_value": found.sample_ratio,
-        "alpha": found.alpha,
-        "looks": found.looks,
-        "tests": found.tests,
-        "differences": found.rows(),
-    }
+        experiment = experiment_of(found.parts, division)
+        said["experiment"] = experiment and experiment.document()
+    return json.dumps(said, ensure_ascii=False).encode()
 
 
 _ARMS = ("arm", "arms", "variant", "experiment")
@@ -92,9 +79,16 @@ _ARMS = ("arm", "arms", "variant", "experiment")
 _SHOWN = 8
 
 
-def group_parts(sums: Sums) -> list[shown.Part]:
-    """Return what a page shows of each dimension: small charts on one scale, and a verdict."""
+def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
+    """Return what a page shows of each dimension: small charts on one scale, and a verdict.
+
+    All charts have the same answers in the same order, those that are the largest of all people.
+    """
     parts: list[shown.Part] = []
+    note = "public groups, all on one scale; nothing hides to which a person belongs"
+    if len(overall) > _SHOWN and not isinstance(overall, NumberEstimates):
+        note += f" · the {_SHOWN} most frequent of {len(overall):,} answers of all people"
+    compared = any(each.name.lower() in _ARMS for each in sums.question.segments)
     for place, dimension in enumerate(sums.question.segments):
         control = dimension.values[0] if dimension.name.lower() in _ARMS else None
         division = Division(dimension.name, control)
@@ -110,11 +104,12 @@ def group_parts(sums: Sums) -> list[shown.Part]:
                 ))  # fmt: skip
         panels = tuple(
             Panel(part.value, _about(part),
-                  () if part.estimates is None else bars_of(part.estimates, _SHOWN))
+                  () if part.estimates is None else bars_of(part.estimates, _SHOWN, overall))
             for part in found
         )  # fmt: skip
-        note = "public groups, all on one scale; nothing hides to which a person belongs"
-        parts.append(Multiples(f"groups-{place}", f"By {dimension.name}", note=note, panels=panels))
+        only = " · tested against each other are only dimensions called arm, variant or experiment"
+        tested, title = "" if compared else only, f"By {dimension.name}"
+        parts.append(Multiples(f"groups-{place}", title, note=note + tested, panels=panels))
     return parts
 
 
@@ -122,4 +117,6 @@ def _about(part: Part) -> str:
     said = counted(part.n, "report")
     if part.estimates is None:
         said += f"; {part.missing:,} more are needed, because of the error"
+    else:
+        said += "".join(f"; {name} {each}" for name, each in part.estimates.figures().items())
     return said if part.warning is None else f"{said}; {part.warning}"

@@ -17,7 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deniable.collector import alarms, folding, groups, housekeeping, jobs, requests
-from deniable.collector.problems import Conflict, InvalidRequest, NotFound, UnknownQuestion
+from deniable.collector.problems import (
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    Searching,
+    UnknownQuestion,
+)
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
 from deniable.collector.stores.records import EPOCH, Outcome, Slice, Total, write_day
@@ -159,18 +165,26 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
         tuple[str, ...] | None, Meta(description="Only people with dimension:value.")
     ] = None
     candidates: Annotated[tuple[str, ...] | None, Meta(description="Answers to estimate.")] = None
+    cross: Annotated[
+        tuple[str, ...] | None, Meta(description="An attribute of a record, of a table.")
+    ] = None
+    above: Annotated[
+        float | None, Meta(description="A number; the share of people above it is told.")
+    ] = None
     format: Annotated[
         Literal["json", "csv", "html"], Meta(description="The form of the answer.")
     ] = "json"
 
     def wanted(self, known: Known) -> jobs.Wanted:
         if known.is_open and not self.candidates:
-            raise InvalidRequest("this question takes any text: name candidates")
+            found = ", or read its discoveries" if known.discovers else ""
+            raise InvalidRequest(f"this question takes any text: name candidates{found}")
         given = requests.name_days(msgspec.to_builtins(self), known.question.repeat)
         parts = requests.read_slices(known.asked.digest, given)
         cells = requests.read_cells(known.question, self.segment)
         people = (self.people, self.compare_people)
-        return jobs.Wanted(parts, people, self.candidates, cells=cells)
+        asked = jobs.Wanted(parts, people, self.candidates, cells=cells)
+        return replace(asked, cross=self.cross or (), above=self.above)
 
     @property
     def division(self) -> groups.Division | None:
@@ -183,7 +197,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
         return groups.Division(self.by, self.control, self.primary, self.looks or 1, form)
 
 
-REPEATED = {"candidate": "candidates", "segment": "segment"}
+REPEATED = {"candidate": "candidates", "segment": "segment", "cross": "cross"}
 """The parameters that may come several times, and the fields that hold all of them."""
 PARAMETERS = tuple(name for name in Query.__struct_encode_fields__ if name not in REPEATED.values())
 
@@ -205,6 +219,20 @@ def _read(found: Mapping[str, str], **lists: Sequence[str]) -> Query:
         return msgspec.convert({**found, **several}, Query, strict=False)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"a parameter is wrong: {error}") from error
+
+
+async def discover(call: Call) -> Response:
+    """Search for the frequent texts, or answer what the last search of the same sum found."""
+    known, query = await call.known(), _query(call)
+    given = requests.name_days(call.request.query_params, known.question.repeat)
+    parts = (requests.read_slice(known.asked.digest, given),)
+    cells = requests.read_cells(known.question, query.segment)
+    wanted = jobs.Wanted(parts, candidates=query.candidates, cells=cells)
+    found = await call.services.results.discover_soon(known, wanted)
+    if found is None:
+        raise Searching("the search goes on; ask again in half a minute")
+    result = await call.services.worker.run(jobs.render, found, query.format, known.question.name)
+    return streamed(result, jobs.FORMATS[query.format])
 
 
 async def estimate_candidates(call: Call) -> Response:

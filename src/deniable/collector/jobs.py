@@ -3,6 +3,7 @@
 The functions are pure, documents and bytes in, bytes out; the mathematics itself is the library's.
 """
 
+import math
 import pickle
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -11,16 +12,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from deniable import comparison
-from deniable.collector.cells import Cells, pack_cells, ripe, unpack_cells
-from deniable.collector.folding import check_months, merge, question_of, readable_sum
+from deniable.advice.discovery import ALPHA
+from deniable.answers.distribution import NumberEstimates
+from deniable.answers.survey import RecordEstimates
+from deniable.collector import folding
+from deniable.collector.folding import Cells, merge, question_of
 from deniable.collector.stores import records
 from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
+from deniable.discoveries import Discoveries
 from deniable.division import least_reports
-from deniable.errors import DeniableError
+from deniable.errors import DeniableError, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import csv_text, json_text
 from deniable.presentation.trend import Point, Series, Trend
+from deniable.protocols.discovery import Discovery
+from deniable.protocols.discovery.verification import alpha_at, fewest_reports
 from deniable.question import Question
 from deniable.rota import Repeat
 from deniable.tally import Tally
@@ -28,6 +35,8 @@ from deniable.tally import Tally
 FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html": "text/html"}
 SHEET_PATH = "/static/estimates.css"
 """Where the style of HTML is: the policy of all pages allows none that is inline."""
+GROWN = 4
+"""A sum that is searched moves only when a quarter of its reports have come anew."""
 TREND_ROWS = 5
 """Number of answers a trend follows by default."""
 _LEVEL = 0.95
@@ -41,7 +50,7 @@ def warm_up(documents: Sequence[str]) -> None:
         labels = list(question.labels or ("warm",))[:1]
         with suppress(DeniableError):  # some protocols give no report without a client's secret
             tally = question.tally(question.privatize(labels))
-            _render(question.estimate(tally, labels), "json", question.name)
+            render(question.estimate(tally, labels), "json", question.name)
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,9 @@ class Wanted:
 
     ``people`` are those who answered in each slice, where that is known. ``daily`` asks for the
     latest days of the first slice one by one, too, and with ``rounds`` for its rounds, ``pooled``
-    of them together each time. ``cells`` are the segments that count, all of them without.
+    of them together each time, once there are so many. ``cells`` are the segments that count, all
+    of them without. Of records ``cross`` names the attributes of a table; of numbers the share
+    ``above`` one is told.
     """
 
     parts: tuple[Slice, ...]
@@ -79,6 +90,8 @@ class Wanted:
     rounds: Repeat | None = None
     pooled: int = 1
     cells: tuple[int, ...] | None = None
+    cross: tuple[str, ...] = ()
+    above: float | None = None
 
     def periods(self, daily: Sequence[tuple[int, int]]) -> dict[Slice, int]:
         """Return the days or rounds in which reports came, in order, and how many."""
@@ -95,7 +108,7 @@ class Wanted:
                 min(days.last, start + (number + 1) * every - 1),
             )): sum(counts[number - back] for back in range(self.pooled))
             for number in sorted(counts)
-            if 0 <= number < self.rounds.total_rounds
+            if self.pooled <= number + 1 <= self.rounds.total_rounds
         }  # fmt: skip
 
 
@@ -122,6 +135,7 @@ class Sums:
     order: Order
     tallies: Mapping[Slice, tuple[Tally, int]]
     cells: Mapping[Slice, Cells] = field(default_factory=dict)
+    looks: Mapping[Slice, int] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:
@@ -147,9 +161,26 @@ class Sums:
         """Estimate from a tally; of people who may answer again each day is a round."""
         question, named = self.question, None if candidates is None else list(candidates)
         if people is not None or not question.protocol.memoises:
-            return question.estimate(tally, named, people=people)
+            return self._told(question.estimate(tally, named, people=people))
         found = question.estimate(tally, named, rounds=max(1, days))
         return replace(found, repeats=found.repeats and replace(found.repeats, unit="day"))
+
+    def _told(self, found: Estimates) -> Estimates:
+        """Return the table or the share that is wanted of records or of numbers."""
+        cross, above = self.order.wanted.cross, self.order.wanted.above
+        if (cross and not isinstance(found, RecordEstimates)) or (
+            above is not None and not isinstance(found, NumberEstimates)
+        ):
+            raise InvalidParameter(
+                f"{'only records have cross tables' if cross else 'only numbers have shares above'}"
+                f", and this question asks for {self.question.answers.wanted}",
+                value=None,
+            )
+        if isinstance(found, RecordEstimates) and cross:
+            return found.cross(*cross)
+        if isinstance(found, NumberEstimates) and above is not None:
+            return found.asking(above)
+        return found
 
     @property
     def least(self) -> int:
@@ -214,6 +245,8 @@ class Job(NamedTuple, Generic[Result]):
 
     function: Callable[[Sums, Any], Result]
     argument: Hashable = None
+    slow: bool = False
+    """Whether it takes long, and is done by the process for that."""
 
 
 class Done(NamedTuple, Generic[Result]):
@@ -229,18 +262,20 @@ def carry_out(order: Order, job: Job[Result]) -> Done[Result]:
     made, question = _add_up_slices(order), question_of(order.document)
     shown = order.rows.published
     tallies = {part: (Tally.from_bytes(sum.tally), sum.days) for part, sum in shown.items()}
-    cells = {part: unpack_cells(sum.cells) for part, sum in shown.items()}
-    new = {}
+    cells = {part: folding.unpack_cells(sum.cells) for part, sum in shown.items()}
+    looks, new = {part: sum.looks for part, sum in shown.items()}, {}
     for part, (found, counts, days) in made.items():
-        fresh = part not in shown or shown[part].edition != order.edition
-        mine = found if fresh else ripe(cells[part], found, counts, order.minimum)
+        before = shown.get(part) if question.segments else None
+        fresh = before is None or before.edition != order.edition
+        mine = found if fresh else folding.ripe(cells[part], found, counts, order.minimum)
         tally = mine[0] if [*mine] == [0] else merge(question, [*mine.values()])
         # What could not be read was counted all the same, and would else seem new again and again.
         n = sum(counts[cell] if mine[cell] is found.get(cell) else mine[cell].n for cell in mine)
-        packed = pack_cells(mine) if question.segments else b""
-        tallies[part], cells[part] = (tally, days), mine
-        new[part] = Publication(n, order.edition, tally.to_bytes(), days, packed)
-    result = job.function(Sums(order, tallies, cells), job.argument)
+        packed = folding.pack_cells(mine) if question.segments else b""
+        tallies[part], cells[part], data = (tally, days), mine, tally.to_bytes()
+        looks[part] = _looks(question, tally.n, data, shown.get(part))
+        new[part] = Publication(n, order.edition, data, days, packed, looks[part])
+    result = job.function(Sums(order, tallies, cells, looks), job.argument)
     return Done(result, len(pickle.dumps(result)), new)
 
 
@@ -257,9 +292,9 @@ def _add_up_slices(order: Order) -> dict[Slice, tuple[dict[int, Tally], Counter[
             place = tuple(part for part in order.new if row.day in part.days)
             groups.setdefault((place, row.segment), ([], []))[kind].append(row)
     question = question_of(order.document)
-    check_months(order.document, order.rows.months)
+    folding.check_months(order.document, order.rows.months)
     sums = {
-        place: readable_sum(question, *([row.data for row in rows] for rows in both))
+        place: folding.readable_sum(question, *([row.data for row in rows] for rows in both))
         for place, both in groups.items()
     }
     made = {}
@@ -292,15 +327,52 @@ def export(sums: Sums, form: str) -> bytes | Lacking:
     if lacking := sums.lacking():
         return lacking
     compares = len(sums.order.wanted.parts) > 1
-    return _render(sums.compared() if compares else sums.estimates(), form, sums.question.name)
+    return render(sums.compared() if compares else sums.estimates(), form, sums.question.name)
 
 
-def _render(found: Presentable, form: str, title: str) -> bytes:
+def render(found: Presentable, form: str, title: str) -> bytes:
     if form == "csv":
         return found.to_csv().encode()
     if form == "html":
         return found.page(title, sheet=SHEET_PATH).encode()
     return found.to_json().encode()
+
+
+def discover(sums: Sums, _: None) -> Discoveries[Question]:
+    """Search the sum of the wanted slice, with the part of alpha that one look at it has.
+
+    All groups of people together have as much of alpha as all people.
+    """
+    question, wanted = sums.question, sums.order.wanted
+    tally, look = sums.tally(wanted.parts[0]), sums.looks[wanted.parts[0]]
+    named = math.prod(1 + len(dimension.values) for dimension in question.segments) - 1
+    groups = 1 if wanted.cells is None else max(1, named)
+    alpha = alpha_at(ALPHA, look=max(1, look), segments=groups)
+    return question.discover(tally, wanted.candidates, alpha=alpha)
+
+
+def _looks(question: Question, n: int, data: bytes, before: Publication | None) -> int:
+    """Return which look at a sum this is, at most; 0 as long as there was no search.
+
+    A sum is searched again when it has grown by a quarter, so that the number of reports tells how
+    often that was. Whatever else changes it, such as a source that is left out, is one look more.
+    """
+    if not isinstance(question.protocol, Discovery):
+        return 0
+    least, (looks, same) = fewest_reports(question.protocol), (0, False)
+    if before is not None:
+        looks, same = before.looks, data == before.tally
+    if n < least:
+        return looks
+    grown = 1 + math.floor(math.log(n / least) / math.log(1 + 1 / GROWN))
+    return max(grown, looks + (not same))
+
+
+def follow_up(found: Discoveries[Question], name: str, epsilon: float) -> str:
+    """Return the document of a closed question of the sure texts."""
+    closed = found.question(epsilon)
+    labels = closed.labels or ()
+    return Question(f"{name}: how many", labels, closed.protocol, other=labels[-1]).to_json()
 
 
 def export_trend(sums: Sums, form: str) -> bytes | Lacking:

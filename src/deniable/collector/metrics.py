@@ -18,7 +18,13 @@ from math import isnan
 from time import monotonic
 
 from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
-from deniable.collector.stores.records import KINDS, StoreBroken, StoreError, StoreUnavailable
+from deniable.collector.stores.records import (
+    KINDS,
+    StoreBroken,
+    StoreError,
+    StoreUnavailable,
+    today,
+)
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets of histograms, in seconds."""
@@ -83,7 +89,8 @@ class Counters:
         self.repeated = 0
         self.reports = 0
         self.refused: Counter[str] = Counter()
-        self.questions: dict[str, Counter[str]] = {}
+        self.questions: dict[str, Counter[tuple[int, str]]] = {}
+        """Of each question what became of submissions, by the day on which they came."""
         self.folded = 0
         self.failures = 0
         self.submissions = Histogram()
@@ -108,7 +115,7 @@ class Counters:
     def _count(self, digest: str, what: str) -> None:
         """Count something for a question, unless strangers could fill the memory so."""
         if digest in self.questions or len(self.questions) < _MOST:
-            self.questions.setdefault(digest, Counter())[what] += 1
+            self.questions.setdefault(digest, Counter())[today(), what] += 1
 
     def document(self) -> dict[str, object]:
         return {

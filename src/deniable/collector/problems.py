@@ -99,7 +99,13 @@ TooLarge = _refusal("TooLarge", "too-large", 413, "Too large")
 OutsideWindow = _refusal("OutsideWindow", "outside-window", 422, "Day not open")
 """The day is sealed, or has not come yet."""
 TooCostly = _refusal("TooCostly", "too-costly", 422, "Estimate too costly")
+SearchEnded = _refusal("SearchEnded", "too-costly", 422, "Search ended")
+"""A search took more time or memory than the collector allows; that is remembered."""
 QueueFull = _refusal("QueueFull", "queue-full", 503, "Too many submissions", 1)
+QuestionFull = _refusal("QuestionFull", "queue-full", 503, "Too many submissions", 3600)
+"""The tallies of a question take as much room as they may; to clients it is the same."""
+Searching = _refusal("Searching", "searching", 503, "Search goes on", 30)
+"""A search takes longer than a reader can wait; its result will be there."""
 Stopping = _refusal("Stopping", "stopping", 503, "Shutting down", 5)
 
 

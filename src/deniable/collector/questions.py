@@ -20,6 +20,7 @@ from deniable.collector.stores.records import Asked, State
 from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
 from deniable.errors import DeniableError
+from deniable.protocols.discovery import Discovery
 from deniable.question import Question
 
 _log = logging.getLogger("deniable.collector")
@@ -105,6 +106,14 @@ class Known:
     at: float
     is_open: bool = False
     """Whether the answers to count are named only when they are estimated."""
+
+    full: bool = False
+    """Whether its tallies take as much room as they may."""
+
+    @property
+    def discovers(self) -> bool:
+        """Whether a search finds the answers, so that nobody has to name them."""
+        return isinstance(self.question.protocol, Discovery)
 
     @cached_property
     def report_size(self) -> int:
@@ -210,6 +219,9 @@ class Questions:
         current = False
         try:
             known = await self._readers.run(lambda store: _look_up(store, digest, before, now))
+            if known is not None and known.discovers:
+                taken = await self._readers.run(lambda store: store.tally_bytes(digest))
+                known = replace(known, full=taken > self._settings.discovery_limit)
         finally:
             if self._searches.get(digest) is asyncio.current_task():
                 del self._searches[digest]

@@ -71,6 +71,7 @@ class Services:
                     await keeper
             await self.writer.close()
             self.readers.close()
+            self.results.searcher.close()
             self.worker.close()
 
 

@@ -18,19 +18,23 @@ from typing import Any, TypeVar, cast
 from deniable.collector import groups, jobs, views
 from deniable.collector.folding import DamagedMonth
 from deniable.collector.jobs import Job, Order, Wanted
-from deniable.collector.problems import TooCostly, TooFewReports
+from deniable.collector.problems import InvalidRequest, SearchEnded, TooCostly, TooFewReports
 from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.months import months_within
 from deniable.collector.stores.records import Days, Publication, Slice
 from deniable.collector.views import Sight
-from deniable.collector.worker import Readers, Worker, Writer
+from deniable.collector.worker import Readers, Worker, WorkerEnded, Writer
+from deniable.discoveries import Discoveries
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
+from deniable.question import Question
 
 TREND_DAYS = 31
 """Number of days that a trend follows at most."""
 TREND_ROUNDS = 53
 """Number of rounds that it follows at most."""
+_PATIENCE = 1.5
+"""For how many seconds a page waits for a search."""
 FEW_DAYS = 28
 """So few days are added up one by one."""
 Result = TypeVar("Result")
@@ -67,6 +71,10 @@ class Shown:
     minimum: int
     look: views.Look | None = None
     problem: DeniableError | None = None
+    searching: bool = False
+    """Whether a search for the answers goes on."""
+    sure: int = 0
+    """How many texts a search has found for sure."""
 
 
 class Results:
@@ -77,6 +85,8 @@ class Results:
     ) -> None:
         self._settings, self._readers = settings, readers
         self._writer, self._worker = writer, worker
+        self.searcher = Worker(settings.search_seconds, settings.search_memory)
+        """The process for what takes long."""
         self._remembered: Recent[tuple[object, ...], Any] = Recent(32 * MIB)
         self._running: dict[tuple[object, ...], asyncio.Task[Any]] = {}
 
@@ -92,7 +102,6 @@ class Results:
         return 0
 
     async def export(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        """Return estimates, a comparison or a trend in one of the formats."""
         job = Job(jobs.export_trend if wanted.daily else jobs.export, form)
         found = await self._demand(known, wanted, job)
         if isinstance(found, jobs.Lacking):
@@ -105,8 +114,18 @@ class Results:
         return found
 
     async def divide(self, known: Known, wanted: Wanted, division: groups.Division) -> bytes:
-        """Return estimates by segment as JSON or CSV."""
         return await self._demand(known, wanted, Job(groups.export, division))
+
+    async def discover(self, known: Known, wanted: Wanted) -> Discoveries[Question]:
+        """Return what a search finds in the published sum: one search for all who ask."""
+        if not known.discovers:
+            raise InvalidRequest("the answers to this question are listed or named; estimate them")
+        wanted = Wanted(wanted.parts[:1], candidates=wanted.candidates, cells=wanted.cells)
+        await self.total(known, wanted.parts[0])  # a search is long, and nobody waits for the sum
+        found: object = await self._demand(known, wanted, Job(jobs.discover, slow=True))
+        if isinstance(found, SearchEnded):
+            raise found
+        return cast("Discoveries[Question]", found)
 
     async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:
         """Do a job with the wanted sums, which must all be there."""
@@ -125,19 +144,34 @@ class Results:
         """Return what a page shows, or why it shows nothing."""
         while True:
             survey = await self._survey(known, wanted)
-            if known.is_open and not wanted.candidates:
+            if known.is_open and not wanted.candidates and not known.discovers:
                 return Shown(survey.n, (), self.minimum(known))
             shown = Shown(survey.n, survey.lacking, self.minimum(known))
             if wanted.parts[0] in survey.lacking:
                 return shown
+            sight = Sight(rows, known.terms.truth)
             try:
-                found = await self._make(
-                    known, wanted, survey, Job(views.look, Sight(rows, known.terms.truth))
-                )
-            except (TooCostly, InvalidParameter, OutOfDomain) as problem:
+                if known.discovers and not wanted.candidates:
+                    texts = await self.discover_soon(known, wanted, _PATIENCE)
+                    if texts is None:
+                        return replace(shown, searching=True)
+                    sight = replace(sight, texts=texts)
+                    shown = replace(shown, sure=len(texts.sure))
+                    wanted = replace(wanted, candidates=texts.sure or None)
+                found = await self._make(known, wanted, survey, Job(views.look, sight))
+            except (SearchEnded, TooCostly, InvalidParameter, OutOfDomain) as problem:
                 return replace(shown, problem=problem)
             if found is not None:
                 return replace(shown, look=found)
+
+    async def discover_soon(
+        self, known: Known, wanted: Wanted, seconds: float = 60
+    ) -> Discoveries[Question] | None:
+        """Return what a search finds, or None if it goes on for longer than that."""
+        search = asyncio.ensure_future(self.discover(known, wanted))
+        search.add_done_callback(lambda done: done.cancelled() or done.exception())
+        done, _ = await asyncio.wait([search], timeout=seconds)
+        return await search if done else None
 
     def minimum(self, known: Known) -> int:
         """Return the fewest new reports with which a sum appears or moves."""
@@ -151,7 +185,7 @@ class Results:
         )
         whole = Slice(known.asked.digest, hull)
         standing = await self._readers.run(lambda store: store.standing(whole))
-        minimum = self.minimum(known)
+        minimum, grown = self.minimum(known), jobs.GROWN if known.discovers else 0
         daily = {
             part: [one for one in standing.daily if part.days.first <= one[0] <= part.days.last]
             for part in wanted.parts
@@ -173,7 +207,7 @@ class Results:
                 shown is not None
                 and (shown.days or not uncounted)
                 and shown.edition == standing.edition
-                and 0 <= n - shown.n < minimum
+                and 0 <= n - shown.n < max(minimum, shown.n // grown if grown else 0)
             ):
                 kept[part] = shown
             else:
@@ -224,8 +258,9 @@ class Results:
             moved = [day for day in days if day in new]
             # Pooled rounds have days in common, and each row is read once.
             counted += [wanted.parts[0]] if moved and wanted.pooled > 1 else moved
-        # The segments of what is replaced say which of them have moved.
-        shown_before = survey.before if known.question.segments.dimensions else ()
+        # The segments of what is replaced say which of them have moved, and its looks go on.
+        again = known.question.segments.dimensions or known.discovers
+        shown_before = survey.before if again else ()
         months = _whole_months(counted, new, survey.dates)
         rows = await self._readers.run(
             lambda store: store.snapshot(
@@ -239,8 +274,19 @@ class Results:
             known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows,
             self.minimum(known),
         )  # fmt: skip
+        worker, done = self.searcher if job.slow else self._worker, None
         try:
-            done = await self._worker.run(jobs.carry_out, order, job)
+            done = await worker.run(jobs.carry_out, order, job)
+        except (WorkerEnded, MemoryError) as ended:
+            if not job.slow:
+                raise
+            why = str(ended) if isinstance(ended, WorkerEnded) else "there is too little memory"
+            problem = SearchEnded(
+                f"the search was ended: {why}; fetch the tally with `deniable pull` and search it "
+                "with `deniable discover` on another machine, or start the collector with more "
+                "--search-seconds or --search-memory"
+            )
+            done = jobs.Done(cast("Result", problem), 1 << 10, {})
         except DamagedMonth:
             digest = known.asked.digest
             await self._writer.run(lambda store: store.forget_months(digest))

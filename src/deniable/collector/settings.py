@@ -76,6 +76,15 @@ class Settings:
     worker_seconds: Positive = _setting(
         300, "How long one calculation may take before the worker process is ended."
     )
+    search_seconds: Positive = _setting(
+        300, "How long one search for texts that nobody listed may take."
+    )
+    search_memory: Size = _setting(
+        2048 * MIB, "How much memory the process of such a search may have, in bytes."
+    )
+    discovery_limit: Size = _setting(
+        4096 * MIB, "The most bytes that the tallies of a question with such searches may take."
+    )
     log_format: Literal["text", "json"] = _setting("text", "How log lines look: text or json.")
     log_level: Literal["debug", "info", "warning", "error"] = _setting(
         "info", "What is logged: debug, info, warning or error, and what is worse."
@@ -145,5 +154,4 @@ def read_secret(file: Path, name: str) -> str:
 
 
 def variable(name: str) -> str:
-    """Return the environment variable of a setting."""
     return PREFIX + name.upper()

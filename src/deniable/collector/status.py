@@ -12,11 +12,11 @@ from time import process_time, time
 
 from starlette.responses import Response
 
-from deniable.collector.access import SESSION, expired, revoke
+from deniable.collector.access import SESSION, listed, revoke
 from deniable.collector.metrics import Metric, exposition
 from deniable.collector.problems import NotFound, NotReady, Stopping
 from deniable.collector.requests import Call, Services, answer
-from deniable.collector.stores.records import Measures, StoreError, today, write_day
+from deniable.collector.stores.records import Measures, StoreError, today
 from deniable.version import __version__
 
 _DAY = 86400
@@ -54,20 +54,7 @@ async def metrics(call: Call) -> Response:
 
 async def sessions(call: Call) -> Response:
     found = await call.services.readers.run(lambda store: store.keys(SESSION))
-    return answer({
-        "sessions": [
-            {
-                "name": key.name,
-                "role": key.role,
-                "until": None if key.expires is None else write_day(key.expires // _DAY),
-                "last_used": None if key.last_used is None else write_day(key.last_used),
-                "yours": call.holder is not None
-                and (call.holder.kind, call.holder.name) == (SESSION, key.name),
-            }
-            for key in found
-            if not expired(key)
-        ]
-    })  # fmt: skip
+    return answer({"sessions": listed(found, call.holder)})
 
 
 async def end_session(call: Call) -> Response:

@@ -51,6 +51,8 @@ class Submissions:
         digest = scope["path_params"]["digest"]
         questions, settings = self._services.questions, self._services.settings
         known = questions.fresh(digest, now) or await questions.find(digest)
+        if known.full:
+            raise problems.QuestionFull("this question has no room for more reports; try later")
         day = _day(scope["query_string"])
         origin, authorization, length = _headers(scope)
         if origin is not None and not known.terms.allows(origin, _own(scope, settings.url)):

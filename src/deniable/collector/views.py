@@ -4,7 +4,7 @@ What is shown and how it is rounded is decided by the results themselves, in ``p
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from markupsafe import Markup
@@ -13,6 +13,7 @@ from deniable.collector.groups import group_parts
 from deniable.collector.jobs import Sums
 from deniable.collector.stores.records import EPOCH, Days, write_day
 from deniable.comparison import Comparison, compare
+from deniable.discoveries import Discoveries
 from deniable.errors import DeniableError
 from deniable.estimates import Estimates
 from deniable.presentation.charts import Curves
@@ -22,6 +23,7 @@ from deniable.presentation.trend import Trend, short_date, spark_svg
 from deniable.presentation.verdict import ALPHA, Span, points, rounded
 from deniable.presentation.view import counted
 from deniable.protocol import Protocol
+from deniable.question import Question
 
 _FOLLOWED = 6
 """Number of answers that are followed from day to day."""
@@ -36,6 +38,8 @@ class Sight:
 
     rows: int
     truth: Truth = ()
+    texts: Discoveries[Question] | None = None
+    """What a search has found; everything else is about the sure ones of these."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,8 @@ class Moved:
 
 def look(sums: Sums, sight: Sight) -> Look:
     """Return what a page shows of the wanted slice, or of two that are compared."""
-    found, moved = sums.estimates(), _moved(sums)
+    texts = sight.texts
+    found, moved = sums.estimates() if texts is None else texts, _moved(sums)
     changes = [] if moved is None else list(moved.found.rows(alpha=ALPHA))
     beside = Beside(
         sight.rows,
@@ -75,17 +80,22 @@ def look(sums: Sums, sight: Sight) -> Look:
         against=moved.against if moved else "",
         since=moved.since if moved else "",
         truth=_true_shares(sums, sight.truth),
-        facts=_fakes(sums.question.protocol, found),
+        facts=_fakes(sums.question.protocol, found) if isinstance(found, Estimates) else (),
         epsilon=sums.question.total_epsilon,
     )
     parts = [*found.parts(beside), *_compared(sums, sight.rows)]
-    labels = [row.label for row in found.top(_FOLLOWED).rows()]
-    trend = sums.trend(labels) if sums.order.days else None
+    followed = found if texts is None else texts.only_significant()
+    labels = [row.label for row in followed.top(_FOLLOWED).rows()]
+    trend = sums.trend(labels) if sums.order.days and labels else None
     if trend is not None and len(sums.order.days) > 1:
-        note = _trend_note(sums, trend)
+        some = len(labels) < len(followed)
+        few = f"the {len(labels)} most frequent of {len(followed):,} answers · " if some else ""
+        note = few + _trend_note(sums, trend)
         title = "Day by day" if sums.order.wanted.rounds is None else "Round by round"
         parts.append(Curves("trend", title, note=note, trend=trend))
-    parts += group_parts(sums)
+    whole = found if isinstance(found, Estimates) else None
+    if labels and sums.question.segments:
+        parts += group_parts(sums, sums.estimates() if whole is None else whole)
     parts.sort(key=lambda part: part.folded)
     spoken = next((part for part in parts if isinstance(part, Sentences)), Sentences(""))
     sure = sorted((row for row in changes if row.significant), key=lambda row: abs(row.difference))
@@ -95,7 +105,7 @@ def look(sums: Sums, sight: Sight) -> Look:
         arrow, tone = ("▲", "up") if most.difference > 0 else ("▼", "down")
         said = f"{arrow} {points(most.difference)} {one_line(most.label, 24)}"
     return Look(
-        reports=found.reports,
+        reports=found.n if isinstance(found, Discoveries) else found.reports,
         said=str(spoken),
         headline=spoken.headline,
         content=Markup(render(parts)),
@@ -140,8 +150,11 @@ def _compared(sums: Sums, rows: int) -> list[Part]:
     except DeniableError as error:
         said = Sentences("incomparable", "Changes", phrases=((Span(f"No comparison: {error}."),),))
         return [said]
-    note = f"first: {span(parts[earlier].days)} · second: {span(parts[1 - earlier].days)}"
-    return [Listing("changes", "What changed", note=note, view=view)]
+    names = {"first": span(parts[earlier].days), "second": span(parts[1 - earlier].days)}
+    headings = tuple(names.get(heading, heading) for heading in view.headings)
+    note = f"{names['second']} against {names['first']}"
+    shown = replace(view, headings=headings)
+    return [Listing("changes", "What changed", note=note, view=shown)]
 
 
 def span(days: Days) -> str:
@@ -204,7 +217,7 @@ def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
 def _spark(trend: Trend | None) -> str:
     """Return the way of the largest answer, with a gap for each day that is missing."""
     if trend is None or not trend.series:
-        return spark_svg([])
+        return ""
     found = {date.fromisoformat(p.day).toordinal(): p.share for p in trend.series[0].points}
     return spark_svg([found.get(day) for day in range(min(found), max(found) + 1)])
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ Answer = Callable[[], None]
 """What the event loop does after something was written."""
 Work = Callable[[Store], Answer]
 _log = logging.getLogger("deniable.collector")
+_NICE = 15
+"""How much a process for long work gives way to others."""
 _LARGEST_GROUP = 1024
 _LARGEST_BYTES = 1 << 23
 
@@ -100,7 +103,6 @@ class Writer:
         return await future
 
     async def probe(self) -> None:
-        """Write something meaningless, to see whether the store can be written."""
         await self.run(lambda store: store.probe())
 
     @property
@@ -230,12 +232,16 @@ class WorkerEnded(Exception):
 
 
 class Worker:
-    """One process that calculates, started when it is first needed and again when it ended."""
+    """One process that calculates, started when it is first needed and again when it ended.
 
-    def __init__(self, seconds: float = 300) -> None:
+    With a limit of ``memory`` it is for long work that others must not notice: it has one thread,
+    gives way to everything else, and ends after each call.
+    """
+
+    def __init__(self, seconds: float = 300, memory: int = 0) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._closing = False
-        self._seconds = seconds
+        self._seconds, self._memory = seconds, memory
         """How long one call may take."""
         self.restarts = 0
         """How often the worker ended before its time."""
@@ -269,15 +275,17 @@ class Worker:
                     self.restarts += 1
                     _log.warning("the worker ended, and is started again when it is needed")
                 if late.is_set():  # it would take as long again
-                    break
+                    raise WorkerEnded(f"it took more than {self._seconds:g} seconds") from None
                 continue
             finally:
                 limit.cancel()
+            if self._memory:
+                self._end()
             if done:
                 found: Result = result
                 return found
             raise result
-        raise WorkerEnded
+        raise WorkerEnded("its process ended, perhaps for lack of memory")
 
     def _overrun(self, late: Event) -> None:
         late.set()
@@ -293,7 +301,9 @@ class Worker:
         """Hand an order to the worker, and return where its answer comes from."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                [sys.executable, "-m", __name__, str(self._memory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
@@ -316,8 +326,12 @@ class Worker:
         self._thread.shutdown(cancel_futures=True)
 
 
-def serve() -> None:
+def serve(memory: int) -> None:
     """Answer calls until the parent is gone; a terminal's interrupt is the parent's business."""
+    if memory:
+        os.nice(_NICE)
+        os.environ["DENIABLE_THREADS"] = "1"
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # What the library might print must not get between the answers.
@@ -337,4 +351,4 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(int(sys.argv[1]))

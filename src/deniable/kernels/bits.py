@@ -312,7 +312,6 @@ def _look_up(leading: Halves, table: Halves, flat: Bytes) -> Places:
 
 
 def _look_up_compiled(leading: Halves, table: Halves, flat: Bytes) -> Places:
-    """Look up as `_look_up` does, compiled."""
     places = np.empty(len(flat), np.int32)
     return places[: _look_up_each(frozen(leading), frozen(table), flat, places)]
 

@@ -57,6 +57,12 @@ def prime_power(g: int) -> tuple[int, int] | None:
     return None
 
 
+def next_prime(n: int) -> int:
+    while not is_prime(n):
+        n += 1
+    return n
+
+
 def next_prime_power(n: int) -> int:
     """Find the smallest prime power that is at least n."""
     return next(g for g in count(max(n, 2)) if prime_power(g))

@@ -25,12 +25,12 @@ v mod 64 of word(k_r, v // 64): one scramble gives sixty-four entries. Rows are 
 needed and never kept.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deniable.kernels.bits import Flags, Integers, Unsigned, Words, count_bits
-from deniable.kernels.jit import kernel, pays
+from deniable.kernels.jit import frozen, kernel, pays
 from deniable.kernels.parallel import iterate_chunks, run_chunks
 
 Counts = np.typing.NDArray[np.integer[Any]]
@@ -48,8 +48,10 @@ STEP = 1 << 13
 BLOCK = 2048
 """How many keys a kernel goes through for every eight reports: they and their counts stay in L1."""
 
-_PAIR = 4.0
-"""Nanoseconds that NumPy takes on one core for a pair."""
+_PAIR, _ENDING = 4.0, 35.0
+"""Nanoseconds that NumPy takes on one core for a pair, and for an ending of a code."""
+ENDINGS = 1 << 17
+"""How many endings are hashed at once, about."""
 
 LOW, HALF = np.uint64(0xFFFF_FFFF), np.uint64(32)
 
@@ -126,7 +128,6 @@ def _support(report: tuple[Word, Word, Word, Word], key: tuple[Word, Word]) -> F
 
 
 def _count_some_compiled(columns: Columns, keys: Words) -> Halves:
-    """Count as `_count_some` does, compiled."""
     # Filled up to a multiple of eight: reports of zeros have width 0, hence support nothing.
     reports = np.zeros((len(columns), len(columns[0]) + -len(columns[0]) % 8), np.uint64)
     reports[:, : len(columns[0])] = columns
@@ -190,6 +191,93 @@ def mix(words: Words) -> Words:
 def words_of(seeds: Words, indices: Words) -> Words:
     """Return word(seed, i) for seeds and indices that broadcast against each other."""
     return mix(mix(seeds) + (indices + _ONE) * GAMMA)
+
+
+class Beginnings(NamedTuple):
+    """Beginnings of codes: their bits, their buckets, and which endings of a table they have."""
+
+    words: Words
+    buckets: Integers
+    firsts: Integers
+    counts: Integers
+
+    def part(self, start: int, stop: int) -> "Beginnings":
+        words, buckets, firsts, counts = self
+        some = slice(start, stop)
+        return Beginnings(words[some], buckets[some], firsts[some], counts[some])
+
+
+class Endings(NamedTuple):
+    """Endings of codes, which follow ``done`` bits: their bits, and how many each has."""
+
+    bits: Words
+    sizes: Integers
+    done: int
+
+
+def match_endings(
+    rows: Beginnings, ends: Endings, salt: int, bucket_bits: int
+) -> tuple[Integers, Integers]:
+    """Return the pairs of a beginning and an ending that together have the beginning's bucket.
+
+    It is the first bits of mix(mix(code ^ salt) + size GAMMA).
+    """
+    first, keys = 0, (np.uint64(salt), np.uint64(64 - bucket_bits))
+    match = _match_compiled if pays("endings", _ENDING * float(rows.counts.sum())) else _match
+    found, done = [np.empty((2, 0), np.int64)], np.cumsum(rows.counts)
+    while first < len(done):
+        before = int(done[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(done, before + ENDINGS, side="right")))
+        pairs = match(rows.part(first, last), ends, *keys)
+        pairs[0] += first
+        found.append(pairs)
+        first = last
+    owners, places = np.concatenate(found, axis=1)
+    return owners, places
+
+
+def _match(rows: Beginnings, ends: Endings, salt: np.uint64, shift: np.uint64) -> Integers:
+    words, buckets, firsts, counts = rows
+    place = np.repeat(firsts - np.cumsum(counts) + counts, counts)
+    place += np.arange(len(place))
+    codes = np.repeat(words, counts) | ends.bits.take(place) >> np.uint64(ends.done)
+    sizes = (ends.sizes.take(place) + ends.done).astype(np.uint64)
+    hashes = mix(mix(codes ^ salt) + sizes * GAMMA)
+    good = np.flatnonzero(hashes >> shift == np.repeat(buckets.astype(np.uint64), counts))
+    owner = np.searchsorted(np.cumsum(counts), good, side="right")
+    return np.stack([owner, place[good]])
+
+
+def _match_compiled(rows: Beginnings, ends: Endings, salt: np.uint64, shift: np.uint64) -> Integers:
+    pairs = np.empty((2, int(rows.counts.sum())), np.int64)
+    count = _match_pairs(
+        frozen(rows.words), frozen(rows.buckets), frozen(rows.firsts), frozen(rows.counts),
+        frozen(ends.bits), frozen(ends.sizes), (np.uint64(ends.done), salt, shift), pairs,
+    )  # fmt: skip
+    return pairs[:, :count].copy()
+
+
+@kernel
+def _match_pairs(  # noqa: PLR0913, PLR0917 - the columns of both tables
+    words: Words, buckets: Integers, firsts: Integers, counts: Integers,
+    bits: Words, sizes: Integers, keys: tuple[np.uint64, ...], pairs: Integers,
+) -> int:  # fmt: skip
+    """Write the pairs that ``match_endings`` returns, and return how many there are."""
+    done, salt, shift = keys
+    found = 0
+    for i in range(len(words)):
+        bucket = np.uint64(buckets[i])
+        for place in range(firsts[i], firsts[i] + counts[i]):
+            z = (words[i] | bits[place] >> done) ^ salt
+            z = (z ^ (z >> _30)) * FIRST
+            z = (z ^ (z >> _27)) * SECOND
+            z = (z ^ (z >> _31)) + (np.uint64(sizes[place]) + done) * GAMMA
+            z = (z ^ (z >> _30)) * FIRST
+            z = (z ^ (z >> _27)) * SECOND
+            if (z ^ (z >> _31)) >> shift == bucket:
+                pairs[0, found], pairs[1, found] = i, place
+                found += 1
+    return found
 
 
 def scale(words: Words, size: int) -> Words:

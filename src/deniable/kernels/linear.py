@@ -27,7 +27,7 @@ from deniable.kernels.parallel import run_chunks, threads
 
 Codes = np.typing.NDArray[np.uint64]
 Counts = np.typing.NDArray[np.int64]
-Cells = np.typing.NDArray[np.signedinteger[Any]]
+Cells = np.typing.NDArray[np.number[Any]]
 Floats = np.typing.NDArray[np.float64]
 
 MEMORY_LIMIT = 1 << 32
@@ -163,7 +163,11 @@ def _shear_level(cells: Cells, field: Field, digits: int, wanted: int) -> Cells:
     """
     g = field.order
     # The top digit goes first, because only what occurs below `wanted` has to be kept.
-    kept = -(-wanted // g**digits)
+    return _shear_digits(cells, field, digits, -(-wanted // g**digits))[:wanted]
+
+
+def _shear_digits(cells: Cells, field: Field, digits: int, kept: int) -> Cells:
+    g = field.order
     for place in reversed(range(digits)):
         lines = cells.reshape(-1, g, g**place, g)
         outer, _, inner, _ = lines.shape
@@ -171,7 +175,22 @@ def _shear_level(cells: Cells, field: Field, digits: int, wanted: int) -> Cells:
         sheared = _shear(block, field, kept).reshape(kept, g, outer, inner)
         cells = np.ascontiguousarray(sheared.transpose(2, 0, 3, 1)).reshape(-1)
         kept = g
-    return cells[:wanted]
+    return cells
+
+
+def line_sums(tables: Floats, field: Field, t: int) -> Floats:
+    """Sum tables of the g^t points, one in each row, over all lines <u, x> = y, for g up to 1024.
+
+    Of all multiples of a u there is one, and its g lines follow each other: those of all u that
+    differ from 0, in an order that is the same for all tables.
+    """
+    rows, g = len(tables), field.order
+    levels = []
+    for j in range(t):
+        sheared = _shear_digits(tables, field, t - 1 - j, g)
+        levels.append(sheared.reshape(rows, -1))
+        tables = tables.reshape(rows, -1, g).sum(axis=-1)
+    return np.concatenate(levels, axis=1)
 
 
 def _shear(block: Cells, field: Field, kept: int) -> Cells:
@@ -215,6 +234,21 @@ def solve_cells(cells: Codes, counts: Counts, field: Field, t: int, d: int) -> C
             _solve_level(cells[here] - starts[j], counts[here], field, supports)
         levels.append(supports)
     return _add_levels(levels, int(counts[cells == starts[t]].sum()), g)
+
+
+def count_keys(cells: Codes, counts: Counts, field: Field, t: int, keys: Codes) -> Counts:
+    """Count the supports of a few values, each by a look at all cells."""
+    g, starts = field.order, _starts(field, t)
+    kinds, found = np.searchsorted(starts, cells, side="right") - 1, np.zeros(len(keys), np.int64)
+    minus_one = np.full(1, field.characteristic - 1, np.uint64)
+    for j in range(t):
+        here = np.flatnonzero(kinds == j)
+        a, y = divide(cells[here] - starts[j], g)
+        minus, own = field.scale(minus_one, a, t), counts[here]
+        rest, digits = divide(divide(keys, g**j)[0], g)
+        for i, (w, digit) in enumerate(zip(rest[:, None], digits, strict=True)):
+            found[i] += own[field.add(field.dot(minus, w, t), y) == digit].sum()
+    return found + int(counts[cells == starts[t]].sum())
 
 
 def _solve_level(cells: Codes, counts: Counts, field: Field, supports: Counts) -> None:

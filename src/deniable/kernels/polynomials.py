@@ -10,15 +10,14 @@ Many polynomials stand side by side, in the narrowest integers that hold twice g
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.fields import Elements, divide, field
 from deniable.kernels.jit import kernel, pays
 from deniable.kernels.parallel import run_chunks
 
-Coefficients = npt.NDArray[np.unsignedinteger]
-Counts = npt.NDArray[np.int64]
-Lanes = npt.NDArray[np.int16] | npt.NDArray[np.int32]
+Coefficients = np.typing.NDArray[np.unsignedinteger]
+Counts = np.typing.NDArray[np.int64]
+Lanes = np.typing.NDArray[np.int16] | np.typing.NDArray[np.int32]
 
 LARGEST = 1 << 20
 """The order of a field is below this: differences fit into 32 bits, and their products into 64."""
@@ -119,7 +118,6 @@ def _count(lanes: Lanes, m: int, g: int, points: int) -> Counts:
 
 
 def _count_compiled(lanes: Lanes, m: int, g: int, points: int) -> Counts:
-    """Count as `_count` does, compiled."""
     terms, n = lanes.shape
     counts, whole = np.zeros(points, np.int64), -(-n // _LANES) * _LANES
     # Polynomials that are added to fill the last block have the value m everywhere.

@@ -13,10 +13,10 @@ exact or on the safe side, for 1 to 10^18 reports.
 
 from deniable.law.counts import LaplaceLaw, SupportLaw
 from deniable.law.normal import KnownLaw, Law, Supports, Variance, WidenedLaw, upper_normal
-from deniable.law.pairs import Apart, Joint, Pairs, PairsOf
+from deniable.law.pairs import Apart, Joint, LinesOf, Pairs, PairsOf
 from deniable.law.repeated import RepeatedLaw
 
 __all__ = [
-    "Apart", "Joint", "KnownLaw", "LaplaceLaw", "Law", "Pairs", "PairsOf", "RepeatedLaw",
-    "SupportLaw", "Supports", "Variance", "WidenedLaw", "upper_normal",
+    "Apart", "Joint", "KnownLaw", "LaplaceLaw", "Law", "LinesOf", "Pairs", "PairsOf",
+    "RepeatedLaw", "SupportLaw", "Supports", "Variance", "WidenedLaw", "upper_normal",
 ]  # fmt: skip

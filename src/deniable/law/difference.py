@@ -44,7 +44,7 @@ _BLOCK = 256
 _STEPS, _CLOSE = 90, 1e-7
 
 
-def fisher_tail(x: Floats, n: int, y: Floats, m: int) -> Floats:
+def fisher_tail(x: Floats, n: int | Floats, y: Floats, m: int | Floats) -> Floats:
     """Return the probability of x or more of the x + y successes among the first n trials.
 
     This is for x / n > y / m; otherwise it returns 1.

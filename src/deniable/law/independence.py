@@ -10,15 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.law.normal import Floats
+from deniable.law.normal import Floats, nearest_shares
 from deniable.law.pairs import Pairs
-from deniable.law.tables import Tables, ViewTable, nearest_shares
+from deniable.law.tables import Tables, ViewTable
 
 EXACT = 5000
 """Up to this many reports of a view they are drawn one by one, above that by their normal law."""
+_AT_ONCE = 1 << 21
+"""How many cells and reports are held at once."""
 
-Draw = Callable[[Floats, int, "np.random.Generator"], np.typing.NDArray[np.int64]]
-"""Supports of the cells of a view, from the shares of its cells and the number of people."""
+Draw = Callable[[Floats, int, int, "np.random.Generator"], np.typing.NDArray[np.int64]]
+"""Supports of the cells of a view, a row for each crowd, from shares, people and crowds."""
 
 
 class Independence(NamedTuple):
@@ -43,27 +45,28 @@ def independence(
     rng: "np.random.Generator",
 ) -> Independence:
     """Test two digits by the views that hold both, of which ``draws`` makes new supports."""
-    found, rows, columns = _distance(tables, pair)
-    digits = [view.digits for view in tables.views]
-    null = [_independent(tables, view, pair, rows, columns) for view in digits]
-    distances = []
-    for _ in range(runs):
+    (found,), rows, columns = _distances(tables, pair)
+    margins = nearest_shares(rows.ravel()), nearest_shares(columns.ravel())
+    null = [_independent(tables, view.digits, pair, *margins) for view in tables.views]
+    step = max(1, _AT_ONCE // max(len(view.supports) + EXACT for view in tables.views))
+    parts = []
+    for start in range(0, runs, step):
+        crowds = min(step, runs - start)
         drawn = [
-            ViewTable(view.digits, view.n, draw(shares, view.n, rng), view.pairs)
+            ViewTable(view.digits, view.n, draw(shares, view.n, crowds, rng), view.pairs)
             for view, draw, shares in zip(tables.views, draws, null, strict=True)
         ]
-        distances.append(_distance(Tables(tables.radices, drawn), pair)[0])
-    above = sum(distance >= found for distance in distances)
-    return Independence((1 + above) / (1 + runs), found, float(np.median(distances)), runs)
+        parts.append(_distances(Tables.of(tables.radices, drawn), pair)[0])
+    distances = np.concatenate(parts)
+    above = int((distances >= found).sum())
+    return Independence((1 + above) / (1 + runs), float(found), float(np.median(distances)), runs)
 
 
-def _distance(tables: Tables, pair: tuple[int, int]) -> tuple[float, Floats, Floats]:
-    """Return the squared distance from the product of the margins, and possible margins."""
-    shape = [tables.radices[d] for d in pair]
-    table = tables.shares(pair).reshape(shape)
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    distance = float(((table - np.outer(rows, columns)) ** 2).sum())
-    return distance, nearest_shares(rows), nearest_shares(columns)
+def _distances(tables: Tables, pair: tuple[int, int]) -> tuple[Floats, Floats, Floats]:
+    """Return squared distances from the products of the margins, and these, for each crowd."""
+    table = tables.shares(pair).reshape(-1, *(tables.radices[d] for d in pair))
+    rows, columns = table.sum(axis=2, keepdims=True), table.sum(axis=1, keepdims=True)
+    return ((table - rows * columns) ** 2).sum(axis=(1, 2)), rows, columns
 
 
 def _independent(
@@ -79,9 +82,9 @@ def _independent(
 
 
 def normal_supports(
-    pairs: Pairs, shares: Floats, n: int, rng: "np.random.Generator"
+    pairs: Pairs, shares: Floats, n: int, runs: int, rng: "np.random.Generator"
 ) -> np.typing.NDArray[np.int64]:
-    """Draw supports of n reports by their normal law, but for what moves all cells alike.
+    """Draw supports of n reports by their normal law, but for what moves all cells alike, often.
 
     Their covariance, over n (p - q)^2, is that of A + B f independently, less f f'.
     """
@@ -89,8 +92,8 @@ def normal_supports(
     spread = np.sqrt(a + b * shares)
     u = shares / spread
     norm = min(float(u @ u), 1.0)
-    z = rng.standard_normal(len(shares))
-    z -= u * (u @ z) * ((1 - np.sqrt(1 - norm)) / max(norm, 1e-300))
+    z = rng.standard_normal((runs, len(shares)))
+    z -= np.outer(z @ u, u) * ((1 - np.sqrt(1 - norm)) / max(norm, 1e-300))
     p, q = float(pairs.p), float(pairs.q)
     found = n * (q + (p - q) * (shares + spread * z / np.sqrt(n)))
     return np.asarray(np.rint(found), dtype=np.int64)

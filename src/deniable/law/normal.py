@@ -1,4 +1,4 @@
-"""What a law has to tell, the normal quantile, and the variance of a count with score intervals."""
+"""What a law has to tell, the normal quantile, possible shares, and score intervals of a count."""
 
 import math
 from dataclasses import dataclass, replace
@@ -15,6 +15,22 @@ def upper_normal(tail: float) -> float:
     from statistics import NormalDist  # noqa: PLC0415 - keeps `import deniable` fast
 
     return -NormalDist().inv_cdf(max(tail, math.ulp(0.0)))
+
+
+def nearest_shares(shares: Floats, total: float = 1.0) -> Floats:
+    """Return the nearest numbers that are not negative and add up to the total.
+
+    >>> nearest_shares(np.array([7.0, 4.0, -3.0]), 10)
+    array([6.5, 3.5, 0. ])
+    """
+    # From the largest on, beside which the total must not be lost to rounding.
+    moved = shares - float(np.max(shares))
+    falling = np.sort(moved)[::-1]
+    # With the k largest positive, the amount to take off is (their sum - total) / k; k is the
+    # largest one that leaves the k-th positive.
+    amounts = (np.cumsum(falling) - total) / np.arange(1, len(moved) + 1)
+    k = int(np.flatnonzero(falling > amounts)[-1])
+    return np.asarray(np.maximum(moved - amounts[k], 0.0))
 
 
 def lugannani_rice(exponent: float, tilt: float) -> float:

@@ -12,15 +12,15 @@ is thus a sum of margins of views with known coefficients, and its variance that
 (``deniable.law.pairs``), with the nearest possible shares put in for the true ones.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from deniable.law.normal import Floats
+from deniable.law.normal import Floats, nearest_shares
 from deniable.law.pairs import Pairs
 
 Digits = tuple[int, ...]
@@ -28,25 +28,12 @@ _MOST_CELLS = 1 << 22
 """How many coefficients are held at once."""
 
 
-def nearest_shares(shares: Floats, total: float = 1.0) -> Floats:
-    """Return the nearest numbers that are not negative and add up to the total.
-
-    >>> nearest_shares(np.array([7.0, 4.0, -3.0]), 10)
-    array([6.5, 3.5, 0. ])
-    """
-    # From the largest on, beside which the total must not be lost to rounding.
-    moved = shares - float(np.max(shares))
-    falling = np.sort(moved)[::-1]
-    # With the k largest positive, the amount to take off is (their sum - total) / k; k is the
-    # largest one that leaves the k-th positive.
-    amounts = (np.cumsum(falling) - total) / np.arange(1, len(moved) + 1)
-    k = int(np.flatnonzero(falling > amounts)[-1])
-    return np.asarray(np.maximum(moved - amounts[k], 0.0))
-
-
 @dataclass(frozen=True, eq=False)
 class ViewTable:
-    """What one view found: supports of its cells among n people, and how these come about."""
+    """What one view found: supports of its cells among n people, and how these come about.
+
+    Supports may be those of several crowds of n people, a row for each; so are shares then.
+    """
 
     digits: Digits
     n: int
@@ -58,12 +45,13 @@ class ViewTable:
         """Unbiased shares of the cells, moved by one amount so that they add up to 1."""
         p, q = float(self.pairs.p), float(self.pairs.q)
         found = (self.supports / self.n - q) / (p - q)
-        return np.asarray(found + (1 - found.sum()) / len(found))
+        return np.asarray(found + (1 - found.sum(axis=-1, keepdims=True)) / found.shape[-1])
 
     @cached_property
     def weight(self) -> float:
         """How much the view counts, n / (sigma2 size), sigma2 being the variance of contrasts."""
-        return self.n / contrast_variance(self.pairs, len(self.supports)) / len(self.supports)
+        cells: int = self.supports.shape[-1]
+        return self.n / contrast_variance(self.pairs, cells) / cells
 
 
 def contrast_variance(pairs: Pairs, size: int) -> float:
@@ -84,13 +72,21 @@ class Cells(NamedTuple):
     alone: ViewTable | None
 
 
+@dataclass(frozen=True, eq=False)
 class Tables:
     """All views with people, and the tables that follow from them."""
 
-    def __init__(self, radices: Sequence[int], views: Iterable[ViewTable]) -> None:
-        self.radices = tuple(radices)
-        self.views = tuple(view for view in views if view.n > 0)
-        self._plausible: dict[Digits, Floats] = {}
+    radices: tuple[int, ...]
+    views: tuple[ViewTable, ...]
+
+    @classmethod
+    def of(cls, radices: Sequence[int], views: Iterable[ViewTable]) -> Self:
+        """Return the tables of the views that have people."""
+        return cls(tuple(radices), tuple(view for view in views if view.n > 0))
+
+    @cached_property
+    def _plausible(self) -> dict[Digits, Floats]:
+        return {}
 
     def size(self, digits: Iterable[int]) -> int:
         return prod(self.radices[d] for d in digits)
@@ -147,17 +143,38 @@ class Tables:
 
     def _figure_variances(self, target: Digits, coefficients: Floats) -> Floats:
         total = np.zeros(len(coefficients))
-        for view, terms in self._terms(target):
-            common = tuple(d for d in target if d in view.digits)
-            c = np.zeros((len(coefficients), self.size(common)))
-            for digits, gamma in terms.items():
-                c += gamma * self._margin(coefficients, target, digits, common)
-            c -= c.mean(axis=1, keepdims=True)
+        for view, common, c in self._contrasts(target, coefficients):
             f = self._margin(self._shares_of(view.digits), view.digits, common, common)
             (a, b), repeated = view.pairs.contrast, len(view.supports) / c.shape[1]
             spread = a * repeated * (c * c).sum(axis=1) + b * (c * c) @ f
             total += (spread - (c @ f) ** 2) / view.n
         return np.maximum(total, 0.0)
+
+    def largest_variances(self, target: Digits, coefficients: Floats) -> Floats:
+        """Return what the variances of such sums do not exceed, whatever the true shares are.
+
+        Among people with the mean m of their coefficients the mean square is largest where all have
+        the least or the largest one, (low + high) m - low high, and then m is chosen.
+        """
+        total = np.zeros(len(coefficients))
+        for view, _, c in self._contrasts(target, coefficients):
+            (a, b), repeated = view.pairs.contrast, len(view.supports) / c.shape[1]
+            low, high, slope = c.min(axis=1), c.max(axis=1), max(b, 0.0)
+            m = np.clip(slope * (low + high) / 2, low, high)
+            spread = a * repeated * (c * c).sum(axis=1) + slope * ((low + high) * m - low * high)
+            total += (spread - m * m) / view.n
+        return total
+
+    def _contrasts(
+        self, target: Digits, coefficients: Floats
+    ) -> Iterator[tuple[ViewTable, Digits, Floats]]:
+        """Yield views with the digits that count, and the centred coefficients of these cells."""
+        for view, terms in self._terms(target):
+            common = tuple(d for d in target if d in view.digits)
+            c = np.zeros((len(coefficients), self.size(common)))
+            for digits, gamma in terms.items():
+                c += gamma * self._margin(coefficients, target, digits, common)
+            yield view, common, c - c.mean(axis=1, keepdims=True)
 
     def _terms(self, target: Digits) -> list[tuple[ViewTable, dict[Digits, float]]]:
         """Return the coefficient of each margin of each view in a cell of the table."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from deniable.presentation.parts import (
     Beside,
@@ -21,18 +22,15 @@ from deniable.presentation.parts import (
     Sentences,
     Table,
     label_html,
-    summary,
+    privacy_fact,
 )
 from deniable.presentation.text import columns_of, fit_labels, one_line, wrapped
-from deniable.presentation.trend import Trend, trend_svg
+from deniable.presentation.trend import Trend, short_date, trend_svg
 from deniable.presentation.verdict import Judged, Verdict, points
-from deniable.presentation.view import Answer, Change, Provenance, View, counted, percent
-
-if TYPE_CHECKING:
-    import numpy as np
+from deniable.presentation.view import Answer, Change, Provenance, View, percent
 
 _LABEL_WIDTH = 120
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+_STEPS = [x / 100 for x in (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30, 40, 50, 60, 80, 100)]
 _SHADES = 9
 
 
@@ -47,14 +45,13 @@ class Bar(NamedTuple):
     change: Change | None = None
     truth: float | None = None
 
-    def cells(self, digits: int = 1) -> tuple[str, str]:
-        """Return the share and its range, as people read them."""
+    def cells(self, digits: int = 1, fewer: int = 0) -> tuple[str, str]:
+        """Return the share and its range, as people read them, with so many digits."""
         if self.lower is None or self.upper is None or self.known is None:
             return _percent(self.share, digits), "not known"
         low, high = (min(max(end, 0.0), 1.0) for end in (self.lower, self.upper))
         if not self.known:
             return f"under {_percent(max(high, 0.1 ** (digits + 2)), digits)}", "too few to tell"
-        fewer = max(0, digits - 1)
         spread = f"{100 * low:.{fewer}f}\u2013{100 * high:.{fewer}f}\u00a0%"
         return _percent(min(max(self.share, 0.0), 1.0), digits), spread
 
@@ -81,7 +78,7 @@ class Bars(Part):
     ceiling: float | None = None
     """Where the axis ends, if it is shared with others."""
 
-    @property
+    @cached_property
     def top(self) -> float:
         """Where the axis ends: at a round share above all intervals."""
         if self.ceiling is not None:
@@ -89,6 +86,17 @@ class Bars(Part):
         ends = [x for bar in self.bars for x in (bar.share, bar.upper, bar.truth) if x is not None]
         most = min(max(ends, default=1.0), 1.0)
         return next(step for step in _STEPS if step >= most)
+
+    @cached_property
+    def _digits(self) -> tuple[int, int]:
+        """How many digits shares and ranges have, by the typical margin of error."""
+        halves = sorted(
+            (bar.upper - bar.lower) / 2
+            for bar in self.bars
+            if bar.lower is not None and bar.upper is not None
+        )
+        typical = halves[len(halves) // 2] if halves else 0.01
+        return (1, 0) if typical >= 0.006 else (1, 1) if typical >= 0.001 else (2, 2)
 
     @property
     def sure(self) -> str:
@@ -110,7 +118,7 @@ class Bars(Part):
         )
 
     def _row(self, bar: Bar, name: str) -> str:
-        share, spread = bar.cells(_digits(self.bars))
+        share, spread = bar.cells(*self._digits)
         said, kind = bar.moved
         change = f'<td role="cell" class="number {kind}">{escape(said)}</td>'
         weak = ' class="weak"' if bar.known is False else ""
@@ -123,8 +131,7 @@ class Bars(Part):
         )
 
     def lines(self, width: int) -> list[str]:
-        digits = _digits(self.bars)
-        cells = [(*bar.cells(digits), bar.moved[0]) for bar in self.bars]
+        cells = [(*bar.cells(*self._digits), bar.moved[0]) for bar in self.bars]
         names = fit_labels([bar.label for bar in self.bars], max(8, width - 42))
         widest = max(map(columns_of, names), default=0)
         return [
@@ -144,7 +151,7 @@ class Curves(Part):
         figures = (
             f"<figure><figcaption>{label_html(name)}"
             f"<span>{_percent(max(series.points[-1].share, 0.0), 1)} "
-            f"<small>{escape(series.points[-1].date)}</small></span></figcaption>"
+            f"<small>{short_date(series.points[-1].day)}</small></span></figcaption>"
             f"{trend_svg(self.trend, series, f'{self.name}-{place}')}</figure>"
             for place, (name, series) in enumerate(zip(names, self.trend.series, strict=True))
         )
@@ -212,7 +219,10 @@ class Multiples(Part):
 
 @dataclass(frozen=True)
 class Grid(Part):
-    """A share for each pair of a row and a column: the darker a cell, the larger its share."""
+    """A share for each pair of a row and a column: the darker a cell, the larger its share.
+
+    Its interval is the title of a cell; a table of all numbers should stand beside it.
+    """
 
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -231,19 +241,20 @@ class Grid(Part):
             for name, row in zip(self.rows, self.cells, strict=True)
         )
         return (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">'
             '<table class="plain grid"><thead><tr><td></td>'
-            f"{heads}</tr></thead><tbody>{body}</tbody></table>"
+            f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
         )
 
     @staticmethod
     def _cell(cell: Bar, most: float) -> str:
         share, spread = cell.cells()
         shade = round(_SHADES * min(max(cell.share / most, 0.0), 1.0)) if cell.known else 0
-        return f'<td class="number shade-{shade}">{share}<small>{spread}</small></td>'
+        return f'<td class="number shade-{shade}" title="{spread}">{share}</td>'
 
     def lines(self, width: int) -> list[str]:
         rows = tuple(
-            (name, *(cell.cells()[0] for cell in row))
+            (name, *(cell.cells()[0].replace("\u00a0", " ") for cell in row))
             for name, row in zip(self.rows, self.cells, strict=True)
         )
         return Table(self.name, headings=("", *self.columns), rows=rows).lines(width)
@@ -257,6 +268,7 @@ class Counted(Judged, Protocol):
     @property
     def provenance(self) -> Provenance | None: ...
     def top(self, k: int | None = ...) -> Counted: ...
+    def brief(self, rows: int, like: Any = None) -> Counted: ...
     def rows(self, *, level: float = ..., alpha: float = ...) -> tuple[Answer, ...]: ...
     def view(self, *, level: float = ..., alpha: float = ...) -> View: ...
     def verdict(self, changes: Sequence[Change] = ..., *, since: str = ...) -> Verdict: ...
@@ -264,35 +276,50 @@ class Counted(Judged, Protocol):
 
 def parts_of(found: Counted, beside: Beside) -> tuple[Part, ...]:
     """Return the verdict, the margin and the privacy, the shares as bars, and all numbers."""
-    shown, limits = found.top(beside.rows), {"level": beside.level, "alpha": beside.alpha}
-    bars = tuple(_bar(row, found.n, beside) for row in shown.rows(**limits))
-    facts = [_margin(found, beside.level)]
-    if found.provenance is not None:
-        facts.append(privacy_fact(beside.epsilon or found.provenance.epsilon))
-    some = "" if len(bars) == found.total else f"the largest {len(bars):,} of {found.total:,} · "
-    marks = " · upright mark: the truth, which a real server never knows" if beside.truth else ""
     how = f"bar: estimate · band on it: where the truth is, {percent(beside.level)} sure"
     return (
         Sentences.of(found.verdict(tuple(beside.changes.values()), since=beside.since)),
-        Facts("facts", facts=(*facts, *beside.facts)),
-        Bars(
-            "shares",
-            "Share of people",
-            note=f"{some}{how}{marks}",
-            bars=bars,
-            against=beside.against,
-            level=beside.level,
-        ),
-        Listing("numbers", "All numbers", view=shown.view(**limits), pictures=False, folded=True),
+        facts_of(found, beside),
+        chart_of(found, beside, note=how),
+        listing_of(found, beside),
     )
 
 
-def bars_of(found: Counted, rows: int) -> tuple[Bar, ...]:
-    """Return the largest answers as bars."""
-    return tuple(_bar(row, found.n, Beside()) for row in found.top(rows).rows())
+def facts_of(found: Counted, beside: Beside, *more: Fact) -> Facts:
+    """Return some facts, else the margin of error, the privacy, and what is known beside."""
+    facts = [*(more or (_margin(found, beside.level),))]
+    if found.provenance is not None:
+        facts.append(privacy_fact(beside.epsilon or found.provenance.epsilon))
+    return Facts("facts", facts=(*facts, *beside.facts))
 
 
-def _bar(row: Answer, n: int, beside: Beside) -> Bar:
+def chart_of(
+    found: Counted, beside: Beside, name: str = "shares", title: str = "Share of people",
+    note: str = "",
+) -> Bars:  # fmt: skip
+    """Return the largest rows as bars."""
+    rows = found.top(beside.rows).rows(level=beside.level, alpha=beside.alpha)
+    bars = tuple(bar_of(row, found.n, beside) for row in rows)
+    some = f"the largest {len(bars):,} of {found.total:,}" if len(bars) < found.total else ""
+    marks = "upright mark: the truth, which a real server never knows" if beside.truth else ""
+    said = " · ".join(filter(None, (some, note, marks)))
+    return Bars(name, title, note=said, bars=bars, against=beside.against, level=beside.level)
+
+
+def listing_of(
+    found: Counted, beside: Beside, name: str = "numbers", title: str = "All numbers"
+) -> Listing:
+    """Return all numbers of the largest rows, folded."""
+    view = found.top(beside.rows).view(level=beside.level, alpha=beside.alpha)
+    return Listing(name, title, view=view, pictures=False, folded=True)
+
+
+def bars_of(found: Counted, rows: int, like: Counted | None = None) -> tuple[Bar, ...]:
+    """Return the largest rows, or the rows that are the largest of others, in their order."""
+    return tuple(bar_of(row, found.n, Beside()) for row in found.brief(rows, like).rows())
+
+
+def bar_of(row: Answer, n: int, beside: Beside) -> Bar:
     lower, upper = (None if end is None else end / n for end in (row.lower, row.upper))
     return Bar(
         row.label,
@@ -314,57 +341,6 @@ def _margin(found: Counted, level: float) -> Fact:
         return Fact("Margin of error", "not known", "the protocol's errors have no closed form")
     typical = math.sqrt(math.fsum(half * half for half in known) / len(known))
     return Fact("Margin of error", f"±\u00a0{points(typical)}", f"{percent(level)} sure")
-
-
-def privacy_word(epsilon: float) -> str:
-    """Return how strong the privacy of one answer is, in a word; docs/choosing.md has the scale.
-
-    >>> privacy_word(1.0), privacy_word(2.5), privacy_word(4.0), privacy_word(8.0)
-    ('Strong', 'Medium', 'Weak', 'Very weak')
-    """
-    limits = ((1.0, "Strong"), (3.0, "Medium"), (5.0, "Weak"))
-    return next((word for limit, word in limits if epsilon <= limit), "Very weak")
-
-
-class Hiding(Protocol):
-    """What a notebook shows of the protocol of a question."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def epsilon(self) -> float: ...
-    @property
-    def report_dtype(self) -> np.dtype[np.generic]: ...
-
-
-def question_html(name: str, labels: Sequence[str] | None, protocol: Hiding, digest: str) -> str:
-    """Return what a notebook shows of a question."""
-    many, some = "any text", ""
-    if labels is not None:
-        many, some = f"{len(labels):,}", ", ".join(one_line(label, 30) for label in labels[:6])
-    facts = (
-        Fact("Answers", many, some + (", …" if labels and len(labels) > 6 else "")),
-        privacy_fact(protocol.epsilon),
-        Fact("One report", counted(protocol.report_dtype.itemsize, "byte"), protocol.name),
-    )
-    return summary(name, facts, f"Digest {digest}")
-
-
-def privacy_fact(epsilon: float) -> Fact:
-    """Return what one report reveals at most: a word, epsilon, and what an even guess becomes."""
-    guess = 1 / (1 + math.exp(-min(epsilon, 700.0)))
-    below = f"below {math.ceil(100 * guess)}\u00a0%" if guess < 0.99 else "at nearly 100\u00a0%"
-    note = f"ε = {epsilon:.3g}: a 50:50 guess about an answer ends {below}"
-    return Fact("Privacy of each answer", privacy_word(epsilon), note)
-
-
-def _digits(bars: Sequence[Bar]) -> int:
-    """Return how many digits the shares of a chart have, by their typical margin of error."""
-    halves = sorted(
-        (b.upper - b.lower) / 2 for b in bars if b.lower is not None and b.upper is not None
-    )
-    typical = halves[len(halves) // 2] if halves else 0.01
-    return 1 if typical >= 0.001 else 2
 
 
 def _percent(share: float, digits: int) -> str:

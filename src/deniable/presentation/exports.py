@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
+from deniable import presentation
 from deniable.documents import PathName, returned
 from deniable.errors import InvalidParameter
 from deniable.optional import load
 from deniable.presentation import tables
-from deniable.presentation.html import metas, notebook, page
-from deniable.presentation.parts import Beside, Listing, Part, render
-from deniable.presentation.text import text_table
 from deniable.presentation.view import View
 
 if TYPE_CHECKING:
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from deniable.presentation.parts import Beside, Part
 
 MOST_ROWS = 1000
 """The number of rows on a web page, unless another is asked for."""
@@ -65,9 +65,9 @@ class Presentable(Sized, ABC):
     def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
         """Return some rows by their places; their significance stays that among all rows."""
 
-    @abstractmethod
     def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
-        """Return the places of the ``k`` largest rows, or of all of them, largest first."""
+        """Return the places of the ``k`` largest rows, or of all, where they have an order."""
+        return np.arange(len(self))[:k]
 
     @property
     @abstractmethod
@@ -107,25 +107,30 @@ class Presentable(Sized, ABC):
         """
         return self.take(self.largest(k))
 
+    def figures(self, level: float = 0.95) -> dict[str, presentation.view.Figure]:
+        """Return what is told beside rows: of numbers their mean, and quartiles if known."""
+        del level
+        return {}
+
     def only_significant(self, alpha: float = 0.05) -> Self:
         """Return the significant rows, and refuse results of which they are not known."""
         found = self.significant(alpha)
         if found is None:
-            raise InvalidParameter(f"{self.unknown}; show all rows instead", value=None)
+            raise InvalidParameter(f"{self.unknown}; show all rows instead")
         return self.take(np.flatnonzero(found))
 
     def __repr__(self) -> str:
         return self.table(top=10)
 
     def _repr_html_(self) -> str:
-        return notebook(render(self.parts()))
+        return presentation.html.notebook(presentation.parts.render(self.parts()))
 
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         """Return what a page, a notebook or an export shows: here all numbers of the rows."""
-        beside = beside or Beside()
+        beside = beside or presentation.parts.Beside()
         shown = self.top(beside.rows)
         view = shown.view(level=beside.level, alpha=beside.alpha)
-        return (Listing(self.rows_name, view.headline, view=view),)
+        return (presentation.parts.Listing(self.rows_name, view.headline, view=view),)
 
     def table(
         self,
@@ -140,7 +145,7 @@ class Presentable(Sized, ABC):
         No label is cut, unless a ``width`` is given: then bars shrink first, and after them long
         labels lose their middle.
         """
-        return text_table(self.top(top).view(level=level, alpha=alpha), width)
+        return presentation.text.text_table(self.top(top).view(level=level, alpha=alpha), width)
 
     @overload
     def to_csv(
@@ -193,15 +198,16 @@ class Presentable(Sized, ABC):
         It has the ``top`` largest rows, and says so where there are more. With None it has all of
         them: a hundred thousand rows make some fifty megabytes.
         """
-        return returned(self.page(title, Beside(top, level, alpha)), path)
+        return returned(self.page(title, presentation.parts.Beside(top, level, alpha)), path)
 
     def page(
         self, title: str | None = None, beside: Beside | None = None, sheet: str | None = None
     ) -> str:
         """Return the page of ``to_html``, with its style at an address if one is given."""
-        beside = Beside(MOST_ROWS) if beside is None else beside
-        about = metas(self.take([]).view(level=beside.level, alpha=beside.alpha))
-        return page(title or self.title(), render(self.parts(beside)), about, sheet)
+        html, parts = presentation.html, presentation.parts
+        beside = parts.Beside(MOST_ROWS) if beside is None else beside
+        about = html.metas(self.take([]).view(level=beside.level, alpha=beside.alpha))
+        return html.page(title or self.title(), parts.render(self.parts(beside)), about, sheet)
 
     @overload
     def to_parquet(self, path: None = None, **limits: Unpack[Limits]) -> bytes: ...

@@ -6,6 +6,8 @@ This module needs the extra ``plot``. Figures are made without pyplot: no displa
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from io import BytesIO
@@ -13,7 +15,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib import font_manager
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
@@ -39,6 +40,8 @@ _PREFERRED = (
     "WenQuanYi Zen Hei", "Hiragino Sans", "PingFang SC", "Microsoft YaHei", "Yu Gothic",
     "Malgun Gothic", "Noto Emoji", "Symbola", "Segoe UI Emoji", "Segoe UI Symbol", "Unifont",
 )  # fmt: skip
+_EMOJI = ("So", "Sk")
+"""The categories of emoji and of what modifies them."""
 _NOT_TEXT = ("Color", "LastResort", "Last Resort")
 
 
@@ -193,7 +196,7 @@ def _draw_ranks(axes: Axes, view: View) -> None:
     axes.xaxis.set_major_formatter(_thousands)
 
 
-def _numbers(rows: Sequence[Row], name: str) -> npt.NDArray[np.float64]:
+def _numbers(rows: Sequence[Row], name: str) -> np.typing.NDArray[np.float64]:
     """Return one number of each row, or NaN where it is missing."""
     return np.array([getattr(row, name) for row in rows], dtype=np.float64)
 
@@ -209,7 +212,8 @@ def _signed(value: float, _: float) -> str:
 def choose_fonts(labels: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the labels as they can be drawn, and the font families to draw them with.
 
-    Characters that no installed font has become escapes, and one warning says so.
+    Emoji that no installed font has are named in brackets, other such characters become escapes,
+    and one warning says so. Fonts of colours do not count: matplotlib draws outlines alone.
     """
     wanted = {ord(c) for label in labels for c in label if c.isprintable()}
     families: list[str] = []
@@ -223,11 +227,11 @@ def choose_fonts(labels: Sequence[str]) -> tuple[list[str], list[str]]:
         some = " ".join(chr(code) for code in sorted(wanted)[:8])
         warnings.warn(
             f"no installed font has {len(wanted)} of the characters in the labels, such as {some}: "
-            "the figure shows escapes instead; install a font that has them, for example Noto "
-            "Sans CJK or Noto Emoji",
+            "the figure shows names or escapes instead; install a font of outlines that has them, "
+            "for example Noto Sans CJK, Noto Emoji or Symbola",
             stacklevel=2,
         )
-    return ["".join(_spelled(c, wanted) for c in label) for label in labels], families
+    return [_spelled(label, wanted) for label in labels], families
 
 
 def _charmaps() -> Iterator[tuple[str, set[int]]]:
@@ -247,5 +251,20 @@ def _charmaps() -> Iterator[tuple[str, set[int]]]:
             continue
 
 
-def _spelled(character: str, missing: set[int]) -> str:
-    return character.encode("unicode_escape").decode() if ord(character) in missing else character
+def _spelled(label: str, missing: set[int]) -> str:
+    """Name the emoji that are missing, those that belong together as one, and escape the rest."""
+    if not any(ord(c) in missing for c in label):
+        return label
+    emoji = "".join(chr(code) for code in missing if unicodedata.category(chr(code)) in _EMOJI)
+    if emoji:
+        one = f"[{re.escape(emoji)}]"
+        label = re.sub(f"{one}(?:[\u200d\ufe0f]*{one})*", _named, label)
+    return "".join(c.encode("unicode_escape").decode() if ord(c) in missing else c for c in label)
+
+
+def _named(emoji: re.Match[str]) -> str:
+    """Return names in brackets; the letters of a flag are one word."""
+    names = [unicodedata.name(c, f"U+{ord(c):X}") for c in emoji[0] if c not in "\u200d\ufe0f"]
+    parts = [name.replace("EMOJI MODIFIER FITZPATRICK", "skin").lower() for name in names]
+    said = re.sub("(?:, )?regional indicator symbol letter (.)", r"\1", ", ".join(parts))
+    return f"[{said}]"

@@ -4,8 +4,6 @@ Nothing has an inline style, so that it can stand on pages with a strict content
 ``STYLE`` is the sheet that goes with it. Bars are SVG: geometry in attributes, colours in CSS.
 """
 
-from __future__ import annotations
-
 from html import escape
 from pathlib import Path
 
@@ -113,7 +111,6 @@ def metas(view: View) -> str:
 
 
 def _meaning(view: View) -> str:
-    """Say what the parts of the bars mean."""
     limit = "" if view.scale.limit is None else f"; dashes: {view.words.limit}"
     lines = "" if view.unknown else f"; lines: {view.words.interval}"
     return f"bars: {view.words.value}{lines}{limit}"

@@ -35,40 +35,25 @@ class Palette:
     """What needs attention, and the mark of a truth that only a simulation knows."""
 
 
-LIGHT = Palette(
-    ground="#fbfbfa",
-    card="#ffffff",
-    ink="#1a1c1f",
-    muted="#5c6370",
-    line="#e4e6ea",
-    edge="#7d8795",
-    accent="#0f5fc2",
-    on_accent="#ffffff",
-    bar="#9cc0ee",
-    interval="#0f5fc2",
-    band="#cfe0f6",
-    weak="#87919f",
-    up="#13703f",
-    down="#a8321f",
-    warn="#9a5b00",
+_COLOURS = (
+    ("#fbfbfa", "#111317"),  # ground
+    ("#ffffff", "#181b20"),  # card
+    ("#1a1c1f", "#eceef1"),  # ink
+    ("#5c6370", "#a3acb8"),  # muted
+    ("#e4e6ea", "#2b3038"),  # line
+    ("#7d8795", "#7a8594"),  # edge
+    ("#0f5fc2", "#7db1ff"),  # accent
+    ("#ffffff", "#0b1420"),  # on_accent
+    ("#9cc0ee", "#2d5288"),  # bar
+    ("#0f5fc2", "#8fbcff"),  # interval
+    ("#cfe0f6", "#23406a"),  # band
+    ("#87919f", "#7a8594"),  # weak
+    ("#13703f", "#6fd39b"),  # up
+    ("#a8321f", "#ff9b8a"),  # down
+    ("#9a5b00", "#f0b35a"),  # warn
 )
-DARK = Palette(
-    ground="#111317",
-    card="#181b20",
-    ink="#eceef1",
-    muted="#a3acb8",
-    line="#2b3038",
-    edge="#7a8594",
-    accent="#7db1ff",
-    on_accent="#0b1420",
-    bar="#2d5288",
-    interval="#8fbcff",
-    band="#23406a",
-    weak="#7a8594",
-    up="#6fd39b",
-    down="#ff9b8a",
-    warn="#f0b35a",
-)
+LIGHT, DARK = (Palette(*colours) for colours in zip(*_COLOURS, strict=True))
+"""The colours on a light ground and on a dark one."""
 
 
 def tokens(scope: str, *, dark: bool = True) -> str:

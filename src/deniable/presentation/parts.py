@@ -21,6 +21,10 @@ and in ``charts``
     Curves      shares from day to day, one small picture for each row
     Grid        a share for each pair of a row and a column
 
+and in ``histogram``
+
+    Histogram   shares by ranges of a number, with quartiles
+
 The contract of a part:
 
 - It is made of plain values and can be pickled: one process makes it, another one shows it.
@@ -35,9 +39,10 @@ The contract of a part:
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
@@ -45,7 +50,7 @@ from typing import NamedTuple
 from deniable.presentation.html import html_fragment, notebook
 from deniable.presentation.text import columns_of, one_line, printable, table_lines, wrapped
 from deniable.presentation.verdict import Phrase, Verdict
-from deniable.presentation.view import Change, View
+from deniable.presentation.view import Change, View, counted
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,8 @@ class Sentences(Part):
     phrases: tuple[Phrase, ...] = ()
     sure: bool = True
     """Whether it says anything about the answers, and not that there is too little to tell."""
+    small: bool = False
+    """Whether it is about another part, and no headline."""
 
     @staticmethod
     def of(verdict: Verdict) -> Sentences:
@@ -112,6 +119,8 @@ class Sentences(Part):
 
     def html(self) -> str:
         first, *rest = map(_phrase_html, self.phrases)
+        if self.small:
+            return f"<p>{first}</p>"
         kind = "say" if self.sure else "say unsure"
         return f'<p class="{kind}">{first}</p>' + (f"<p>{' '.join(rest)}</p>" if rest else "")
 
@@ -120,7 +129,6 @@ class Sentences(Part):
 
     @property
     def headline(self) -> str:
-        """The first sentence."""
         return "".join(span.text for phrase in self.phrases[:1] for span in phrase)
 
     def __str__(self) -> str:
@@ -239,6 +247,39 @@ def summary(title: str, facts: Iterable[Fact], *said: str) -> str:
     head = f'<p class="say">{label_html(title)}</p>'
     figures = Facts("facts", facts=tuple(facts)).html()
     return notebook(head + figures + "".join(f"<p>{escape(printable(each))}</p>" for each in said))
+
+
+def privacy_word(epsilon: float) -> str:
+    """Return how strong the privacy of one answer is, in a word; docs/choosing.md has the scale.
+
+    >>> privacy_word(1.0), privacy_word(2.5), privacy_word(4.0), privacy_word(8.0)
+    ('Strong', 'Medium', 'Weak', 'Very weak')
+    """
+    limits = ((1.0, "Strong"), (3.0, "Medium"), (5.0, "Weak"))
+    return next((word for limit, word in limits if epsilon <= limit), "Very weak")
+
+
+def question_html(
+    name: str, labels: Sequence[str] | None, hidden: tuple[str, float, int], digest: str
+) -> str:
+    """Return what a notebook shows of a question; by which protocol, epsilon and bytes it hides."""
+    many, some = "any text", ""
+    if labels is not None:
+        many, some = f"{len(labels):,}", ", ".join(one_line(label, 30) for label in labels[:6])
+    facts = (
+        Fact("Answers", many, some + (", …" if labels and len(labels) > 6 else "")),
+        privacy_fact(hidden[1]),
+        Fact("One report", counted(hidden[2], "byte"), hidden[0]),
+    )
+    return summary(name, facts, f"Digest {digest}")
+
+
+def privacy_fact(epsilon: float) -> Fact:
+    """Return what one report reveals at most: a word, epsilon, and what an even guess becomes."""
+    guess = 1 / (1 + math.exp(-min(epsilon, 700.0)))
+    below = f"below {math.ceil(100 * guess)}\u00a0%" if guess < 0.99 else "at nearly 100\u00a0%"
+    note = f"ε = {epsilon:.3g}: a 50:50 guess about an answer ends {below}"
+    return Fact("Privacy of each answer", privacy_word(epsilon), note)
 
 
 def label_html(label: str) -> str:

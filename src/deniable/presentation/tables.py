@@ -16,7 +16,6 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.optional import load
 from deniable.presentation.view import plain
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-Column = Sequence[str] | npt.NDArray[np.generic]
+Column = Sequence[str] | np.typing.NDArray[np.generic]
 Columns = Mapping[str, Column | None]
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 

@@ -3,8 +3,6 @@
 As in ``view``, the content is decided by the trend; the SVG only places it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,8 +13,8 @@ import numpy as np
 from deniable.presentation.tables import Column
 from deniable.presentation.view import NOT_KNOWN
 
-WIDTH, HEIGHT = 320, 110
-_TOP, _BOTTOM, _SIDE = 8, 20, 4
+WIDTH, HEIGHT = 320, 118
+_TOP, _BOTTOM, _SIDE = 16, 20, 4
 _MOST_DATES = 4
 _LABELS_APART = 60
 """How far apart the dates below a picture stand at least."""
@@ -40,13 +38,7 @@ class Point:
         return self.lower, self.upper
 
     @property
-    def date(self) -> str:
-        """The day as people say it: 28 Oct."""
-        return short_date(self.day)
-
-    @property
     def cells(self) -> tuple[str, ...]:
-        """The numbers as people read them."""
         lower, upper = self.ends
         interval = f"{100 * lower:z.2f} % to {100 * upper:z.2f} %"
         known = NOT_KNOWN if self.lower is None else interval
@@ -117,7 +109,7 @@ def trend_svg(trend: Trend, series: Series, name: str) -> str:
         f'<desc id="{name}-d">{escape(series.sentence)}</desc>'
         f'<path class="grid" d="{grid}"/><path class="axis" d="M0 {zero:.1f}H{WIDTH}"/>{drawn}'
         f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
-        f'<text x="0" y="{ceiling + 11:.1f}">{100 * trend.top:g} %</text>{_dates(series, xs)}</svg>'
+        f'<text x="0" y="{ceiling - 4:.1f}">{100 * trend.top:g} %</text>{_dates(series, xs)}</svg>'
     )
 
 
@@ -140,8 +132,13 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def spark_svg(shares: Sequence[float | None]) -> str:
-    """Return a small line above a baseline; it is hidden: the numbers stand beside it."""
+    """Return a small line above a baseline; it is hidden: the numbers stand beside it.
+
+    Fewer than two days are no line.
+    """
     known = [share for share in shares if share is not None]
+    if len(known) < 2:
+        return ""
     most = max(known, default=0.0) or 1.0
     step = 116 / max(1, len(shares) - 1)
     points = [
@@ -149,9 +146,8 @@ def spark_svg(shares: Sequence[float | None]) -> str:
         for place, share in enumerate(shares)
         if share is not None
     ]
-    line = _path(*zip(*points, strict=True)) if len(points) > 1 else ""
-    x, y = points[-1] if points else (2.0, 24.0)
-    dot = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' if points else ""
+    line, (x, y) = _path(*zip(*points, strict=True)), points[-1]
+    dot = f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>'
     return (
         '<svg class="spark" viewBox="0 0 120 28" focusable="false" aria-hidden="true">'
         f'<path class="axis" d="M0 26H120"/><path class="line" d="{line}"/>{dot}</svg>'
@@ -179,13 +175,12 @@ def _dates(series: Series, xs: Sequence[float]) -> str:
             continue
         anchor = "start" if place == 0 else "end" if place == last else "middle"
         shown = xs[place]
-        said = series.points[place].date
+        said = short_date(series.points[place].day)
         texts.append(f'<text x="{shown:.1f}" y="{HEIGHT - 4}" text-anchor="{anchor}">{said}</text>')
     return "".join(texts)
 
 
 def _places(numbers: Sequence[int]) -> list[float]:
-    """Return the place of each day on the axis."""
     inside, extent = WIDTH - 2 * _SIDE, numbers[-1] - numbers[0]
     if extent == 0:
         return [WIDTH / 2]

@@ -1,12 +1,12 @@
 """The verdict: what estimates say in sentences, and nothing that they cannot bear out.
 
-Leader          one answer's lower limit is above the upper limits of all others
-TooClose        no answer's is: the true leader is among those whose upper limit reaches the
-                highest lower limit
-Changed         the largest change that is significant
-TooRare         answers that cannot be told from none, each below a limit
-Steady          no change is significant
-Nothing         no answer can be told from none; about how many more people it takes
+leader      one answer's lower limit is above the upper limits of all others
+too close   no answer's is: the true leader is among those whose upper limit reaches the highest
+            lower limit
+changed     the largest change that is significant
+too rare    answers that cannot be told from none, each below a limit
+steady      no change is significant
+nothing     no answer can be told from none; about how many more people it takes
 
 A claim is made only where it is false with a probability of at most ``ALPHA``, whatever people
 answered. Of a false leader, or a true leader that is not named, either the true leader's upper
@@ -15,14 +15,12 @@ each with alpha / (2 (d - 1)). That holds however the counts depend on each othe
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.presentation.text import one_line
 from deniable.presentation.view import Change
@@ -38,7 +36,7 @@ _ASSUMED = 0.1
 _SPARE = 2.0
 """By how many standard errors it should then be above the threshold."""
 _LABEL_WIDTH = 60
-Floats = npt.NDArray[np.float64]
+Floats = np.typing.NDArray[np.float64]
 
 
 class Span(NamedTuple):
@@ -61,164 +59,82 @@ class Judged(Protocol):
     @property
     def unbiased_counts(self) -> Floats: ...
     @property
-    def keys(self) -> Sequence[object] | npt.NDArray[np.generic]: ...
+    def keys(self) -> Sequence[object] | np.typing.NDArray[np.generic]: ...
     @property
     def unknown(self) -> str | None: ...
     def interval(self, level: float = ...) -> tuple[Floats, Floats] | None: ...
-    def significant(self, alpha: float = ...) -> npt.NDArray[np.bool_] | None: ...
+    def significant(self, alpha: float = ...) -> np.typing.NDArray[np.bool_] | None: ...
 
 
 @dataclass(frozen=True)
-class Claim(ABC):
-    """One thing that is said, and about which answers."""
+class Claim:
+    """One thing that is said: its kind, about which answers, the sentence, and its figures."""
 
-    kind: ClassVar[str]
+    kind: str
     answers: tuple[str, ...]
-
-    @property
-    @abstractmethod
-    def phrase(self) -> Phrase:
-        """The sentence, in pieces."""
+    phrase: Phrase
+    figures: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return "".join(span.text for span in self.phrase)
 
 
-@dataclass(frozen=True)
-class Leader(Claim):
-    """More people gave this answer than any other; ``place`` 2 is the first of the rest."""
-
-    kind = "leader"
-    share: float
-    margin: float
-    place: int = 1
-
-    @property
-    def phrase(self) -> Phrase:
-        leads = " leads with " if self.place == 1 else " is second with "
-        how = f", give or take {points(self.margin)}." if self.place == 1 else "."
-        return _name(self.answers[0]), Span(leads), _figure(self.share, self.margin), Span(how)
+def _share_of(kind: str, answer: str, value: float, margin: float) -> Claim:
+    verb = {"leader": "leads with", "second": "is second with", "single": "has"}[kind]
+    how = "." if kind == "second" else f", give or take {points(margin)}."
+    figure = Span(share(value, margin), "figure")
+    return Claim(kind, (answer,), (_name(answer), Span(f" {verb} "), figure, Span(how)))
 
 
-@dataclass(frozen=True)
-class Single(Claim):
-    """The share of the only answer that was estimated."""
-
-    kind = "single"
-    share: float
-    margin: float
-
-    @property
-    def phrase(self) -> Phrase:
-        how = Span(f", give or take {points(self.margin)}.")
-        return _name(self.answers[0]), Span(" has "), _figure(self.share, self.margin), how
+def _too_close(answers: tuple[str, ...], total: int) -> Claim:
+    some = len(answers)
+    phrase: Phrase = (Span(f"{some:,} answers are too close to call, among them "),
+                      _name(answers[0]), Span("."))  # fmt: skip
+    if some <= _NAMED:
+        phrase = *_listed(answers), Span(" are too close to call.")
+    elif some == total:
+        phrase = (Span(f"All {some:,} answers are too close to call."),)
+    return Claim("too close", answers, phrase)
 
 
-@dataclass(frozen=True)
-class TooClose(Claim):
-    """The true leader is one of these, and nobody can tell which."""
-
-    kind = "too close"
-    total: int
-
-    @property
-    def phrase(self) -> Phrase:
-        some = len(self.answers)
-        if some <= _NAMED:
-            return *_listed(self.answers), Span(" are too close to call.")
-        if some == self.total:
-            return (Span(f"All {some:,} answers are too close to call."),)
-        first = _name(self.answers[0])
-        return Span(f"{some:,} answers are too close to call, among them "), first, Span(".")
+def changed(change: Change, since: str = "") -> Claim:
+    how = " rose by " if change.difference > 0 else " fell by "
+    ends = f", from {share(change.first)} to {share(change.second)}{since and ' '}{since}."
+    by = Span(points(change.difference), "figure")
+    phrase = (_name(change.label), Span(how), by, Span(ends))
+    return Claim("changed", (change.label,), phrase, (change.first, change.second))
 
 
-@dataclass(frozen=True)
-class Changed(Claim):
-    """The share of an answer rose, or fell, between two samples."""
-
-    kind = "changed"
-    first: float
-    second: float
-    since: str = ""
-
-    @property
-    def phrase(self) -> Phrase:
-        by = self.second - self.first
-        how = "rose" if by > 0 else "fell"
-        since = f" {self.since}" if self.since else ""
-        ends = f", from {share(self.first)} to {share(self.second)}{since}."
-        return (
-            _name(self.answers[0]),
-            Span(f" {how} by "),
-            Span(points(abs(by)), "figure"),
-            Span(ends),
-        )
+def _steady(total: int) -> Claim:
+    of = "The answer has not" if total == 1 else f"None of {total:,} answers has"
+    return Claim("steady", (), (Span(f"{of} changed by more than chance explains."),))
 
 
-@dataclass(frozen=True)
-class Steady(Claim):
-    """No answer has changed by more than chance explains."""
-
-    kind = "steady"
-    total: int
-
-    @property
-    def phrase(self) -> Phrase:
-        of = "The answer has" if self.total == 1 else f"None of {self.total:,} answers has"
-        not_so = " not" if self.total == 1 else ""
-        return (Span(f"{of}{not_so} changed by more than chance explains."),)
+def _too_rare(answers: tuple[str, ...], limit: float, total: int, more: int | None) -> Claim:
+    some, under = len(answers), f"under {share(limit, up=True)}"
+    who = _listed(answers) if some < _NAMED else [Span(f"{some:,} of {total:,} answers")]
+    verb, each = ("is", "") if some == 1 else ("are", "each ")
+    bound = f": {each}{under}." if more is None else f".{_needed(more)}"
+    said = Span(f" {verb} too rare to tell from none{bound}")
+    return Claim("too rare", answers, (*who, said), (limit,))
 
 
-@dataclass(frozen=True)
-class TooRare(Claim):
-    """These answers cannot be told from none; each has at most so large a share."""
-
-    kind = "too rare"
-    limit: float
-    total: int
-
-    @property
-    def phrase(self) -> Phrase:
-        some, under = len(self.answers), f"under {share(self.limit, up=True)}"
-        if some == 1:
-            return _name(self.answers[0]), Span(f" is too rare to tell from none: {under}.")
-        each = Span(f" are too rare to tell from none: each {under}.")
-        if some < _NAMED:
-            return *_listed(self.answers), each
-        return Span(f"{some:,} of {self.total:,} answers"), each
+def _nothing(total: int, more: int | None) -> Claim:
+    which = "this answer" if total == 1 else f"any of these {total:,} answers"
+    need = "" if more is None else _needed(more)
+    return Claim("nothing", (), (Span(f"Too few reports to tell {which} from none.{need}"),))
 
 
-@dataclass(frozen=True)
-class Nothing(Claim):
-    """No answer can be told from none yet."""
-
-    kind = "nothing"
-    total: int
-    more: int | None
-
-    @property
-    def phrase(self) -> Phrase:
-        said = f"Too few reports to tell any of these {self.total:,} answers from none."
-        if self.total == 1:
-            said = "Too few reports to tell this answer from none."
-        if self.more is None:
-            return (Span(said),)
-        need = f" About {rounded(self.more)} more people are needed"
-        return Span(said), Span(f"{need} until an answer that one in ten gives stands out.")
+def _needed(more: int) -> str:
+    need = f" About {rounded(more)} more people are needed until an answer that one in ten"
+    return f"{need} gives stands out."
 
 
-@dataclass(frozen=True)
-class Unsure(Claim):
-    """The errors are not known, so that nothing is sure."""
-
-    kind = "unsure"
-
-    @property
-    def phrase(self) -> Phrase:
-        if not self.answers:
-            return (Span("There are no answers to tell about."),)
-        largest = " has the largest count. How sure that is, is not known."
-        return _name(self.answers[0]), Span(largest)
+def _unsure(answers: tuple[str, ...]) -> Claim:
+    if not answers:
+        return Claim("unsure", (), (Span("There are no answers to tell about."),))
+    largest = Span(" has the largest count. How sure that is, is not known.")
+    return Claim("unsure", answers, (_name(answers[0]), largest))
 
 
 @dataclass(frozen=True)
@@ -237,7 +153,7 @@ class Verdict:
     @property
     def sure(self) -> bool:
         """Whether anything can be said about an answer at all."""
-        return not isinstance(self.headline, Nothing | Unsure)
+        return self.headline.kind not in ("nothing", "unsure")
 
 
 def judge(
@@ -252,19 +168,19 @@ def judge(
     order = np.argsort(-counts, kind="stable")
     verdicts, ends = found.significant(), found.interval()
     if not len(counts) or verdicts is None or ends is None:
-        return Verdict((Unsure(tuple(names[i] for i in order[:1])),))
+        return Verdict((_unsure(tuple(names[i] for i in order[:1])),))
     if not verdicts.any():
-        return Verdict((Nothing((), len(names), _more(found)),))
+        return Verdict((_nothing(len(names), _more(found)),))
     claims = _leaders(found, names, order, alpha)
     moved = [change for change in changes if change.significant]
     if moved:
         most = max(moved, key=lambda change: abs(change.difference))
-        claims.append(Changed((most.label,), most.first, most.second, since))
+        claims.append(changed(most, since))
     rare = [i for i in order if not verdicts[i]]
     if rare:
         _, upper = _limits(found, alpha / len(names))
         limit = float(upper[rare].max()) / found.n
-        claims.append(TooRare(tuple(names[i] for i in rare), limit, len(names)))
+        claims.append(_too_rare(tuple(names[i] for i in rare), limit, len(names), _more(found)))
     return Verdict(tuple(claims))
 
 
@@ -272,34 +188,33 @@ def judge_changes(changes: Sequence[Change], total: int) -> Verdict:
     """Return the largest changes that are significant, or that there is none."""
     if any(change.significant is None for change in changes):
         largest = max(changes, key=lambda change: abs(change.difference))
-        return Verdict((Unsure((largest.label,)),))
+        return Verdict((_unsure((largest.label,)),))
     moved = [change for change in changes if change.significant]
     moved.sort(key=lambda change: -abs(change.difference))
-    claims = [Changed((each.label,), each.first, each.second) for each in moved[:_CHANGES]]
-    return Verdict(tuple(claims) or (Steady((), total),))
+    return Verdict(tuple(map(changed, moved[:_CHANGES])) or (_steady(total),))
 
 
 def _leaders(
-    found: Judged, names: list[str], order: npt.NDArray[np.intp], alpha: float
+    found: Judged, names: list[str], order: np.typing.NDArray[np.intp], alpha: float
 ) -> list[Claim]:
     """Say who leads and who is second, or between whom it is too close to call."""
     shares = found.unbiased_counts / found.n
     lower, upper = _limits(found, 0.025)
     margins = np.maximum(shares - lower / found.n, upper / found.n - shares)
     if len(names) == 1:
-        return [Single((names[0],), float(shares[0]), float(margins[0]))]
+        return [_share_of("single", names[0], shares[0], margins[0])]
     lower, _ = _limits(found, alpha / 2 / (len(names) - 1))
     _, upper = _limits(found, alpha / 2)
     claims: list[Claim] = []
-    for place in (1, 2):
-        rest = order[place - 1 :]
-        close = [i for i in rest if upper[i] >= lower[rest].max()]
+    for place, kind in enumerate(("leader", "second")):
+        rest = order[place:]
+        close = rest[upper[rest] >= lower[rest].max(initial=-np.inf)].tolist()
         if len(close) > 1:
-            tied = TooClose(tuple(names[i] for i in close), len(names))
-            return [tied] if place == 1 else claims
+            tied = _too_close(tuple(names[i] for i in close), len(names))
+            return claims if place else [tied]
         if close and len(rest) > 1:
             best = close[0]
-            claims.append(Leader((names[best],), shares[best], margins[best], place))
+            claims.append(_share_of(kind, names[best], shares[best], margins[best]))
     return claims if len(names) > 2 else claims[:1]
 
 
@@ -364,10 +279,6 @@ def rounded(number: float) -> str:
 
 def _name(label: str) -> Span:
     return Span(one_line(label, _LABEL_WIDTH), "name")
-
-
-def _figure(value: float, margin: float) -> Span:
-    return Span(share(value, margin), "figure")
 
 
 def _listed(answers: Sequence[str]) -> list[Span]:

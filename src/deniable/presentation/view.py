@@ -23,6 +23,34 @@ NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A number that was estimated, with its interval."""
+
+    value: float
+    lower: float
+    upper: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        value, spread = self.cells
+        return f"{value} ({spread})"
+
+    @property
+    def row(self) -> dict[str, float]:
+        return {"value": self.value, "lower": self.lower, "upper": self.upper}
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The value and its range, with as many digits as the range allows."""
+        reach = (self.upper - self.lower) / 2
+        digits = min(max(1 - math.floor(math.log10(reach)), 0), 9) if reach > 0 else 9
+        value, low, high = (
+            f"{round(x, digits) + 0.0:,.12g}" for x in (self.value, self.lower, self.upper)
+        )
+        return f"{value} {self.unit}".strip(), f"{low} to {high}"
+
+
+@dataclass(frozen=True)
 class Row(ABC):
     """One row: what it is about, a value with its interval, and whether that is significant."""
 
@@ -93,7 +121,14 @@ class Answer(Row):
         true = () if self.truth is None else (f"{self.truth:,.0f}",)
         lower, upper = self.ends
         interval = NOT_KNOWN if self.lower is None else f"{lower:z,.0f} to {upper:z,.0f}"
-        return (*true, f"{self.count:z,.0f}", f"{100 * self.share:z.2f} %", interval)
+        mark = " †" if self.outside else ""
+        return (*true, f"{self.count:z,.0f}{mark}", f"{100 * self.share:z.2f} %", interval)
+
+    @property
+    def outside(self) -> bool:
+        """Whether an adjustment has moved the count out of the interval of the unbiased one."""
+        lower, upper = self.ends
+        return not lower <= self.count <= upper
 
 
 @dataclass(frozen=True)

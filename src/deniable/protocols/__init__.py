@@ -1,7 +1,8 @@
 """The protocols, one file per encoding family; every module here is found by itself.
 
-Installed distributions offer others by an entry point of the group ``deniable.protocols``: its name
-is that of the class, its value says where the class is. They are loaded when they are asked for.
+Those that the table names are loaded when they are asked for. Installed distributions offer others
+by an entry point of the group ``deniable.protocols``: its name is that of the class, its value says
+where the class is.
 """
 
 import warnings
@@ -12,10 +13,29 @@ from pkgutil import iter_modules
 from deniable.errors import DeniableError
 from deniable.optional import offered
 from deniable.protocol import Protocol
-from deniable.tally import ENTRY_POINTS
 
-for _module in iter_modules(__path__, f"{__name__}."):
-    import_module(_module.name)
+_HOMES = {
+    "affine": "AffineSelection",
+    "basic_rappor": "BasicRAPPOR",
+    "direct": "DE",
+    "discovery.mechanism": "Discovery",
+    "hashing": "BLH LH OLH OpenLH",
+    "histogram": "SHE THE",
+    "levels": "Levels",
+    "linear": "",
+    "parts": "",
+    "polynomial_selection": "PolynomialSelection",
+    "projection": "RandomMatrixProjection",
+    "rappor": "RAPPOR",
+    "regression": "",
+    "set_selection": "SetSelection",
+    "sets": "",
+    "subset": "SubsetSelection",
+    "unary": "OUE SUE UE",
+    "views": "Views",
+}
+"""What each module defines, so that one which nobody names is not loaded."""
+Protocol.registry.expect(__name__, __path__, _HOMES)
 
 
 def discover(*, offers: bool = True) -> dict[str, type[Protocol]]:
@@ -24,6 +44,8 @@ def discover(*, offers: bool = True) -> dict[str, type[Protocol]]:
     With ``offers`` those of other distributions are among them; one that cannot be loaded is left
     out, with a warning the first time.
     """
+    for module in iter_modules(__path__, f"{__name__}."):
+        import_module(module.name)
     ours = {
         name: kind
         for name, kind in Protocol.registry.items()
@@ -35,7 +57,7 @@ def discover(*, offers: bool = True) -> dict[str, type[Protocol]]:
 @lru_cache(maxsize=1)
 def _offered_protocols() -> dict[str, type[Protocol]]:
     found: dict[str, type[Protocol]] = {}
-    for name in offered(ENTRY_POINTS):
+    for name in offered(Protocol.registry.group):
         try:
             kind = find(name)
         except DeniableError as error:

@@ -6,6 +6,7 @@ Perturb  u uniform among the nonzero vectors; a place y, one of the m elements 0
 Support  {x' : <u, x'> + s < m}, k = m g^(t-1) of the v points; hence p* = p and
          q* = (k - p) / (v - 1)
 Privacy  Pr[(u, s) | x] is w1 / (L (v - 1)) or w0 / (L (v - 1)), and w1 / w0 <= e^eps
+         (docs/proofs.md#affine-selection)
 
 For x' != x the element <u, x' - x> is zero for g^(t-1) - 1 of the v - 1 vectors u and every other
 element for g^(t-1) of them, the same for all pairs: this is subset selection on v points, with
@@ -33,7 +34,7 @@ Block Designs" (2023).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
@@ -44,8 +45,8 @@ from deniable import validation
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields, linear, windows
-from deniable.law import Pairs
-from deniable.mechanism import Reports
+from deniable.law import Joint, Pairs
+from deniable.mechanism import Coded, Reports
 from deniable.protocol import Closed, Functions, Parameters, Pure
 from deniable.protocols.linear import Lines, check_field_order, next_field
 from deniable.randomness import WORD, Integers, Places, Uniform, Words
@@ -191,7 +192,7 @@ def prime_powers(limit: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class AffineSelection(Pure, Closed):
+class AffineSelection(Pure, Closed, Coded):
     """Affine selection: within a percent of the least variance there is, in at most eight bytes.
 
     That holds up to epsilon 12 and a million values, for the mean over all of them. ``g``,
@@ -259,18 +260,17 @@ class AffineSelection(Pure, Closed):
         (g, t, m), law = self._settings, self.parameters
         return Pairs.selection(law.exact_p, law.exact_q, m * g ** (t - 1), g**t)
 
+    def _joint(self, counts: Floats, n: int) -> Joint | None:
+        found = self._lines.joint(self.parameters, counts, n)
+        return found and replace(found, average=super()._joint(counts, n))
+
     @property
     def codes(self) -> int:
-        """How many reports there are: they are the integers below it."""
         return self._lines.reports
 
     @property
     def worst_ratio(self) -> Fraction:
         return self._places.worst_ratio
-
-    @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return validation.smallest_unsigned(self._lines.reports - 1)
 
     @cached_property
     def words(self) -> Words:
@@ -284,9 +284,6 @@ class AffineSelection(Pure, Closed):
         hashed = f.dot(before + np.uint64(1), values, self._settings.digits)
         s = f.add(self._places.draw(words[:, 1]), f.negate(hashed))
         return (before * np.uint64(self._settings.g) + s).astype(self.report_dtype)
-
-    def _validate(self, reports: Reports) -> None:
-        self._lines.validate(reports)
 
     def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         codes, own = self._check_reports(reports).astype(np.uint64), self._check_values([value])

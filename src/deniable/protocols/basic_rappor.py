@@ -7,6 +7,7 @@ Support  {i : B2[i] = 1}, hence p* = (1 - f/2) p + (f/2) q and q* = (f/2) p + (1
 Privacy  one report: ln(p* (1 - q*) / ((1 - p*) q*)); infinitely many of one value:
          2 ln((1 - f/2) / (f/2)), what B1 gives away. Without p and q the report is B1 and both
          are the same: symmetric unary encoding
+         (docs/proofs.md#permanent-noise)
 
 A person who answers once may use ``privatize``, which draws both steps afresh for each value, as if
 each came from another person. A person who answers again needs a client. It derives B1 from a

@@ -4,6 +4,7 @@ Encode   v -> v                                                                 
 Perturb  y = v with probability p = e^eps / (e^eps + d - 1), else one of the d - 1 others
 Support  {y}, hence p* = p and q* = q = 1 / (e^eps + d - 1)
 Privacy  p / q = e^eps                                                         [thm:ran-ldp]
+         (docs/proofs.md#direct-encoding)
 
 Random bytes: one word r. With the weights p + (d - 1) q = 2^64, the offset k is 0 when r < p and
 1 + floor((r - p) / q) otherwise; the report is (v + k) mod d, in the narrowest unsigned integer of
@@ -20,10 +21,10 @@ import numpy as np
 
 from deniable.kernels.bits import count_values
 from deniable.law import Pairs
-from deniable.mechanism import Reports
+from deniable.mechanism import Coded, Reports
 from deniable.protocol import CountedPure, Parameters, Pure
 from deniable.randomness import Direct, Integers, Weights
-from deniable.validation import Footprint, check_below, smallest_unsigned
+from deniable.validation import Footprint
 
 
 class Weighted(Pure, abstract=True):
@@ -49,7 +50,7 @@ class Weighted(Pure, abstract=True):
 
 
 @dataclass(frozen=True)
-class DE(Weighted, CountedPure):
+class DE(Weighted, CountedPure, Coded):
     """Direct encoding: best when the domain is small, d < 3 e^eps + 2.
 
     >>> de = DE(epsilon=1.0, domain_size=4)
@@ -78,18 +79,10 @@ class DE(Weighted, CountedPure):
 
     @property
     def codes(self) -> int:
-        """How many reports there are: they are the integers below it."""
         return self.domain_size
-
-    @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(self.domain_size - 1)
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         return self._weights.perturb(values, words[:, 0]).astype(self.report_dtype)
-
-    def _validate(self, reports: Reports) -> None:
-        check_below("values", int(reports.max(initial=0)), self.domain_size)
 
     def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return count_values(reports, self.domain_size)[0]

@@ -4,6 +4,7 @@ Encode   v -> (H, H(v)), H drawn uniformly from a family with values in 0..g-1
 Perturb  y = H(v) with probability p = e^eps / (e^eps + g - 1), else one of the g - 1 others
 Support  {v : H(v) = y}, hence p* = p and q* = q + (p - q) Pr[two values collide]  [sec:partition]
 Privacy  H is independent of v, and p / q = e^eps
+         (docs/proofs.md#local-hashing)
 
 The paper asks for a universal family, collisions at most 1/g; purity needs them equal for all
 pairs, so both families have a collision probability that is known exactly: 1/g for the linear one
@@ -29,7 +30,7 @@ import numpy as np
 
 from deniable.candidates import Chosen
 from deniable.kernels import hashes
-from deniable.law import Pairs
+from deniable.law import Joint, Pairs, PairsOf
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Functions, Open, Parameters
 from deniable.protocols import linear
@@ -138,14 +139,17 @@ class _LocalHashing(Weighted):
         p, q = self._weights.shares
         return Parameters(p, q + (p - q) * self._family.collision)
 
-    @cached_property
-    def pairs(self) -> Pairs:
-        """Values by themselves but for lines: where two in line with the true one hash alike."""
-        p, q = self.parameters.exact_p, self.parameters.exact_q
-        if not isinstance(self._family, linear.LinearFamily):
-            return Pairs.independent(p, q)
-        collision, in_line = self._family.collision, self._family.in_line
-        return Pairs(p, q, p * collision, collision * (q + in_line * (p - q)))
+    def _joint(self, counts: np.typing.NDArray[np.float64], n: int) -> Joint | None:
+        """Return the pairs of lines; fingerprints are supported each by itself.
+
+        Multiply-shift hashes numbers in a row together now and then, more than any pair tells.
+        """
+        family, law = self._family, self.parameters
+        if isinstance(family, linear.LinearFamily):
+            return family.joint(law, counts, n)
+        if family.domain_size is not None:
+            return None
+        return PairsOf(n, Pairs.independent(law.exact_p, law.exact_q))
 
     @property
     def report_dtype(self) -> np.dtype[np.generic]:

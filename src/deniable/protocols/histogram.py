@@ -5,6 +5,7 @@ Perturb  B'[i] = B[i] + Lap(2 / eps), on a grid of 1/16
 Support  SHE: none, the noisy histograms are summed, which fits p* = 1 and q* = 0;
          THE: {i : B'[i] > theta}, hence p* = 1 - F(theta - 1) and q* = 1 - F(theta)
 Privacy  two histograms differ by 1 in two places, each costs eps / 2          [thm:hist-ldp]
+         (docs/proofs.md#histogram-encoding)
 
 Floating-point Laplace noise is not private: which floats can be sums of 1 and a noise differs from
 which can be noises, and one report can give the value away (Mironov 2012). SHE therefore draws

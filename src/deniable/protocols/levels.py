@@ -6,6 +6,7 @@ Perturb  y = the level with probability p = e^eps / (e^eps + k - 1), else one of
 Support  no value: a report stands for the number (y / (k - 1) - q k / 2) / (p - q) between 0 and 1,
          whose mean is v / B
 Privacy  whatever the level, p / q = e^eps; both ends are levels, so the ratio is met
+         (docs/proofs.md#levels)
 
 The best k has the least largest variance over all values. Two levels are the method of Duchi,
 Jordan and Wainwright, "Minimax Optimal Procedures for Locally Private Estimation" (2018).
@@ -28,7 +29,7 @@ from deniable.candidates import Candidates, Chosen, choose_some
 from deniable.estimates import Estimates
 from deniable.kernels.bits import count_values
 from deniable.law.normal import Floats, upper_normal
-from deniable.mechanism import Reports, Values
+from deniable.mechanism import Coded, Reports, Values
 from deniable.protocol import Protocol
 from deniable.randomness import WORD, Direct, Integers, Words
 from deniable.statistics import Counts, of_form
@@ -42,7 +43,7 @@ _NORMAL = 1000
 
 
 @dataclass(frozen=True)
-class Levels(Protocol, Counted):
+class Levels(Protocol, Counted, Coded):
     """The mean of numbers 0..domain_size-1: ``levels`` is the best number of them unless given.
 
     >>> numbers = Levels(epsilon=2.0, domain_size=101)
@@ -90,12 +91,7 @@ class Levels(Protocol, Counted):
 
     @property
     def codes(self) -> int:
-        """How many reports there are: they are the integers below it."""
         return self._k
-
-    @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return validation.smallest_unsigned(self._k - 1)
 
     @cached_property
     def words(self) -> Words:
@@ -115,9 +111,6 @@ class Levels(Protocol, Counted):
         chance = rest * np.uint64(whole) + rest * np.uint64(left) // np.uint64(last)
         raised = level + (words[:, 0] < chance)
         return self._weights.perturb(raised, words[:, 1]).astype(self.report_dtype)
-
-    def _validate(self, reports: Reports) -> None:
-        validation.check_below("levels", int(reports.max(initial=0)), self._k)
 
     def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return count_values(reports, self._k)[0]

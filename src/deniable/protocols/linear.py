@@ -29,14 +29,17 @@ import numpy as np
 from deniable.errors import InvalidParameter
 from deniable.kernels import fields, linear, windows
 from deniable.kernels.bits import count_values
+from deniable.law import LinesOf
 from deniable.mechanism import Reports
-from deniable.protocol import Functions
+from deniable.protocol import Functions, Parameters
 from deniable.randomness import WORD, Direct, Integers, Uniform, Words
 from deniable.statistics import DENSE_LIMIT, Statistic, Table, TableSum, of_form
 from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
 
 _SMALL_BATCH = 1 << 14
 _MOST_COUNTED = 1 << 23
+_MOST_SUMMED = 1 << 24
+"""Of more lines, sums have no error: one would take minutes and gigabytes."""
 _EXPANDED = 1 << 22
 """How many lines are folded at once."""
 
@@ -92,6 +95,14 @@ class Lines:
         digit, then by the digits above it and y; the last two are for u = 0.
         """
         return linear.fold_each(codes, self.field, self.digits)
+
+    def joint(
+        self, law: Parameters, counts: np.typing.NDArray[np.float64], n: int
+    ) -> LinesOf | None:
+        """Return how the errors of counts depend on each other, unless there are too many lines."""
+        if self.digits > 1 and (self.g > fields.LARGEST_TABLE or self.cells > _MOST_SUMMED):
+            return None
+        return LinesOf(n, law.p, law.q, self.g, self.digits, self.window, counts)
 
     def new_sum(self) -> "LinesSum":
         return LinesSum(self)
@@ -182,11 +193,6 @@ class LinearFamily(Lines):
     @property
     def collision(self) -> Fraction:
         return Fraction(1, self.g)
-
-    @property
-    def in_line(self) -> Fraction:
-        """How many of all third points are in line with two: a function maps all three alike."""
-        return Fraction(self.g - 2, max(self.g**self.digits - 2, 1))
 
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:

@@ -1,8 +1,9 @@
 """Parts: what views are made of, digits of a value and the protocol that reports them.
 
 A view is reported by one of the closed protocols whose reports are integers: direct encoding,
-subset selection, affine selection with one digit, or levels for the mean of numbers. Each has
-``codes`` different reports, the integers below that, and a tally of counts.
+subset selection, affine selection with one digit over a field of prime order, which takes little
+arithmetic, or levels for the mean of numbers. Each has ``codes`` different reports, the integers
+below that, and a tally of counts.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from math import prod
 
 from deniable import validation
 from deniable.errors import InvalidParameter
+from deniable.kernels.fields import is_prime, next_prime
 from deniable.protocol import Protocol
 from deniable.protocols.affine import AffineSelection
 from deniable.protocols.direct import DE
@@ -36,7 +38,7 @@ def best_part(epsilon: float, size: int) -> Selection:
     makers: list[Callable[[], Selection]] = [
         lambda: DE(epsilon, size),
         lambda: SubsetSelection(epsilon, size),
-        lambda: AffineSelection(epsilon, size, digits=1),
+        lambda: AffineSelection(epsilon, size, next_prime(size), 1),
     ]
     made: list[Selection] = []
     for make in makers:
@@ -56,12 +58,12 @@ def check_part(given: object, epsilon: float, size: int) -> Part:
     if given is None:
         return best_part(epsilon, size)
     part = Protocol.from_specification(given) if isinstance(given, dict) else given
-    digits = part.digits if isinstance(part, AffineSelection) else 1
-    if isinstance(part, Part) and (part.epsilon, part.domain_size, digits) == (epsilon, size, 1):
+    line = not isinstance(part, AffineSelection) or (part.digits == 1 and is_prime(part.g or 0))
+    if isinstance(part, Part) and line and (part.epsilon, part.domain_size) == (epsilon, size):
         return part
     raise InvalidParameter.expected(
-        f"DE, SubsetSelection, AffineSelection with one digit or Levels for a view, with {size} "
-        f"values at epsilon {epsilon:g}",
+        f"DE, SubsetSelection, AffineSelection with one digit and a prime g, or Levels for a view, "
+        f"with {size} values at epsilon {epsilon:g}",
         part,
         "leave the protocols out for the best ones",
     )

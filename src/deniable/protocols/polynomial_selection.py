@@ -7,6 +7,7 @@ Perturb  the first place i at which the polynomial hits, counted from a random p
 Support  {x : h(x) < m}, hence q* = m / g, and p* = sum_i T_i (1 + (l - i) m / g) / (l 2^64)
 Privacy  h has the weight T_i / N_i of its case, with N_0 = (g - m)^l and
          N_i = (g - m)^(i - 1) m g^(l - i), and these differ by at most e^eps
+         (docs/proofs.md#sets)
 
 Any l + 1 values of a uniform polynomial of degree l are independent. So whatever the values at the
 points of the set, that at any other point is uniform, and q* is exactly m / g for all of them;
@@ -35,23 +36,15 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable import statistics
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.kernels import polynomials
-from deniable.kernels.fields import is_prime
+from deniable.kernels.fields import is_prime, next_prime
 from deniable.mechanism import Reports
 from deniable.protocol import Parameters
 from deniable.protocols.sets import Cases, Sets, no_weights, part_of
 from deniable.randomness import WORD, Integers, Uniform, Words, exponential_bounds
-from deniable.statistics import (
-    Collected,
-    CollectedSum,
-    Counts,
-    CountsSum,
-    Statistic,
-    Sum,
-    of_form,
-)
 from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
 
 MOST_COUNTED = 4096
@@ -83,7 +76,7 @@ class PolynomialSelection(Sets):
     def __post_init__(self) -> None:
         super().__post_init__()
         least = self.points
-        g = _next_prime(max(least, _LEAST_ORDER)) if self.g is None else self.g
+        g = next_prime(max(least, _LEAST_ORDER)) if self.g is None else self.g
         remedy = "leave it out for the least that will do"
         g = check_whole("g", g, least, polynomials.LARGEST - 1, remedy)
         if not is_prime(g):
@@ -95,10 +88,6 @@ class PolynomialSelection(Sets):
         self._cases.check(self.epsilon)
         if self.parameters.gap <= 0:
             raise no_weights(self.epsilon)
-
-    @classmethod
-    def usual(cls, epsilon: float, domain_size: int, at_most: int) -> Self:
-        return cls(epsilon, domain_size, at_most)
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -167,9 +156,6 @@ class PolynomialSelection(Sets):
         limits = [WORD, start, *[self._values] * self.at_most, last]
         return Words(len(limits), {j: each for j, each in enumerate(limits) if each < WORD})
 
-    def _details(self) -> dict[str, object]:
-        return self._cases.document()
-
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         g, m, most = self._g, self._m, self.at_most
         first, start = self._cases.draw(words[:, 0]), Uniform(most).of(words[:, 1])
@@ -196,33 +182,27 @@ class PolynomialSelection(Sets):
         """Whether a tally counts supports; else it keeps the reports."""
         return self.points <= MOST_COUNTED
 
-    def _new_sum(self) -> Sum:
+    def _new_sum(self) -> statistics.Sum:
         if self._counts:
-            return CountsSum(self.points, self._add_counts)
-        return CollectedSum(self.report_dtype)
+            return statistics.CountsSum(self.points, self._add_counts)
+        return statistics.CollectedSum(self.report_dtype)
 
     def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
         total += polynomials.count_below(reports, self._m, self._g, self.points)
 
-    def _read_statistic(self, data: memoryview, n: int) -> Statistic:
+    def _read_statistic(self, data: memoryview, n: int) -> statistics.Statistic:
         if self._counts:
-            return Counts.decode(data, n, Footprint(self.points))
-        return Collected.decode(data, n, self.report_dtype, self._validate)
+            return statistics.Counts.decode(data, n, Footprint(self.points))
+        return statistics.Collected.decode(data, n, self.report_dtype, self._validate)
 
-    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+    def _support(self, statistic: statistics.Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
         """Return all supports or, of reports that were kept, those of the chosen and dummies."""
         if self._counts:
-            return of_form(statistic, Counts).values
-        reports = of_form(statistic, Collected).reports
+            return statistics.of_form(statistic, statistics.Counts).values
+        reports = statistics.of_form(statistic, statistics.Collected).reports
         if chosen.rows is None or len(chosen.rows) > self.points // _DEARER:
             return polynomials.count_below(reports, self._m, self._g, self.points)
         found = np.zeros(self.points, np.int64)
         for point in [*chosen.rows.tolist(), *range(self.domain_size, self.points)]:
             found[point] = np.count_nonzero(polynomials.evaluate(reports, point, self._g) < self._m)
         return found
-
-
-def _next_prime(n: int) -> int:
-    while not is_prime(n):
-        n += 1
-    return n

@@ -4,6 +4,7 @@ Encode   v -> (r, x), r drawn uniformly from the rows and x = Phi[r, v], one bit
 Perturb  y = x with probability p = e^eps / (e^eps + 1), else its complement
 Support  {v : Phi[r, v] = y}, hence p* = p and, over the choice of the matrix, q* = 1/2
 Privacy  r is independent of v, and p / (1 - p) = e^eps
+         (docs/proofs.md#random-matrix-projection)
 
 A row is a hash function into one bit, so this is binary local hashing in other words
 [sec:prot:lbh], with a family drawn once for all. Purity holds over that draw. Given the matrix,
@@ -32,13 +33,13 @@ from deniable.candidates import Chosen
 from deniable.estimates import Estimates
 from deniable.kernels.hashes import add_rows, words_of
 from deniable.law import WidenedLaw
-from deniable.mechanism import Reports
+from deniable.mechanism import Coded, Reports
 from deniable.protocol import Closed, Parameters
 from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Uniform, Words
 from deniable.statistics import Statistic, Table, TableSum, of_form
 from deniable.tally import Tally
-from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
+from deniable.validation import Footprint, check_whole
 
 MOST_ROWS = 1 << 48
 MOST_SEEDS = 1 << 53
@@ -48,7 +49,7 @@ _ONE, _SIX, _63 = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 @dataclass(frozen=True)
-class RandomMatrixProjection(Weighted, Closed):
+class RandomMatrixProjection(Weighted, Closed, Coded):
     """The protocol of Bassily and Smith, at the variance of BLH; ``seed`` names the matrix.
 
     Give it at least as many rows as there will be people.
@@ -85,9 +86,9 @@ class RandomMatrixProjection(Weighted, Closed):
     def parameters(self) -> Parameters:
         return Parameters(self._weights.shares[0], Fraction(1, 2))
 
-    @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(2 * self.rows - 1)
+    @property
+    def codes(self) -> int:
+        return 2 * self.rows
 
     @cached_property
     def _row(self) -> Uniform:
@@ -111,22 +112,19 @@ class RandomMatrixProjection(Weighted, Closed):
         reports = rows << _ONE | self.bits(rows, values) ^ flipped
         return reports.astype(self.report_dtype)
 
-    def _validate(self, reports: Reports) -> None:
-        check_below("report codes", int(reports.max(initial=0)), 2 * self.rows)
-
     def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         codes = self._check_reports(reports).astype(np.uint64)
         bits = self.bits(codes >> _ONE, self._check_values([value]))
         return np.asarray(bits == codes & _ONE)
 
     def most_supported(self, values: Sequence[int]) -> int:
-        return self._most_by_codes(values, 2 * self.rows)
+        return self._most_by_codes(values, self.codes)
 
     def _new_sum(self) -> TableSum:
-        return TableSum(2 * self.rows, lambda reports: reports.astype(np.uint64))
+        return TableSum(self.codes, lambda reports: reports.astype(np.uint64))
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
-        return Table.decode(data, n, Footprint(2 * self.rows, total=(1, 1)))
+        return Table.decode(data, n, Footprint(self.codes, total=(1, 1)))
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         codes, counts = of_form(statistic, Table).hits()

@@ -7,6 +7,7 @@ Perturb  B1[i] = B0[i] with probability 1 - f/2, else its complement: the perman
 Support  not pure: how often a report of v' sets the bits of v depends on the pair
 Privacy  c is independent of v, and two filters differ in at most 2 m bits, hence
          epsilon = 2 m ln((1 - f/2) / (f/2))
+         (docs/proofs.md#permanent-noise)
 
 Values are 64-bit fingerprints of labels, and candidates are chosen at estimation, as for OpenLH.
 The tally counts the reports of each cohort and the ones of each of its bits. Where nobody collides

@@ -134,7 +134,7 @@ def solve(system: System) -> tuple[Floats, Floats]:
 
 def _select(system: System) -> Integers:
     """Return the candidates that the LASSO takes at the end of the path."""
-    linear_model = load("sklearn.linear_model", "rappor")
+    sklearn, linear_model = load("sklearn", "rappor"), load("sklearn.linear_model", "rappor")
     exceptions = load("sklearn.exceptions", "rappor")
     design, response = system.design, system.response
     equations, candidates = design.shape
@@ -151,10 +151,11 @@ def _select(system: System) -> Integers:
         # A column times c has its penalty divided by c: that is how a candidate is freed.
         scaled.data[:] = design.data * np.repeat(freedom, entries)
         lasso.alpha, lasso.coef_ = penalty, counts / freedom
-        with warnings.catch_warnings():
-            # A selection needs no more digits than the sweeps have found.
+        # A selection needs no more digits than the sweeps have found, and to check the arguments
+        # takes longer than to fit a small system.
+        with warnings.catch_warnings(), sklearn.config_context(skip_parameter_validation=True):
             warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
-            lasso.fit(scaled, response)
+            lasso.fit(scaled, response, check_input=False)
         counts = lasso.coef_ * freedom
         freedom = np.where(counts > penalty * equations / norms, _FREED, 1.0)
         tell(step, STEPS)

@@ -7,6 +7,7 @@ Perturb  the number J of points that report and set share, with weight E C(l, J)
 Support  the members, hence p* = E[J] / l and q* = (k - l p*) / d
 Privacy  a report has the probability T_J / (2^64 C(l, J) C(d, k - J)), in which only J depends on
          the set; the weights T_J differ by at most e^eps between any two J
+         (docs/proofs.md#sets)
 
 After Wang, Huang, Nie, Wang, Xu and Yang, "PrivSet: Set-Valued Data Analyses with Locale
 Differential Privacy" (INFOCOM 2018), with exact weights. All points of the set, dummies included,
@@ -34,18 +35,17 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
-from deniable.mechanism import Reports
+from deniable.mechanism import Coded, Reports
 from deniable.protocol import Parameters
 from deniable.protocols.sets import Cases, Sets, no_weights, part_of
 from deniable.randomness import WORD, Integers, Uniform, Words
 from deniable.statistics import Counts, Statistic, of_form
 from deniable.tally import Counted
-from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
+from deniable.validation import Footprint, check_whole
 
 _MOST_REPORTS = 1 << 63
 """Fewer sets than this have weights of which none is rounded to nothing."""
@@ -54,7 +54,7 @@ _LARGEST_TABLE = 1 << 24
 
 
 @dataclass(frozen=True)
-class SetSelection(Sets, Counted):
+class SetSelection(Sets, Counted, Coded):
     """Set selection: the least variance known for sets, where few enough reports can be numbered.
 
     ``size`` is k, the one of least variance for rare items unless given.
@@ -74,10 +74,6 @@ class SetSelection(Sets, Counted):
         size = self._best_size() if self.size is None else self.size
         object.__setattr__(self, "size", self._check_size(size))
         self._cases.check(self.epsilon)
-
-    @classmethod
-    def usual(cls, epsilon: float, domain_size: int, at_most: int) -> Self:
-        return cls(epsilon, domain_size, at_most)
 
     @classmethod
     def examples(cls) -> list[Self]:
@@ -161,17 +157,14 @@ class SetSelection(Sets, Counted):
         return max(self._cases.each) / min(self._cases.each)
 
     @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(math.comb(self.points, self._k) - 1)
+    def codes(self) -> int:
+        return math.comb(self.points, self._k)
 
     @cached_property
     def words(self) -> Words:
         """One word for J, one for the points of the set, and one for the others at each J."""
         limits = [WORD, self._inside, *(draw.limits.get(0, WORD) for draw in self._others)]
         return Words(len(limits), {j: each for j, each in enumerate(limits) if each < WORD})
-
-    def _details(self) -> dict[str, object]:
-        return self._cases.document()
 
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         held, hits = values.astype(np.int64), self._cases.draw(words[:, 0])
@@ -206,17 +199,14 @@ class SetSelection(Sets, Counted):
         union.sort(axis=1)
         return subsets.rank(union, self._table).astype(self.report_dtype)
 
-    def _validate(self, reports: Reports) -> None:
-        check_below("ranks", int(reports.max(initial=0)), math.comb(self.points, self._k))
-
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return subsets.count_members(reports.astype(np.uint64), self._table)
 
-    def _support(self, statistic: Statistic, chosen: Chosen) -> npt.NDArray[np.int64]:
+    def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         del chosen  # all are there
         return of_form(statistic, Counts).values
 
-    def supports(self, reports: Reports, value: int) -> npt.NDArray[np.bool_]:
+    def supports(self, reports: Reports, value: int) -> np.typing.NDArray[np.bool_]:
         checked, point = self._check_reports(reports), self._check_point(value)
         members = subsets.unrank(checked.astype(np.uint64), self._table)
         return np.asarray((members == point).any(axis=1))

@@ -7,7 +7,6 @@ to say: ``SetSelection`` and ``PolynomialSelection``.
 """
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,8 +15,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable import validation
 from deniable.candidates import Candidates, Chosen, choose_some
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.kernels import subsets
@@ -26,13 +25,6 @@ from deniable.protocol import Pure
 from deniable.randomness import WORD, Integers, exponential_bounds
 from deniable.sizes import SetEstimates
 from deniable.tally import Tally
-from deniable.validation import (
-    check_domain_size,
-    check_epsilon,
-    check_rows,
-    check_values,
-    check_whole,
-)
 
 MOST_ITEMS = 32
 """The largest ``at_most``."""
@@ -76,7 +68,7 @@ class Cases:
     def _edges(self) -> Integers:
         return np.array(list(accumulate(self.weights))[:-1], dtype=np.uint64)
 
-    def draw(self, words: Integers) -> npt.NDArray[np.int64]:
+    def draw(self, words: Integers) -> np.typing.NDArray[np.int64]:
         """Return the case of each word: the first whose weight and those before exceed it."""
         return np.asarray(np.add.reduce(words[:, None] >= self._edges, axis=1, dtype=np.int64))
 
@@ -108,7 +100,7 @@ def check_at_most(at_most: object, domain_size: int) -> int:
     """Return how many items a set has at most, or say what is wrong with that."""
     most = min(MOST_ITEMS, domain_size - 1)
     remedy = "where people may choose any number, ask about each item by itself"
-    return check_whole("at_most", at_most, 1, most, remedy)
+    return validation.check_whole("at_most", at_most, 1, most, remedy)
 
 
 class Sets(Pure, abstract=True):
@@ -123,6 +115,8 @@ class Sets(Pure, abstract=True):
 
     if TYPE_CHECKING:
 
+        def __init__(self, epsilon: float, domain_size: int, at_most: int) -> None: ...
+
         @property
         def domain_size(self) -> int:
             """d, the number of items."""
@@ -131,15 +125,21 @@ class Sets(Pure, abstract=True):
         def at_most(self) -> int:
             """l, how many items a set has at most."""
 
+        @property
+        def _cases(self) -> Cases: ...
+
+    def _details(self) -> dict[str, object]:
+        return self._cases.document()
+
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        object.__setattr__(self, "domain_size", check_domain_size(self.domain_size))
+        object.__setattr__(self, "epsilon", validation.check_epsilon(self.epsilon))
+        object.__setattr__(self, "domain_size", validation.check_domain_size(self.domain_size))
         object.__setattr__(self, "at_most", check_at_most(self.at_most, self.domain_size))
 
     @classmethod
-    @abstractmethod
     def usual(cls, epsilon: float, domain_size: int, at_most: int) -> Self:
         """Return the protocol with the best settings for rare items."""
+        return cls(epsilon, domain_size, at_most)
 
     @property
     def points(self) -> int:
@@ -154,7 +154,7 @@ class Sets(Pure, abstract=True):
     def value_dtype(self) -> np.dtype[np.generic]:
         return np.dtype((np.uint64, (self.at_most,)))
 
-    def numbered(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def numbered(self, numbers: np.typing.NDArray[np.uint64]) -> np.typing.NDArray[np.uint64]:
         d, most = self.domain_size, self.at_most
         rows = np.zeros((len(numbers), most), np.uint64)
         first = 0
@@ -173,9 +173,9 @@ class Sets(Pure, abstract=True):
             first = last
         return rows
 
-    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+    def _check_values(self, values: Values) -> np.typing.NDArray[np.uint64]:
         d, most = self.domain_size, self.at_most
-        rows = check_rows(values, d + most, most)
+        rows = validation.check_rows(values, d + most, most)
         ascending = (rows[:, 1:] > rows[:, :-1]).all(axis=1)
         dummies = (rows >= d).sum(axis=1, dtype=np.uint64)
         # Ascending dummies whose last is the number of them, less one, are the first dummies.
@@ -191,7 +191,7 @@ class Sets(Pure, abstract=True):
         return rows
 
     def _check_point(self, value: int) -> int:
-        return int(check_values([value], self.points)[0])
+        return int(validation.check_values([value], self.points)[0])
 
     def _choose(self, candidates: Candidates | None) -> Chosen:
         return Chosen() if candidates is None else choose_some(candidates, self.domain_size)
@@ -215,12 +215,8 @@ class Sets(Pure, abstract=True):
     def _estimate_bytes(self, chosen: Chosen) -> int:
         return super()._estimate_bytes(chosen) + 64 * self.points
 
-    def influence(self, values: Sequence[int]) -> float:
-        """Return by how many people one forged report can raise the sum of some items' counts."""
-        chosen = check_values(list(values), self.domain_size)
-        missed = len(chosen) * self.parameters.exact_q
-        raised = self.most_supported(chosen.tolist()) - missed
-        return float(raised / (self.parameters.exact_p - self.parameters.exact_q))
+    def _check_counted(self, values: Sequence[int]) -> np.typing.NDArray[np.uint64]:
+        return validation.check_values(list(values), self.domain_size)
 
     def decoding_time(self, n: int) -> float:
         """Estimate the nanoseconds that ``n`` reports take to tally and decode, on one core."""

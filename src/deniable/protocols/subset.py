@@ -6,6 +6,7 @@ Perturb  a uniform set A of k values; a member y of A with probability p = k e^e
 Support  the members, hence p* = p and q* = (k - p) / (d - 1)
 Privacy  v is in the report where y is in A, so A and the distance v - y together have the
          probability w1 / (C(d, k) L) or w0 / (C(d, k) L), and w1 / w0 <= e^eps
+         (docs/proofs.md#subset-selection)
 
 After Ye and Barg, "Optimal Schemes for Discrete Distribution Estimation under Locally Differential
 Privacy" (2018), and Wang et al., "Mutual Information Optimally Local Private Discrete Distribution
@@ -37,7 +38,7 @@ from deniable import validation
 from deniable.errors import InvalidParameter
 from deniable.kernels import subsets
 from deniable.law import Pairs
-from deniable.mechanism import Reports
+from deniable.mechanism import Coded, Reports
 from deniable.protocol import CountedPure, Parameters
 from deniable.protocols.affine import selection_variance
 from deniable.randomness import WORD, Integers, Places, Uniform, Words
@@ -47,7 +48,7 @@ LARGEST_TABLE = 1 << 24
 
 
 @dataclass(frozen=True)
-class SubsetSelection(CountedPure):
+class SubsetSelection(CountedPure, Coded):
     """Subset selection: the least mean variance there is, for up to some hundred values.
 
     ``size`` is k, the one of least mean variance unless given.
@@ -99,16 +100,11 @@ class SubsetSelection(CountedPure):
 
     @property
     def codes(self) -> int:
-        """How many reports there are: they are the integers below it."""
         return self._subset.size
 
     @property
     def worst_ratio(self) -> Fraction:
         return self._places.worst_ratio
-
-    @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return validation.smallest_unsigned(self._subset.size - 1)
 
     @cached_property
     def words(self) -> Words:
@@ -126,9 +122,6 @@ class SubsetSelection(CountedPure):
         ranks, place = self._subset.of(words[:, 0]), self._places.draw(words[:, 1])
         moved = subsets.select_many(values, ranks, place.astype(np.int64), self._table)
         return moved.astype(self.report_dtype)
-
-    def _validate(self, reports: Reports) -> None:
-        validation.check_below("ranks", int(reports.max(initial=0)), self._subset.size)
 
     def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         return subsets.count_members(reports.astype(np.uint64), self._table)

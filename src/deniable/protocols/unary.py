@@ -4,6 +4,7 @@ Encode   v -> B, the d-bit vector with only bit v set
 Perturb  B'[i] = 1 with probability p where B[i] = 1, and q where B[i] = 0
 Support  {i : B'[i] = 1}, hence p* = p and q* = q
 Privacy  epsilon = ln(p (1 - q) / ((1 - p) q))                        [thm:una-ldp] [eq:uereq]
+         (docs/proofs.md#unary-encoding)
 
 Random bytes: d words r[0..d-1]. Bit i is set when r[i] is below the weight of p (i = v) or q
 (i != v). Bits are packed least significant first, bit i in byte i // 8; the last byte's unused

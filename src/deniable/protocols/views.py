@@ -6,6 +6,7 @@ Perturb  draw a view by lot, whatever the value is, then perturb the number that
 Support  that of the drawn view's protocol, among the people who drew the view
 Privacy  Pr[view, report | v] is the lot times Pr[report | digits], so the worst ratio is the
          largest of the views' protocols: epsilon covers the whole value
+         (docs/proofs.md#views)
 
 A record is a value whose digits are its attributes, and its views are the tables that are wanted. A
 number is a value of binary digits whose views are its first 1, 2, ... digits. Every table is
@@ -35,9 +36,9 @@ from deniable.candidates import Candidates, Chosen
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
-from deniable.law.lots import LotLaw, TableJoint
+from deniable.law.samples import LotLaw, TableJoint
 from deniable.law.tables import Cells, Digits, Tables, ViewTable
-from deniable.mechanism import Reports, Values
+from deniable.mechanism import Coded, Reports, Values
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.levels import Levels
@@ -54,7 +55,7 @@ _CACHED = 1 << 14
 
 
 @dataclass(frozen=True)
-class Views(Protocol):
+class Views(Protocol, Coded):
     """Some digits of a value by lot: ``lots`` are decimal strings that add up to 2^64.
 
     Without lots all views are as likely; without protocols each view has the best one.
@@ -146,9 +147,9 @@ class Views(Protocol):
     def worst_ratio(self) -> Fraction:
         return max(part.worst_ratio for part in self._parts)
 
-    @cached_property
-    def report_dtype(self) -> np.dtype[np.generic]:
-        return validation.smallest_unsigned(self._offsets[-1] - 1)
+    @property
+    def codes(self) -> int:
+        return self._offsets[-1]
 
     @property
     def value_count(self) -> int:
@@ -226,9 +227,6 @@ class Views(Protocol):
         run_chunks(fill, len(self.views), 1)
         return reports
 
-    def _validate(self, reports: Reports) -> None:
-        validation.check_below("report codes", int(reports.max(initial=0)), self._offsets[-1])
-
     def _new_sum(self) -> Sum:
         return CountsSum(self._length, self._add_counts)
 
@@ -264,8 +262,7 @@ class Views(Protocol):
     def _choose(self, candidates: Candidates | None) -> Chosen:
         if candidates is not None:
             raise InvalidParameter(
-                "a value seen by views has no candidates; take the rows of the table you want",
-                value=None,
+                "a value seen by views has no candidates; take the rows of the table you want"
             )
         return Chosen()
 
@@ -281,7 +278,7 @@ class Views(Protocol):
     def tables(self, tally: Tally) -> Tables:
         """Return the tables that the views give, but for those of levels."""
         found = zip(self.views, self._parts, self.counted(tally), strict=True)
-        return Tables(
+        return Tables.of(
             self.radices,
             [
                 ViewTable(view, n, counts, part.pairs)
@@ -307,7 +304,7 @@ class ViewEstimates(Estimates):
     def cross(self, *digits: int) -> Estimates:
         """Return the table over some digits, in ascending order."""
         if self.tally is None or not isinstance(self.tally.protocol, Views):
-            raise InvalidParameter("these estimates have lost their tally", value=None)
+            raise InvalidParameter("these estimates have lost their tally")
         found = estimates_of(self.tally.protocol.tables(self.tally), [digits], self.n, strict=True)
         return replace(found, provenance=self.provenance)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
+from deniable.answers.record import Record
 from deniable.candidates import Candidates, choose_open
 from deniable.division import Parts
 from deniable.division import divide as by_segment
@@ -35,6 +36,7 @@ from deniable.tally import Accumulator, Tally
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_ANSWER = "answer"
 _ARROW = "spark.sql.execution.arrow."
 _LARGEST_BATCH = (1 << 31) - 1
 _GROUPABLE = (
@@ -151,20 +153,23 @@ def divide(
 def privatize(
     frame: DataFrame,
     question: Question,
-    column: str,
+    column: str | Sequence[str],
     path: str,
     *,
     refused: Counter[str] | None = None,
 ) -> DataFrame:
     """Turn a column of answers into reports, written to ``path`` as Parquet, and read them back.
 
-    The column ``report`` takes the place of the answers; the other columns stay, so select first
+    Records are structs, or several columns with the names of the attributes; sets are arrays. The
+    column ``report`` takes the place of the answers; the other columns stay, so select first
     what may be kept. The result is never computed again: each evaluation, retry or speculative
     attempt would draw a second report of the same person. What is written comes from the one
     attempt of each task that was committed. Answers in a frame are for migrations and simulations;
     devices privatize their own.
     """
     types = load("pyspark.sql.types", "spark")
+    if not isinstance(column, str):
+        frame, column = _joined(frame, question, tuple(column)), _ANSWER
     keep = [name for name in frame.columns if name != column]
     _check_answers(frame, question, column)
     _refuse_answers(frame, question, column, refused)
@@ -234,6 +239,19 @@ def _frame_of(frame: DataFrame, sums: Sequence[pa.RecordBatch], by: Sequence[str
     fields += [types.StructField(name, kind) for name, kind in kinds]
     rows = pa.Table.from_batches(sums).select([*by, COUNT, SUM]) if sums else []
     return frame.sparkSession.createDataFrame(rows, types.StructType(fields))
+
+
+def _joined(frame: DataFrame, question: Question, columns: tuple[str, ...]) -> DataFrame:
+    """Put the attributes of a record, each in a column of its name, into one column."""
+    names = question.answers.names if isinstance(question.answers, Record) else ()
+    if sorted(columns) != sorted(names):
+        raise InvalidParameter.expected(
+            f"a column for each attribute of {question.name!r}", columns, "name them all"
+        )
+    for name in columns:
+        _check_present(frame.columns, name)
+    functions = load("pyspark.sql.functions", "spark")
+    return frame.withColumn(_ANSWER, functions.struct(*columns)).drop(*columns)
 
 
 def _refuse_answers(

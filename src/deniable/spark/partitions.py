@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import compress, pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -45,7 +44,7 @@ _KINDS = (
 )
 
 Key = tuple[Hashable, ...]
-Mask = npt.NDArray[np.bool_]
+Mask = np.typing.NDArray[np.bool_]
 Batches = Iterable[pa.RecordBatch]
 Rows = Iterable[tuple[Key, int, bytes | None, str | None]]
 
@@ -95,7 +94,12 @@ def merged_tallies(
 
 
 def partial_supports(
-    batches: Batches, question: Question, column: str, *, keys: npt.NDArray[np.uint64], strict: bool
+    batches: Batches,
+    question: Question,
+    column: str,
+    *,
+    keys: np.typing.NDArray[np.uint64],
+    strict: bool,
 ) -> Iterator[pa.RecordBatch]:
     """Yield how many of a partition's reports support each of the ``keys``: 64-bit integers."""
     protocol, refused, n = question.protocol, Counter[str](), 0
@@ -112,7 +116,6 @@ def partial_supports(
 
 
 def added_supports(batches: Batches, question: Question, *, size: int) -> Iterator[pa.RecordBatch]:
-    """Yield the sum of support counts of ``size`` keys."""
     del question  # the counts are of whatever was asked
     support, n = np.zeros(size, dtype=np.int64), 0
     for batch in batches:
@@ -233,7 +236,6 @@ class _Sums:
 
 
 def _stored(data: object, question: Question) -> Tally | str:
-    """Return a stored tally of the question, or the reason why the data is not one."""
     if data is None:
         return NULL
     try:
@@ -246,7 +248,7 @@ def _stored(data: object, question: Question) -> Tally | str:
 
 def _answers(
     column: pa.Array, question: Question
-) -> tuple[list[str], npt.NDArray[np.bool_], Counter[str]]:
+) -> tuple[list[str], np.typing.NDArray[np.bool_], Counter[str]]:
     """Return the answers in a column, which rows they are, and counts of the others by reason."""
     values = column.to_pylist()
     rows = [question.takes(value) for value in values]
@@ -295,7 +297,7 @@ def read_reports(column: pa.Array, protocol: Mechanism) -> tuple[Reports, Mask, 
     return reports, rows, +refused
 
 
-def _layout(column: pa.Array) -> tuple[npt.NDArray[np.int64], memoryview]:
+def _layout(column: pa.Array) -> tuple[np.typing.NDArray[np.int64], memoryview]:
     """Return where each row's bytes begin, and all bytes, read off Arrow's buffers."""
     kind = column.type
     if not any(each(kind) for each in _KINDS):
@@ -332,7 +334,7 @@ def _sound(protocol: Mechanism, data: bytes) -> Mask:
 
 def group_rows(
     keys: Sequence[pa.Array], count: int
-) -> tuple[npt.NDArray[np.intp], list[tuple[Key, slice]]]:
+) -> tuple[np.typing.NDArray[np.intp], list[tuple[Key, slice]]]:
     """Return ``count`` rows in an order that brings equal keys together, and each key's place."""
     codes, distinct = np.zeros(count, dtype=np.uint32), 1
     for key in keys:

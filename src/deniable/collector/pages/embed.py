@@ -12,16 +12,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
+from textwrap import indent
+from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from deniable.answers import Choices
+from deniable.answers import Answers, Choice, Choices, Number, Record
 from deniable.collector.pages.head import Head, head_of, is_admin
-from deniable.collector.pages.templating import UNCACHED, client_address, client_for, page
+from deniable.collector.pages.qr import picture
+from deniable.collector.pages.templating import (
+    BUILT,
+    CLIENT,
+    UNCACHED,
+    client_address,
+    client_for,
+    page,
+)
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import Slice
-from deniable.policy import BROWSERS, BUDGET, BUILDS, CEILING
+from deniable.policy import BROWSERS, BUILDS, refusal
 from deniable.presentation.view import counted
 from deniable.question import Question
 
@@ -35,13 +45,15 @@ STATES = {
     "opted-out": "Nothing was sent: this browser is set not to take part.",
     "no-storage": "Nothing was sent: this browser keeps no data for this site.",
     "over-budget": "Nothing was sent: earlier answers have used up your privacy budget.",
-    "not-now": "Not this week: this browser is asked in another round. Nothing was sent.",
+    "not-now": "Not this time: this browser is asked in another round. Nothing was sent.",
     "finished": "This question is finished for this browser. Nothing was sent.",
     "failed": "Nothing was sent: this is not an answer, or the question cannot be asked now.",
 }
 """How an answer stands, and how the form says it: one attribute each."""
 UNREADY = "Answering needs JavaScript. Send works as soon as the page has loaded."
 """What the form says where the client does not run."""
+_OF_ROUNDS = ("not-now", "finished")
+"""The states of a question that is asked again, which no other needs words for."""
 _MOST_CHOICES = 50
 
 
@@ -53,6 +65,7 @@ class CollectPage:
     snippet: Snippet
     arrived: str
     preview: Markup
+    code: Markup
     admin: bool
     place: str = "question"
 
@@ -68,9 +81,10 @@ async def show(call: Call) -> Response:
         return HTMLResponse(escape(arrived), headers=UNCACHED)
     # Shown without its script, so that nothing can be sent from here.
     preview = Markup(_field(known.question))
-    head = head_of(known, standing, "collect")
-    context = CollectPage(head, make(call, known.question), arrived, preview, is_admin(call))
-    return page("collect.html", context)
+    head, snippet = head_of(known, standing, "collect"), make(call, known.question)
+    code, admin = picture(snippet.address), is_admin(call)
+    context = CollectPage(head, snippet, arrived, preview, code, admin)
+    return page("collect.html", **vars(context))
 
 
 @dataclass(frozen=True)
@@ -80,19 +94,25 @@ class Snippet:
     html: str
     address: str
     command: str
+    script: str
     unknown: str
     beyond: str
+    segments: tuple[tuple[str, str], ...]
+    """The public groups that the page has to name, and their values."""
 
 
 def make(call: Call, question: Question) -> Snippet:
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form = f"deniable-{question.digest[:8]}"
+    file = "people.csv" if question.answers.kind == "record" else "answers.txt"
     return Snippet(
         f"{_form(form, question)}{_tag(form, base, question)}",
         f"{base}/try/{question.digest}",
-        f"deniable send {base} answers.txt --question {question.digest}",
+        f"deniable send {base} {file} --question {question.digest}",
+        BUILT.get(question.answers.build, CLIENT),
         unknown(question),
-        beyond(question),
+        refusal(question.total_epsilon, "Browsers"),
+        tuple((each.name, " or ".join(each.values)) for each in question.segments),
     )
 
 
@@ -107,19 +127,11 @@ def unknown(question: Question) -> str:
     return "" if kind in ("choice", "text") else f"answers of the kind {kind}"
 
 
-def beyond(question: Question) -> str:
-    """Say that browsers refuse a question, if it asks for more than their policy allows."""
-    total, limit = question.total_epsilon, min(CEILING, BUDGET)
-    if total <= limit:
-        return ""
-    return (
-        f"Browsers refuse this question by default: it reveals up to epsilon = {total:.4g}, and "
-        f"they allow {limit:g}."
-    )
-
-
 def _form(name: str, question: Question) -> str:
-    states = "\n".join(f'  data-{state}="{escape(words)}"' for state, words in STATES.items())
+    said = STATES.items()
+    if question.repeat is None:
+        said = {state: words for state, words in said if state not in _OF_ROUNDS}.items()
+    states = "\n".join(f'  data-{state}="{escape(words)}"' for state, words in said)
     return (
         f'<form id="{name}" method="dialog" autocomplete="off"\n{states}>\n'
         f"{_field(question)}\n"
@@ -132,11 +144,13 @@ def _form(name: str, question: Question) -> str:
 def _tag(form: str, base: str, question: Question) -> str:
     kind = question.answers.build
     address, named = client_address(kind), f'  data-kind="{kind}"\n' if kind in BUILDS else ""
+    open_values = "&".join(f"{quote(each.name)}=?" for each in question.segments)
+    groups = f'  data-segment="{escape(open_values)}"\n' if open_values else ""
     return (
         f'<script type="module" src="{escape(base)}{address}" crossorigin="anonymous"\n'
         f'  integrity="{client_for(kind).integrity}"\n'
         f'  data-collector="{escape(base)}"\n{named}'
-        f'  data-question="{question.digest}"\n'
+        f'  data-question="{question.digest}"\n{groups}'
         f'  data-form="#{form}"></script>\n'
     )
 
@@ -146,22 +160,31 @@ def _host(call: Call) -> str:
 
 
 def _field(question: Question) -> str:
-    """Return a list to choose from where there are few answers, else a field for text.
+    """Return the fields for an answer. Nothing is chosen beforehand, and none has a name."""
+    name, answers = _written(question.name[:200]), question.answers
+    if isinstance(answers, Record):
+        fields = indent("<br>\n".join(_single(_written(n), p, n) for n, p in answers.parts), "  ")
+        return f"  <fieldset>\n    <legend>{name}</legend>\n{fields}\n  </fieldset>"
+    return _boxes(name, answers) if isinstance(answers, Choices) else _single(name, answers)
 
-    Nothing is chosen beforehand, and no field has a name.
-    """
-    name = _written(question.name[:200])
-    asked = question.answers.field()
-    if isinstance(question.answers, Choices):
-        return _boxes(name, question.answers)
-    labels = asked["labels"] if asked["kind"] == "choice" else None
-    if not isinstance(labels, list) or len(labels) > _MOST_CHOICES:
+
+def _single(name: str, answers: Answers, attribute: str | None = None) -> str:
+    """Return a number, a list where there are few labels, else text; an attribute is named."""
+    data = "" if attribute is None else f' data-name="{_written(attribute)}"'
+    if isinstance(answers, Number):
+        unit, scale = f" {_written(answers.unit)}" if answers.unit else "", answers.scale
+        ends = f"{_written(scale.written(0))} to {_written(scale.written(answers.steps - 1))}"
+        field = f'<input type="number" step="any" required{data}>'
+        return f"  <label>{name} ({ends}) {field}{unit}</label>"
+    labels = answers.labels if isinstance(answers, Choice) else None
+    if labels is None or (len(labels) > _MOST_CHOICES and attribute is None):
         return f'  <label>{name} <input type="text" required></label>'
     options = "\n".join(
         f'      <option value="{_written(label)}">{_written(label)}</option>' for label in labels
     )
     choose = '      <option value="" disabled selected>Choose …</option>'
-    return f"  <label>{name}\n    <select required>\n{choose}\n{options}\n    </select>\n  </label>"
+    field = f"    <select required{data}>\n{choose}\n{options}\n    </select>"
+    return f"  <label>{name}\n{field}\n  </label>"
 
 
 def _boxes(name: str, answers: Choices) -> str:

@@ -18,6 +18,7 @@ _NOTICES = {
     "closed": "The question is closed: it takes no more reports.",
     "exclude": "The source is excluded from every count.",
     "include": "The source is included again.",
+    "unexpected": "The source is compared with the others again.",
     "expected": "The source is marked as expected: it raises no alarm any more.",
 }
 

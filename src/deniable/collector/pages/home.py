@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from deniable.collector.access import Role
@@ -21,7 +20,6 @@ from deniable.collector.requests import Call
 from deniable.collector.results import Shown
 from deniable.collector.stores.records import Asked, Slice
 from deniable.presentation.text import one_line
-from deniable.presentation.trend import spark_svg
 from deniable.presentation.view import counted
 
 _LISTED_WIDTH = 80
@@ -68,13 +66,6 @@ class Home:
     place: str = "questions"
 
 
-@dataclass(frozen=True)
-class Welcome:
-    """What somebody sees who is not logged in: the questions with public results."""
-
-    questions: tuple[tuple[str, str], ...]
-
-
 async def show(call: Call) -> Response:
     query = call.query("find", "state")
     try:
@@ -103,7 +94,7 @@ async def show(call: Call) -> Response:
         state,
         is_admin(call),
     )
-    return page("home.html", context)
+    return page("home.html", **vars(context))
 
 
 async def _welcome(call: Call) -> Response:
@@ -112,7 +103,7 @@ async def _welcome(call: Call) -> Response:
     questions = tuple(
         (asked.digest, one_line(read_name(asked.document), _LISTED_WIDTH)) for asked in public
     )
-    return page("welcome.html", Welcome(questions))
+    return page("welcome.html", questions=questions)
 
 
 def _checklist(found: list[tuple[Asked, int]], admin: bool) -> tuple[Step, ...]:
@@ -142,7 +133,7 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
     try:
         known = await call.services.questions.find(asked.digest)
         shown = Shown(n, (), 0)
-        if not known.is_open:
+        if known.discovers or not known.is_open:
             wanted = Wanted((Slice(asked.digest),), daily=True)
             shown = await call.services.results.look(known, wanted, ROWS)
         alarm = await call.services.alarms.headline(known)
@@ -155,9 +146,13 @@ def _with_results(plain: Listed, known: Known, shown: Shown, alarm: str) -> List
     look = shown.look
     if look is None:
         said = f"{shown.n:,} of {shown.minimum:,} reports until results appear"
-        if known.is_open:
+        if shown.searching:
+            said = "Searching for what people answered; look again in a minute"
+        elif shown.problem is not None:
+            said = "There are no results; open it to see why"
+        elif known.is_open and not known.discovers:
             said = "Takes any text; open it to name what to count"
-        return Listed(*_head(plain), said, Markup(spark_svg([])), alarm=alarm)
+        return Listed(*_head(plain), said, alarm=alarm)
     said = one_line(look.headline.replace("\u00a0", " "), _SAID_WIDTH)
     return Listed(*_head(plain), said, look.spark, look.moved, look.tone, alarm)
 

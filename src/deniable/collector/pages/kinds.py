@@ -5,13 +5,23 @@ a question, and says what asking will tell. The form shows whatever is listed he
 a further kind adds an entry, and a file of its own if it needs one.
 """
 
+import csv
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from math import isfinite
+from re import compile
+from typing import NamedTuple, TypeVar
 
+from deniable.answers import Answers, Choice, Choices, Number, Record, Text
 from deniable.collector.drafts import Draft, split_labels
 from deniable.collector.problems import Mistake
+from deniable.errors import DeniableError
+from deniable.protocols.discovery.code import presets
+
+A = TypeVar("A", bound=Answers)
+_CODES = tuple((name, name.capitalize()) for name in presets())
+"""The codes that come with the package."""
 
 
 class Field(NamedTuple):
@@ -22,6 +32,11 @@ class Field(NamedTuple):
     hint: str = ""
     rows: int = 0
     """Lines of a text area; 0 is a field of one line."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Values with their names, where it is a list to choose from."""
+    initial: str = ""
+    short: bool = False
+    """Whether it is a number or a word, so that such fields stand side by side."""
 
 
 class Wrong(Mistake):
@@ -50,15 +65,66 @@ class Listed(Kind):
     """One answer of a list."""
 
     def read(self, fields: Mapping[str, str], draft: Draft) -> Draft:
-        labels, other = split_labels(fields["labels"]), fields["other"].strip()
-        if len(labels) + bool(other) < 2:
-            raise Wrong("Enter at least two answers, one on each line.", "labels")
-        seen: set[str] = set()
-        for label in labels:
-            if label in seen:
-                raise Wrong(f"“{label[:60]}” is in the list twice. Remove one of them.", "labels")
-            seen.add(label)
+        other = fields["other"].strip()
+        labels = _labels(fields["labels"], "labels", 1 if other else 2)
         return draft._replace(labels=labels, other=other or None)
+
+
+class Several(Kind):
+    """Any of a list, up to a number of them."""
+
+    def read(self, fields: Mapping[str, str], draft: Draft) -> Draft:
+        labels = _labels(fields["boxes"], "boxes", 2)
+        most = _number(fields, "at_most", "how many may be chosen")
+        if most != int(most) or not 1 <= most < len(labels):
+            raise Wrong(f"Enter a whole number from 1 to {len(labels) - 1}.", "at_most")
+        return draft._replace(answers=_made("boxes", Choices, labels, int(most)))
+
+
+class Numeric(Kind):
+    """A number between two ends."""
+
+    def read(self, fields: Mapping[str, str], draft: Draft) -> Draft:
+        low, high, step = (
+            _number(fields, name, title)
+            for name, title in (("low", "the least"), ("high", "the largest"), ("step", "a step"))
+        )
+        if not low < high:
+            raise Wrong("The largest number must be above the least.", "high")
+        if not step > 0:
+            raise Wrong("Enter a step above 0.", "step")
+        want = tuple(fields["want"].split())
+        number = _made("step", Number, low, high, step, fields["unit"].strip(), want)
+        return draft._replace(answers=number)
+
+
+class Attributes(Kind):
+    """Several attributes of one person, one on each line."""
+
+    def read(self, fields: Mapping[str, str], draft: Draft) -> Draft:
+        parts: dict[str, Choice | Number] = {}
+        for line in filter(None, map(str.strip, fields["parts"].split("\n"))):
+            name, colon, rest = (each.strip() for each in line.partition(":"))
+            if not (name and colon and rest):
+                said = f"“{line[:60]}” has no answers. Write, for example, plan: free, pro"
+                raise Wrong(said, "parts")
+            if name in parts:
+                raise Wrong(f"“{name[:60]}” is there twice. Remove one of them.", "parts")
+            parts[name] = _attribute(name, rest)
+        if len(parts) < 2:
+            raise Wrong("Enter at least two attributes, one on each line.", "parts")
+        return draft._replace(answers=_made("parts", Record, parts, fields["tables"]))
+
+
+class Discovered(Kind):
+    """Any text; the frequent ones are found."""
+
+    def read(self, fields: Mapping[str, str], draft: Draft) -> Draft:
+        examples = split_labels(fields["examples"])
+        if not examples:
+            raise Wrong("Enter a few examples of texts that people may give.", "examples")
+        text = _made("code", Text, fields["code"])
+        return draft._replace(answers=text, examples=examples)
 
 
 class AnyText(Kind):
@@ -66,7 +132,58 @@ class AnyText(Kind):
 
     def read(self, fields: Mapping[str, str], draft: Draft) -> Draft:
         del fields
-        return draft._replace(labels=None, other=None)
+        return draft._replace(answers=Text())
+
+
+def _labels(text: str, field: str, least: int) -> tuple[str, ...]:
+    labels = split_labels(text)
+    if len(labels) < least:
+        raise Wrong("Enter at least two answers, one on each line.", field)
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            raise Wrong(f"“{label[:60]}” is in the list twice. Remove one of them.", field)
+        seen.add(label)
+    return labels
+
+
+def _number(fields: Mapping[str, str], name: str, title: str) -> float:
+    try:
+        found = float(fields[name])
+    except ValueError:
+        raise Wrong(f"Enter {title} as a number.", name) from None
+    if not isfinite(found):
+        raise Wrong(f"Enter {title} as a number.", name)
+    return found
+
+
+_RANGE = compile(r"(-?[0-9.]+) (?:to|-) (-?[0-9.]+)(?: step ([0-9.]+))?(?: ([^0-9,]{1,20}))?")
+"""An attribute that is a number: from, to, a step and a unit."""
+
+
+def _attribute(name: str, text: str) -> Choice | Number:
+    """Return an attribute: a range of numbers, or labels with commas between them."""
+    if (found := _RANGE.fullmatch(text)) is not None:
+        low, high, step, unit = found.groups()
+        try:
+            ends = float(low), float(high), float(step or 1)
+        except ValueError:
+            raise Wrong(f"“{name[:60]}” needs numbers, such as 0 to 100 step 5.", "parts") from None
+        return _made("parts", Number, *ends, unit or "", about=name)
+    labels = tuple(filter(None, map(str.strip, next(csv.reader([text], skipinitialspace=True)))))
+    if len(labels) < 2:
+        said = f"“{name[:60]}” needs at least two answers, with commas between them."
+        raise Wrong(said, "parts")
+    return _made("parts", Choice, labels, about=name)
+
+
+def _made(field: str, kind: Callable[..., A], *given: object, about: str = "") -> A:
+    """Return answers, or say at a field why there are none such."""
+    try:
+        return kind(*given)
+    except DeniableError as error:
+        where = f"“{about[:60]}”: " if about else ""
+        raise Wrong(f"{where}This cannot be asked: {error}.", field) from error
 
 
 KINDS: dict[str, Kind] = {
@@ -85,6 +202,81 @@ KINDS: dict[str, Kind] = {
                 ),
             ),
         ),
+        Several(
+            "choices",
+            "Several of a list",
+            "People tick boxes.",
+            (
+                Field("boxes", "The boxes, one on each line", rows=7),
+                Field(
+                    "at_most",
+                    "How many at most",
+                    "Fewer are known better. Of those who have more, some at random count.",
+                    initial="3",
+                    short=True,
+                ),
+            ),
+        ),
+        Numeric(
+            "number",
+            "A number",
+            "Median, quartiles and any range, or the mean.",
+            (
+                Field("low", "Least", initial="0", short=True),
+                Field("high", "Largest", initial="100", short=True),
+                Field("step", "Step", initial="5", short=True),
+                Field("unit", "Unit", short=True),
+                Field(
+                    "want",
+                    "What you want to know",
+                    "Numbers are rounded to steps; what lies outside counts as the nearest end.",
+                    options=(
+                        ("distribution", "The distribution, with its quartiles"),
+                        ("mean", "The mean only, which is then known best"),
+                        ("distribution mean", "Both"),
+                    ),
+                    initial="distribution",
+                ),
+            ),
+        ),
+        Attributes(
+            "record",
+            "Several attributes",
+            "Such as country and plan, with cross tables.",
+            (
+                Field(
+                    "parts",
+                    "The attributes, one on each line",
+                    "Such as “plan: free, pro, no answer” or “age: 0 to 100 step 5 years”. Each "
+                    "person is asked about some of them, by lot, and everything they said is "
+                    "protected together.",
+                    rows=5,
+                ),
+                Field(
+                    "tables",
+                    "What you want to know",
+                    options=(
+                        ("margins", "Each attribute by itself"),
+                        ("pairs", "Every two of them crossed as well"),
+                    ),
+                    initial="margins",
+                ),
+            ),
+        ),
         AnyText("open", "Any text", "You name the answers to count later; nobody else sees them."),
+        Discovered(
+            "discover",
+            "Any text, to be discovered",
+            "The frequent ones are found, without a list.",
+            (
+                Field("code", "What the texts are like", options=_CODES, initial="english"),
+                Field(
+                    "examples",
+                    "A few examples, one on each line",
+                    "Public ones, to see whether such texts fit; they are not stored.",
+                    rows=3,
+                ),
+            ),
+        ),
     )
 }

@@ -9,17 +9,17 @@ from starlette.responses import RedirectResponse, Response
 
 from deniable.collector import drafts
 from deniable.collector.drafts import Draft, Proposal
-from deniable.collector.pages.kinds import KINDS, Kind, Wrong
+from deniable.collector.pages.kinds import KINDS, Wrong
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Mistake
 from deniable.collector.requests import Call
 from deniable.errors import DeniableError
 from deniable.policy import CEILING
-from deniable.presentation.charts import privacy_word
+from deniable.presentation.parts import privacy_word
 
 _FIRST = {
-    "name": "", "kind": "closed", "labels": "", "other": "", "solve": "error", "users": "10000",
-    "epsilon": "1", "error": "2", "protocol": "",
+    "name": "", "kind": "closed", "solve": "error", "users": "10000", "epsilon": "1", "error": "2",
+    "protocol": "", **{each.name: each.initial for kind in KINDS.values() for each in kind.fields},
 }  # fmt: skip
 """What the form has when it is opened."""
 _THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
@@ -43,20 +43,6 @@ class Plan:
     """The number that was solved for, as its field shows it."""
 
 
-@dataclass(frozen=True)
-class Asking:
-    """The form as it was sent, with the plan that follows from it, and mistakes by field."""
-
-    fields: Mapping[str, str]
-    plan: Plan
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    kinds: tuple[Kind, ...] = tuple(KINDS.values())
-    protocols: tuple[str, ...] = _CHOICES
-    word: str = ""
-    admin: bool = True
-    place: str = "new"
-
-
 async def form(call: Call) -> Response:
     call.query()
     return _page(_FIRST, await _plan(call, _FIRST))
@@ -69,14 +55,20 @@ async def send(call: Call) -> Response:
     if fields.get("action") != "create":
         plan = await _plan(call, fields)
         if "fragment" in fields:
-            return page("plan.html", plan)
+            return page("plan.html", **vars(plan))
         return _page(fields, plan)
     try:
         digest = await _create(call, fields)
     except DeniableError as error:
-        place = error.field if isinstance(error, Wrong) else "labels"
+        place = error.field if isinstance(error, Wrong) else _first_field(fields)
         return _page(fields, await _plan(call, fields), {place: _said(error)})
     return RedirectResponse(f"/questions/{digest}/collect", 303)
+
+
+def _first_field(fields: Mapping[str, str]) -> str:
+    """Return the field at which a mistake is shown that belongs to no other."""
+    kind = KINDS.get(fields["kind"], KINDS["closed"])
+    return kind.fields[0].name if kind.fields else "name"
 
 
 def _page(
@@ -89,8 +81,9 @@ def _page(
         word = privacy_word(float(shown["epsilon"]))
     except ValueError:
         word = ""
-    context = Asking(shown, plan, wrong or {}, word=word)
-    return page("new_question.html", context, 400 if wrong else 200)
+    return page("new_question.html", 400 if wrong else 200, fields=shown, plan=plan,
+                wrong=wrong or {}, kinds=tuple(KINDS.values()), protocols=_CHOICES, word=word,
+                admin=True, place="new")  # fmt: skip
 
 
 async def _create(call: Call, fields: Mapping[str, str]) -> str:
@@ -107,7 +100,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
     try:
         draft = _draft(fields)
     except Mistake as error:
-        return Plan(str(error))
+        return Plan(str(error), "coarse")
     try:
         found = await call.services.worker.run(drafts.propose, draft)
     except DeniableError as error:
@@ -145,7 +138,8 @@ def _warning(found: Proposal) -> str:
 
 def _draft(fields: Mapping[str, str]) -> Draft:
     """Read the form; the number that is to be solved for is not looked at."""
-    solve, kind = fields["solve"], KINDS.get(fields["kind"], KINDS["closed"])
+    kind = KINDS.get(fields["kind"], KINDS["closed"])
+    solve = "error" if kind.name == "discover" else fields["solve"]  # nothing else follows there
     numbers = {
         name: None if solve == name else _number(fields, name)
         for name in ("users", "epsilon", "error")

@@ -1,59 +1,25 @@
-"""Pages for those who run a collector: tokens and sessions, and how the collector is."""
+"""Pages for those who run a collector: logging in, tokens and sessions, and how the collector is.
+
+A link opens a form to log in, and only the form's POST uses the link up.
+"""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from starlette.responses import RedirectResponse, Response
 
 from deniable.collector import access
-from deniable.collector.access import LOGIN, LOGIN_SECONDS, SESSION, TOKEN, Role
+from deniable.collector.access import COOKIE, LOGIN, LOGIN_SECONDS, SESSION, TOKEN, Role, audit
 from deniable.collector.pages.head import is_admin
 from deniable.collector.pages.templating import page
-from deniable.collector.problems import Mistake
+from deniable.collector.problems import Mistake, Unauthorized
 from deniable.collector.requests import Call
-from deniable.collector.stores.records import Key, StoreError, today, write_day
+from deniable.collector.stores.records import StoreError, today, write_day
 from deniable.errors import DeniableError
 from deniable.version import __version__
 
-_DAY = 86400
 _ROLES = ("viewer", "relay", "admin")
-
-
-class Pass(NamedTuple):
-    """A token or a session in a list."""
-
-    kind: str
-    name: str
-    role: str
-    until: str
-    last_used: str
-    yours: bool
-
-
-@dataclass(frozen=True)
-class AccessPage:
-    """Who may do what, and a secret that was just made."""
-
-    tokens: tuple[Pass, ...]
-    sessions: tuple[Pass, ...]
-    told: Mapping[str, str]
-    """A secret or a link that was just made, or what is wrong with a name."""
-    roles: tuple[str, ...] = _ROLES
-    admin: bool = True
-    place: str = "access"
-
-
-@dataclass(frozen=True)
-class StatusPage:
-    """How the collector is, as rows of names and values."""
-
-    trouble: str
-    facts: tuple[tuple[str, str], ...]
-    refused: tuple[tuple[str, str], ...]
-    admin: bool
-    place: str = "status"
 
 
 async def show_access(call: Call) -> Response:
@@ -61,28 +27,13 @@ async def show_access(call: Call) -> Response:
     return await _access(call, {})
 
 
-async def _access(call: Call, more: Mapping[str, str], status: int = 200) -> Response:
+async def _access(call: Call, told: Mapping[str, str], status: int = 200) -> Response:
+    """Show who may do what, and a secret that was just made or what is wrong with a name."""
     tokens, sessions = await call.services.readers.run(
-        lambda store: (store.keys(TOKEN), store.keys(SESSION))
+        lambda store: [access.listed(store.keys(kind), call.holder) for kind in (TOKEN, SESSION)]
     )
-    context = AccessPage(_passes(call, tokens), _passes(call, sessions), more)
-    return page("access.html", context, status)
-
-
-def _passes(call: Call, keys: list[Key]) -> tuple[Pass, ...]:
-    return tuple(
-        Pass(
-            key.kind,
-            key.name,
-            key.role,
-            "" if key.expires is None else write_day(key.expires // _DAY),
-            "" if key.last_used is None else write_day(key.last_used),
-            call.holder is not None
-            and (call.holder.kind, call.holder.name) == (key.kind, key.name),
-        )
-        for key in keys
-        if not access.expired(key)
-    )
+    return page("access.html", status, tokens=tokens, sessions=sessions, told=told, roles=_ROLES,
+                admin=True, place="access")  # fmt: skip
 
 
 async def change_access(call: Call) -> Response:
@@ -145,8 +96,9 @@ async def show_status(call: Call) -> Response:
         said = said or error.reason
     said = said or services.housekeeping.alarm or ""
     facts.append(("Today, in UTC", write_day(today())))
-    refused = tuple((name, f"{n:,}") for name, n in counters.refused.most_common())
-    return page("status.html", StatusPage(said, tuple(facts), refused, is_admin(call)))
+    refused = [(name, f"{n:,}") for name, n in counters.refused.most_common()]
+    return page("status.html", trouble=said, facts=facts, refused=refused, admin=is_admin(call),
+                place="status")  # fmt: skip
 
 
 def _size(number: float) -> str:
@@ -157,3 +109,50 @@ def _size(number: float) -> str:
             return f"{number:,.3g} {unit}"
         number /= 1000
     return f"{number:,.3g} TB"
+
+
+async def form(call: Call) -> Response:
+    """Show the form; looking at it uses nothing up."""
+    query = call.query("key", "next")
+    key = query.get("key", "").strip().rpartition("key=")[2].partition("&")[0]
+    url = call.services.settings.url
+    place, hint = _place(query.get("next", "")), url and f" --url {url}"
+    return page("login.html", key=key, next=place, hint=hint)
+
+
+def _place(text: str) -> str:
+    """Return an address on this server, or that of the first page."""
+    return text if text.startswith("/") and not text.startswith(("//", "/\\")) else "/"
+
+
+async def login(call: Call) -> Response:
+    access.check_origin(call.request)
+    body = (await call.body(4096)).decode("utf-8", "replace")
+    fields = parse_qs(body)
+    secret = fields.get("key", [""])[0]
+    session = await call.services.writer.run(lambda store: access.use_login(store, secret))
+    if session is None:
+        said = "This login link was used before, or is older than ten minutes."
+        raise Unauthorized("the login link was used or has expired", page=said)
+    opened = await call.services.readers.run(lambda store: store.key(access.hashed(session)))
+    audit(f"session {opened.name}" if opened else "session", "log in", 303)
+    response = RedirectResponse(_place(fields.get("next", [""])[0]), 303)
+    response.set_cookie(
+        COOKIE,
+        session,
+        max_age=access.SESSION_SECONDS,
+        httponly=True,
+        samesite="strict",
+        secure=call.services.settings.url.startswith("https://"),
+    )
+    return response
+
+
+async def logout(call: Call) -> Response:
+    secret = call.request.cookies.get(COOKIE, "")
+    await call.services.writer.run(lambda store: store.drop(access.hashed(secret)))
+    call.services.access.forget()
+    audit(str(call.holder), "log out", 303)
+    response = RedirectResponse("/login", 303)
+    response.delete_cookie(COOKIE)
+    return response

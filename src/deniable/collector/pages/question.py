@@ -1,24 +1,32 @@
 """The page of one question: what people answered, what changed, and how it went from day to day."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from markupsafe import Markup
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from deniable.answers.record import Record
+from deniable.collector import jobs
 from deniable.collector.jobs import Wanted
 from deniable.collector.pages.head import Head, head_of, is_admin
 from deniable.collector.pages.templating import UNCACHED, page, template
-from deniable.collector.problems import InvalidRequest, Mistake, TooCostly
+from deniable.collector.problems import InvalidRequest, Mistake, SearchEnded, TooCostly
 from deniable.collector.questions import Known
 from deniable.collector.requests import NAMES, SECOND, Call, read_slices
 from deniable.collector.results import Shown
 from deniable.collector.stores.records import Slice, State, today, write_day
+from deniable.errors import DeniableError
+from deniable.presentation.text import one_line
 
 ROWS = 50
-_FIELDS = tuple(f"{start}{name}" for start in ("", SECOND) for name in (*NAMES, "people"))
+_MOST_LINKS = 12
+_FIELDS = (
+    *(f"{start}{name}" for start in ("", SECOND) for name in (*NAMES, "people")), "above"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,15 +62,19 @@ class Address:
         first, second = (part.days.first for part in self.wanted.parts)
         return (self.span, self.other) if first <= second else (self.other, self.span)
 
-    def link(self, what: str, form: str, span: Span, **more: str) -> "Link":
+    def link(
+        self, what: str, form: str, span: Span, cross: Sequence[str] = (), **more: str
+    ) -> "Link":
         digest = self.wanted.parts[0].question
         pairs = [("from", span.first), ("to", span.last), *more.items()]
+        pairs += [("cross", name) for name in cross]
         if what == "tally":
             start = f"{form}-" if form else ""
             name, text = f"{start}{digest[:8]}.tally", f"{form} tally".lstrip().capitalize()
         else:
             pairs += [("candidate", each) for each in self.wanted.candidates or ()]
-            name, text = f"{what}-{digest[:8]}.{form}", f"{what.capitalize()} as {form.upper()}"
+            title = " by ".join(one_line(each, 40) for each in cross) or what.capitalize()
+            name, text = f"{what}-{digest[:8]}.{form}", f"{title} as {form.upper()}"
         query = urlencode([(name, value) for name, value in pairs if value])
         resource = "estimates" if what == "changes" else what
         path = f"/v1/questions/{digest}/{resource}" + (f"?{query}" if query else "")
@@ -104,6 +116,8 @@ class Live:
     waiting: Waiting | None
     content: Markup
     links: tuple[Link, ...]
+    follow_up: str = ""
+    """What the button says that makes a closed question of the texts that are sure."""
 
 
 @dataclass(frozen=True)
@@ -142,14 +156,35 @@ async def show(call: Call) -> Response:
         head=head_of(known, standing, "", query.get("done", "")),
         address=address,
         presets=_presets(digest, address),
-        opened=bool(address.mistake or known.is_open or address.span.people or _own(address)),
+        opened=bool(
+            address.mistake
+            or (known.is_open and not known.discovers)
+            or address.span.people
+            or _own(address)
+        ),
         live=live,
         first_day=write_day(standing.daily[0][0] if standing.daily else today()),
         last_day=write_day(today()),
         printed=f"{write_day(today())} · {protocol.name} at ε = {protocol.epsilon:g} · question",
         admin=is_admin(call),
     )
-    return page("question.html", shown, 400 if address.mistake else 200)
+    return page("question.html", 400 if address.mistake else 200, **vars(shown))
+
+
+async def follow_up(call: Call) -> Response:
+    """Make a closed question of the sure texts, which counts them with all people."""
+    query, known = call.query(*_FIELDS), await call.known()
+    await call.form(1 << 12)
+    wanted = _read_address(known, query).wanted
+    found = await call.services.results.discover_soon(known, wanted)
+    if found is None:
+        raise Mistake("The search goes on. Try again in a minute.")
+    if not found.sure:
+        raise Mistake("No text is sure by now, so that there is nothing to ask about.")
+    name, epsilon = known.question.name, known.question.protocol.epsilon
+    document = await call.services.worker.run(jobs.follow_up, found, name, epsilon)
+    made, _ = await call.services.questions.ask(document.encode())
+    return RedirectResponse(f"/questions/{made.digest}/collect", 303)
 
 
 def _presets(digest: str, address: Address) -> tuple[Preset, ...]:
@@ -219,7 +254,18 @@ def _read_wanted(everything: Wanted, fields: dict[str, str], span: Span, other: 
         raise Mistake("To compare two ranges of days, choose the first one too.")
     parts = read_slices(everything.parts[0].question, fields)
     people = _read_people(span.people), _read_people(other.people)
-    return replace(everything, parts=parts, people=people)
+    above = _read_number(fields.get("above", ""))
+    return replace(everything, parts=parts, people=people, above=above)
+
+
+def _read_number(entered: str) -> float | None:
+    try:
+        number = float(entered.replace(",", "")) if entered else None
+    except ValueError:
+        number = math.nan
+    if number is not None and not math.isfinite(number):
+        raise Mistake(f"Enter a number, not {entered[:40]!r}.")
+    return number
 
 
 def _read_people(entered: str) -> int | None:
@@ -246,17 +292,34 @@ async def _live(call: Call, known: Known, address: Address) -> Live:
         alarm=call.services.alarms.remembered(known),
         waiting=None if look else _waiting(known, address, shown),
         content=content,
-        links=_links(address, shown) if look else (),
+        links=_links(known, address, shown) if look else (),
+        follow_up=_offer(shown.sure) if shown.sure and is_admin(call) else "",
     )
+
+
+def _offer(sure: int) -> str:
+    return f"Make a closed question of {'this text' if sure == 1 else f'these {sure:,} texts'}"
+
+
+def _trouble(problem: DeniableError) -> Waiting:
+    if isinstance(problem, SearchEnded):
+        _, _, why = str(problem).partition(": ")
+        again = "It is tried again when a quarter more reports have come."
+        return Waiting("The search was ended", f"{why[:1].upper()}{why[1:]}. {again}")
+    if isinstance(problem, TooCostly):
+        said = "Name fewer answers, or estimate from the tally on your own machine."
+        return Waiting("This takes too long for a page", said)
+    return Waiting("This cannot be estimated", f"{problem}.")
 
 
 def _waiting(known: Known, address: Address, shown: Shown) -> Waiting:
     days = address.wanted.parts[0].days
-    if isinstance(shown.problem, TooCostly):
-        said = "Name fewer answers, or estimate from the tally on your own machine."
-        return Waiting("This takes too long for a page", said)
     if shown.problem is not None:
-        return Waiting("This cannot be estimated", f"{shown.problem}.")
+        return _trouble(shown.problem)
+    if shown.searching:
+        said = "Nobody listed the answers, so they are searched for. This page shows them then."
+        more = "It takes a minute or so, and longer on a busy machine."
+        return Waiting("Searching…", f"{said} {more}")
     if not shown.lacking:
         said = (
             "This question takes any text, so only what you name can be counted: one on each line."
@@ -270,13 +333,22 @@ def _waiting(known: Known, address: Address, shown: Shown) -> Waiting:
     return Waiting(title, f"Results appear at {shown.minimum:,}.", share)
 
 
-def _links(address: Address, shown: Shown) -> tuple[Link, ...]:
+def _links(known: Known, address: Address, shown: Shown) -> tuple[Link, ...]:
     """Return the ways out: estimates, trend and tally, and a comparison if there is one."""
-    people = address.span.people
+    people, searched = address.span.people, known.discovers and not address.wanted.candidates
+    what = "discoveries" if searched else "estimates"
     found = [
-        address.link("estimates", form, address.span, people=people, format=form)
+        address.link(what, form, address.span, people=people, format=form)
         for form in ("csv", "json")
     ]
+    if searched:
+        return (*found, address.link("tally", "", address.span))
+    if isinstance(answers := known.question.answers, Record):
+        found += [
+            address.link("estimates", "csv", address.span, table, format="csv")
+            for table in answers.tables[:_MOST_LINKS]
+            if len(table) > 1
+        ]
     found.append(address.link("trend", "csv", address.span, format="csv"))
     found.append(address.link("tally", "", address.span))
     if address.other.given and not shown.lacking:

@@ -1,15 +1,13 @@
 """What pages are made of: templates, tables, and the files that they load.
 
 Templates place what they are given; what is shown and how it is rounded is decided before, in
-``presentation`` and in the contexts. Everything is escaped, nothing undefined.
+``presentation`` and by the pages. Everything is escaped, nothing undefined.
 
 Files are served under the hash of their content, so that browsers keep what they have for good.
 Tags of other sites name a client by its address and its hash, and stay where they were pasted. So
 every client that was ever released goes on being served: ``static/clients`` has them, with a list
 of their hashes. ``/deniable.js``, which the tags of version 0.2.0 name, is that version's for ever.
 """
-
-from __future__ import annotations
 
 import json
 from base64 import b64encode
@@ -154,5 +152,5 @@ def template(name: str) -> Template:
     return _environment().get_template(name)
 
 
-def page(name: str, context: object, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(template(name).render(vars(context)), status, UNCACHED)
+def page(name: str, status: int = 200, /, **context: object) -> HTMLResponse:
+    return HTMLResponse(template(name).render(context), status, UNCACHED)

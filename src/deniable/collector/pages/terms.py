@@ -1,31 +1,18 @@
 """The settings of a question: a form that says at each field what is wrong, and deletion."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote
 
 from starlette.responses import RedirectResponse, Response
 
-from deniable.collector.pages.head import NAME_WIDTH, Head, head_of
+from deniable.collector.pages.head import NAME_WIDTH, head_of
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import InvalidRequest, Mistake
 from deniable.collector.questions import Change, Entry, Known
 from deniable.collector.requests import Call, lines, read_day
 from deniable.collector.stores.records import Slice, State, today, write_day
 from deniable.presentation.text import one_line
-
-
-@dataclass(frozen=True)
-class SettingsPage:
-    """The form as it was sent or stands, with what is wrong with it by field."""
-
-    head: Head
-    fields: Mapping[str, str]
-    usual_minimum: int
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    admin: bool = True
-    place: str = "question"
 
 
 async def form(call: Call) -> Response:
@@ -50,9 +37,10 @@ async def _page(
     standing = await call.services.readers.run(
         lambda store: store.standing(Slice(known.asked.digest))
     )
-    head = head_of(known, standing, "settings", done)
-    context = SettingsPage(head, fields, call.services.settings.minimum, wrong)
-    return page("settings.html", context, 400 if wrong else 200)
+    return page("settings.html", 400 if wrong else 200,
+                head=head_of(known, standing, "settings", done), fields=fields, wrong=wrong,
+                usual_minimum=call.services.settings.minimum, admin=True,
+                place="question")  # fmt: skip
 
 
 async def send(call: Call) -> Response:
@@ -88,9 +76,11 @@ async def send(call: Call) -> Response:
         await services.questions.change(
             digest, Change(), entry=_entry(call, f"{action} {one_line(source)}")
         )
-    elif action == "expected":
-        expected = tuple(dict.fromkeys((*known.terms.expected, source)))
-        noted = _entry(call, f"expect {one_line(source)} to differ")
+    elif action in ("expected", "unexpected"):
+        others = [name for name in known.terms.expected if name != source]
+        expected = (*others, source) if action == "expected" else tuple(others)
+        words = "expect {} to differ" if action == "expected" else "compare {} again"
+        noted = _entry(call, words.format(one_line(source)))
         await services.questions.change(digest, Change(expected=expected), entry=noted)
     else:
         raise Mistake("This form has no such button: go back and load the page again.")

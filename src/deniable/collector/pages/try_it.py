@@ -7,16 +7,16 @@ presses a button that says so. Results are shown afterwards, so that they do not
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from deniable.advice import meaning
-from deniable.collector.pages.embed import beyond, unknown
-from deniable.collector.pages.languages import Words, words_for
-from deniable.collector.pages.templating import page
+from deniable.answers import Text
+from deniable.collector.pages.embed import unknown
+from deniable.collector.pages.languages import words_for
+from deniable.collector.pages.templating import BUILT, CLIENT, page
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import State
-from deniable.policy import BUILDS
+from deniable.policy import refusal
 from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
 
@@ -34,60 +34,34 @@ class Fact(NamedTuple):
     hint: str = ""
 
 
-@dataclass(frozen=True)
-class Trying:
-    """All that the page shows before anybody tries."""
-
-    name: str
-    digest: str
-    protocol: str
-    closed: bool
-    unknown: str
-    beyond: str
-    tried: bool
-    sending: bool
-    bound: str
-    facts: tuple[Fact, ...]
-    meaning: str
-    gain: str
-    fall: str
-    often: str
-    """How often a report fits the true answer."""
-    public: bool
-    words: Words
-
-
 async def show(call: Call) -> Response:
     query, known = call.query("lang"), await call.known()
     question, protocol = known.question, known.question.protocol
     gain, fall = _shifts(protocol)
-    lacking, too_much = unknown(question), beyond(question)
-    if question.answers.build in BUILDS:  # whose reports this page does not follow
-        lacking = "how to show what such an answer reveals"
+    lacking, too_much = unknown(question), refusal(question.total_epsilon, "Browsers")
     tried = not lacking and not too_much
-    context = Trying(
+    return page(
+        "try_it.html",
         name=one_line(question.name, _NAME_WIDTH),
         digest=question.digest,
         protocol=protocol.name,
-        closed=question.labels is not None,
+        compared=question.answers == Text(),
+        client=BUILT.get(question.answers.build, CLIENT),
         unknown=lacking,
         beyond=too_much,
         tried=tried,
         sending=tried and known.terms.collect and known.asked.state is State.OPEN,
         bound=f"{math.exp(min(protocol.total_epsilon, 700.0)):.7g}",
         facts=_facts(protocol),
-        meaning=meaning(protocol.epsilon, forever=_forever(protocol)),
+        meaning=meaning(
+            protocol.epsilon, forever=protocol.total_epsilon if protocol.memoises else None
+        ),
         gain=gain,
         fall=fall,
         often=f"{protocol.parameters.p:.4f}" if protocol.parameters else "",
         public=known.terms.public_results,
         words=words_for(call, query.get("lang", "")),
     )
-    return page("try_it.html", context)
-
-
-def _forever(protocol: Protocol) -> float | None:
-    return protocol.total_epsilon if protocol.memoises else None
 
 
 def _facts(protocol: Protocol) -> tuple[Fact, ...]:

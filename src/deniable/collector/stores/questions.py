@@ -59,6 +59,15 @@ class Questions(Months):
         """Return all questions that are not deleted, in the order in which they were stored."""
         return [_read(row) for row in transaction.execute(f"{_ASKED} ORDER BY no")]
 
+    @reading
+    def tally_bytes(self, transaction: Transaction, digest: str) -> int:
+        """Return how many bytes the tallies of a question take."""
+        text = (
+            "SELECT coalesce(sum(length(tally)), 0) FROM tallies"
+            " WHERE question = (SELECT no FROM questions WHERE digest = ?)"
+        )
+        return int(transaction.execute(text, (digest,)).fetchone()[0])
+
     @writing
     def change(
         self,
@@ -135,7 +144,7 @@ class Questions(Months):
             text = f"SELECT {HEAD}, reports FROM waiting WHERE {_COUNTED}"
             rows = sound_rows(transaction.execute(text, place))
             waiting += [Total(row.day, row.source, row.n, row.reports, row.segment) for row in rows]
-        text, published = f"SELECT n, edition, tally, days, cells {_PUBLISHED}", {}
+        text, published = f"SELECT n, edition, tally, days, cells, looks {_PUBLISHED}", {}
         for part in shown:
             found = transaction.execute(text, place_of(transaction, part)).fetchone()
             if found:
@@ -248,9 +257,10 @@ class Questions(Months):
                 text = f"DELETE {_PUBLISHED} AND n = ? AND edition = ?"
                 transaction.execute(text, (*place, before[part].n, before[part].edition))
             inserted = transaction.execute(
-                "INSERT INTO published (question, first, last, n, edition, tally, days, cells)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                (*place, found.n, found.edition, found.tally, found.days, found.cells),
+                "INSERT INTO published"
+                " (question, first, last, n, edition, tally, days, cells, looks)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (*place, *astuple(found)),
             )
             mine = mine and inserted.rowcount == 1
             transaction.execute(

@@ -139,7 +139,8 @@ class Publication:
     """The sum of a slice as readers were shown it, at an edition of the question.
 
     ``days`` are those on which its reports came; 0: not known, of what version 0.2.0 published.
-    ``cells`` has the sums of all segments, as ``jobs.pack_cells`` joins them.
+    ``cells`` has the sums of all segments, as ``folding.pack_cells`` joins them. ``looks`` counts
+    the states in which a sum that is searched was shown, this one included.
     """
 
     n: int
@@ -147,6 +148,7 @@ class Publication:
     tally: bytes
     days: int = 0
     cells: bytes = b""
+    looks: int = 0
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,6 @@ class Snapshot:
 
     @property
     def n(self) -> int:
-        """The number of reports."""
         return sum(total.n for total in (*self.months, *self.tallies, *self.waiting))
 
 

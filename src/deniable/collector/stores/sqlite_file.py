@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from deniable.collector.stores.dialect import pending
 from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
+from deniable.documents import synchronise
 
 if sys.platform != "win32":  # where nobody can remove or replace a file that is open
     import fcntl
@@ -190,18 +191,6 @@ def _verify(path: Path) -> int:
     if said != ["ok"]:
         raise StoreCorrupt(f"the copy is damaged: {said[0]}", value=said[0])
     return version
-
-
-def synchronise(path: Path) -> None:
-    """Wait until a file, or the names in a directory, are on the disk."""
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or not path.is_dir():
-            raise
-    finally:
-        os.close(opened)
 
 
 def restore(copy: Path, path: Path) -> Path | None:

@@ -4,12 +4,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.protocols.discovery.code import Code
 
-States = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
+States = np.typing.NDArray[np.int32]
+Words = np.typing.NDArray[np.uint64]
 
 _BYTE = 8
 _BLOCK = 1 << 10
@@ -22,9 +21,9 @@ class Endings(NamedTuple):
     ``sizes`` says how many bits they are.
     """
 
-    starts: npt.NDArray[np.int64]
+    starts: np.typing.NDArray[np.int64]
     bits: Words
-    sizes: npt.NDArray[np.int64]
+    sizes: np.typing.NDArray[np.int64]
 
 
 class Automaton(NamedTuple):
@@ -36,10 +35,11 @@ class Automaton(NamedTuple):
     def end(self) -> int:
         return len(self.step) - 1
 
-    def walk(self, states: States, bits: npt.NDArray[np.int64], count: int) -> States:
+    def walk(self, states: States, bits: np.typing.NDArray[np.int64], count: int) -> States:
         """Return where ``count`` bits, the highest first, lead from each state."""
+        step = self.step.ravel()
         for place in range(count - 1, -1, -1):
-            states = self.step[states, bits >> place & 1]
+            states = step.take(2 * states + (bits >> place & 1))
         return states
 
 
@@ -99,7 +99,7 @@ def endings(code: Code, count: int) -> Endings:
 
 
 def _block(
-    found: Automaton, states: npt.NDArray[np.int64], count: int
+    found: Automaton, states: np.typing.NDArray[np.int64], count: int
 ) -> list[tuple[States, Words, int]]:
     """Return the ways to the end from some states, by their sizes."""
     origins = states.astype(np.int32)

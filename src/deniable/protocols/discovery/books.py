@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 LONGEST = 15
 """The most bits of a symbol."""
@@ -27,7 +26,7 @@ Book = list[tuple[int, int]]
 """The bits of each symbol, as a number, and how many they are."""
 
 
-def lengths(weights: npt.NDArray[np.float64], longest: int = LONGEST) -> list[int]:
+def lengths(weights: np.typing.NDArray[np.float64], longest: int = LONGEST) -> list[int]:
     """Return the best lengths, none above ``longest``, by package-merge.
 
     Of each level only the cheapest items count, and the leaves among them are the first of all
@@ -138,8 +137,8 @@ def learn(
 
 
 def _smoothed(
-    counts: npt.NDArray[np.float64], below: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+    counts: np.typing.NDArray[np.float64], below: np.typing.NDArray[np.float64]
+) -> np.typing.NDArray[np.float64]:
     """Return shares that leave room for what a context has not shown, by how much it varies.
 
     After Witten and Bell: a context that has shown many symbols will show others.
@@ -148,7 +147,7 @@ def _smoothed(
     return np.asarray((counts + unseen * below) / (counts.sum() + unseen))
 
 
-def _digits(shares: npt.NDArray[np.float64], escape: int) -> str:
+def _digits(shares: np.typing.NDArray[np.float64], escape: int) -> str:
     """Return the lengths of a book, a hexadecimal digit for each symbol."""
     shares[escape] = max(shares[escape], _ESCAPE)
     return "".join(format(size, "x") for size in lengths(shares))

@@ -13,11 +13,10 @@ With mix and GAMMA of SplitMix64 and the value (first, rest, size) of a text
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.hashes import GAMMA, mix
 
-Words = npt.NDArray[np.uint64]
+Words = np.typing.NDArray[np.uint64]
 
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _ZERO = np.uint64(0)
@@ -52,10 +51,10 @@ class Layout(NamedTuple):
         free = np.where(size < 64, _ONES >> np.minimum(size, np.uint64(63)), _ZERO)
         return first | (mix(hashes + GAMMA) & free)
 
-    def buckets(self, hashes: Words) -> npt.NDArray[np.int64]:
+    def buckets(self, hashes: Words) -> np.typing.NDArray[np.int64]:
         return (hashes >> np.uint64(64 - self.bucket_bits)).astype(np.int64)
 
-    def piece(self, filled: Words, j: int) -> npt.NDArray[np.int64]:
+    def piece(self, filled: Words, j: int) -> np.typing.NDArray[np.int64]:
         """Return the bits of a payload piece."""
         moved = filled >> np.uint64(64 - (j + 1) * self.piece_bits)
         return (moved & np.uint64((1 << self.piece_bits) - 1)).astype(np.int64)

@@ -22,7 +22,6 @@ from pathlib import Path
 from unicodedata import normalize
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.documents import canonical_json, parse_json
 from deniable.errors import InvalidDocument, InvalidParameter
@@ -219,7 +218,7 @@ class Code:
             rest = _mix((rest ^ (padded >> (64 * i) & _ONES)) + int(GAMMA))
         return padded >> (64 * (blocks - 1)), rest, size
 
-    def values(self, texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+    def values(self, texts: Iterable[str]) -> np.typing.NDArray[np.uint64]:
         """Return the values of many texts, a row for each; what occurs twice is read once."""
         known: dict[str, tuple[int, int, int]] = {}
         rows = []

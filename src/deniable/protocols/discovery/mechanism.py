@@ -8,6 +8,7 @@ Support  of the reports on a piece those that support the text's cell there, hen
          those of affine selection among them
 Privacy  Pr[(j, y) | text] = Pr[j] Pr[y | cell j of the text], so the worst ratio is that of affine
          selection, whatever code, salt and text are
+         (docs/proofs.md#discovery)
 
 Payload pieces make candidates, in any way we like. Check pieces are a sample of other people that
 no search has looked at: a text that nobody gave has Bin(N, q*) supports there. A value is the three
@@ -28,11 +29,12 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable import validation
 from deniable.candidates import FINGERPRINTS, Candidates, Chosen
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.kernels import windows
-from deniable.law.truncated import SampleLaw
+from deniable.law.samples import SampleLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Open, Parameters, Share
 from deniable.protocols.affine import AffineSelection, complete_settings, prime_powers
@@ -42,15 +44,6 @@ from deniable.protocols.linear import Lines
 from deniable.randomness import WORD, Lots, OperatingSystem, Words
 from deniable.statistics import Table, TableSum
 from deniable.tally import Tally
-from deniable.validation import (
-    Footprint,
-    check_below,
-    check_epsilon,
-    check_rows,
-    check_shares,
-    check_whole,
-    smallest_unsigned,
-)
 
 MOST_BITS = 22
 """How many bits a cell may have: all cells of a piece are decoded at once."""
@@ -78,11 +71,11 @@ class Discovery(Open):
     g: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        check_whole("payload", self.payload, 1, 12)
-        check_whole("check", self.check, 1, 8)
-        check_whole("bucket_bits", self.bucket_bits, 1, 12)
-        check_whole("piece_bits", self.piece_bits, 2, 12)
+        object.__setattr__(self, "epsilon", validation.check_epsilon(self.epsilon))
+        validation.check_whole("payload", self.payload, 1, 12)
+        validation.check_whole("check", self.check, 1, 8)
+        validation.check_whole("bucket_bits", self.bucket_bits, 1, 12)
+        validation.check_whole("piece_bits", self.piece_bits, 2, 12)
         if self.payload * self.piece_bits > 60 or self.bucket_bits + self.piece_bits > MOST_BITS:
             raise InvalidParameter(
                 f"expected payload x piece_bits of at most 60, got {self.payload} x "
@@ -176,7 +169,7 @@ class Discovery(Open):
 
     @cached_property
     def report_dtype(self) -> np.dtype[np.generic]:
-        return smallest_unsigned(self.layout.pieces * self.lines.reports - 1)
+        return validation.smallest_unsigned(self.layout.pieces * self.lines.reports - 1)
 
     @property
     def value_count(self) -> int:
@@ -208,7 +201,7 @@ class Discovery(Open):
         return {"closed": self.closed.specification()}
 
     def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
-        return check_rows(values, FINGERPRINTS, 3)
+        return validation.check_rows(values, FINGERPRINTS, 3)
 
     def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
         drawn = self._lots.of(words[:, 0]).astype(np.uint64)
@@ -220,7 +213,7 @@ class Discovery(Open):
 
     def _validate(self, reports: Reports) -> None:
         most = self.layout.pieces * self.lines.reports
-        check_below("report codes", int(reports.max(initial=0)), most)
+        validation.check_below("report codes", int(reports.max(initial=0)), most)
 
     def _new_sum(self) -> TableSum:
         return TableSum(self.layout.pieces * self.cells, self._place)
@@ -232,7 +225,7 @@ class Discovery(Open):
 
     def _read_statistic(self, data: memoryview, n: int) -> Table:
         size = self.layout.pieces * self.cells
-        return Table.decode(data, n, Footprint(size, total=(1, 1)))
+        return Table.decode(data, n, validation.Footprint(size, total=(1, 1)))
 
     def tables(self, tally: Tally) -> Tables:
         """Return what a tally holds: the pieces' numbers of reports, and the supports of cells."""
@@ -248,8 +241,7 @@ class Discovery(Open):
         given = np.asarray(candidates)
         if given.dtype.kind not in "iu" or not given.size:
             raise InvalidParameter(
-                "the protocol counts values: let a question with Text(discover=...) count texts",
-                value=None,
+                "the protocol counts values: let a question with Text(discover=...) count texts"
             )
         whole = given.ndim == 2 and given.dtype == np.uint64
         return Chosen(
@@ -265,7 +257,7 @@ class Discovery(Open):
         cells = self.layout.cells(chosen.keys)
         support = np.zeros(len(cells), dtype=np.int64)
         for j in range(self.payload, self.layout.pieces):
-            support += tables.support(j)[cells[:, j].astype(np.int64)]
+            support += tables.supports(j, cells[:, j].astype(np.int64))
         law = SampleLaw(n, people, self.probabilities.exact_p, self.probabilities.exact_q)
         counts = law.counts(support)
         errors = np.sqrt(law.variance(np.clip(counts / n, 0.0, 1.0)))
@@ -273,7 +265,10 @@ class Discovery(Open):
 
     def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return about the variance of a count: that of the people who drew a check piece."""
-        shares, (p, q) = check_shares(n, share), (self.probabilities.p, self.probabilities.q)
+        shares, (p, q) = (
+            validation.check_shares(n, share),
+            (self.probabilities.p, self.probabilities.q),
+        )
         chance = q + shares * (p - q)
         spread = n * self.layout.pieces / self.check / (p - q) ** 2
         result = np.asarray(spread * chance * (1 - chance))

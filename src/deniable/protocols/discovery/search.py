@@ -18,12 +18,12 @@ noise fills it.
 
 import math
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels.hashes import Beginnings, Endings, match_endings
 from deniable.kernels.parallel import run_chunks
 from deniable.law import upper_normal
 from deniable.protocols.discovery.automaton import automaton, endings
@@ -195,10 +195,10 @@ class _Search:
     def _grow(self, start: int, stop: int, factor: float) -> Strings:
         """Return the strong longer codes of some buckets, piece by piece."""
         m, r, tau = self.m, self.r, self.tau
-        nodes, found = _Beginnings.of(start, stop), []
+        nodes, found = _Beginnings.of(start, stop), list[Strings]()
         for j in range(m):
             if (j + 1) * r > self.short:
-                found += self._end(nodes, j, factor)
+                found.append(self._end(nodes, j, factor))
             part, last = (j + 1) / m, j == m - 1
             bridge = 2 * math.sqrt(part * (1 - part))
             longer = CUT if last else min(m * r, max(self.short, (j + 1) * r) + 1)
@@ -232,14 +232,12 @@ class _Search:
 
     def _count(self, j: int, buckets: Integers, least: npt.NDArray[np.floating]) -> Integers:
         """Return how many cells of a piece have at least these scores, by bisection."""
-        low = np.zeros(len(buckets), dtype=np.int64)
-        high = np.full(len(buckets), self.sorted.shape[2])
-        for _ in range(self.r + 1):
-            middle = (low + high) // 2
-            inside = middle < high
-            above = inside & (self.sorted[buckets, j, np.minimum(middle, high - 1)] >= least)
-            low, high = np.where(above, middle + 1, low), np.where(above, high, middle)
-        return low
+        first = (buckets * self.m + j << self.r) - 1
+        count, flat = np.zeros(len(buckets), dtype=np.int64), self.sorted.ravel()
+        # Half of the cells at first, then halves of what is left, and at last one once more.
+        for step in (*(1 << k for k in range(self.r - 1, -1, -1)), 1):
+            count += step * (flat.take(first + count + step) >= least)
+        return count
 
     def _grown(self, nodes: "_Beginnings", j: int, keep: float, least: float) -> Integers:
         """Return how many cells of a piece each beginning goes on with, the best of them first.
@@ -289,30 +287,20 @@ class _Search:
         rank = np.arange(len(order)) - np.searchsorted(buckets[order], buckets[order])
         return which[order[rank < ROOM]]
 
-    def _end(self, nodes: "_Beginnings", j: int, factor: float) -> list[Strings]:
+    def _end(self, nodes: "_Beginnings", j: int, factor: float) -> Strings:
         """Return the strong codes that end within piece j, of those that begin with these."""
         starts, bits, sizes = self.endings
-        count = self._tried(nodes, starts[nodes.states + 1] - starts[nodes.states])
-        done, found, edges = np.cumsum(count), [], [0]
-        while edges[-1] < len(count):
-            before = done[edges[-1] - 1] if edges[-1] else 0
-            edges.append(max(edges[-1] + 1, int(np.searchsorted(done, before + _PAIRS))))
-        for first, last in pairwise(edges):
-            own = count[first:last]
-            owner = np.repeat(np.arange(first, min(last, len(count))), own)
-            place = np.arange(len(owner)) - np.repeat(np.cumsum(own) - own, own)
-            place += starts[nodes.states[owner]]
-            size = sizes[place] + j * self.r
-            if j * self.r < self.short:
-                long = size > self.short
-                owner, place, size = owner[long], place[long], size[long]
-            code = nodes.words[owner] | bits[place] >> np.uint64(j * self.r)
-            hashes = self.layout.hashes(code, size.astype(np.uint64))
-            mine = nodes.buckets[owner]
-            here = np.flatnonzero(self.layout.buckets(hashes) == mine)
-            none = np.zeros(len(here), dtype=np.float32)
-            found.append(self._strong(Strings(mine[here], code[here], size[here], none), factor))
-        return found
+        firsts, done = starts[nodes.states], j * self.r
+        count = self._tried(nodes, starts[nodes.states + 1] - firsts)
+        rows = Beginnings(nodes.words, nodes.buckets, firsts, count)
+        ends = Endings(bits, sizes, done)
+        owner, place = match_endings(rows, ends, self.layout.salt, self.layout.bucket_bits)
+        longer = np.flatnonzero(sizes[place] + done > self.short)
+        owner, place = owner[longer], place[longer]
+        code = nodes.words[owner] | bits[place] >> np.uint64(done)
+        none = np.zeros(len(code), dtype=np.float32)
+        found = Strings(nodes.buckets[owner], code, sizes[place] + done, none)
+        return self._strong(found, factor)
 
     def _settle(self, codes: Strings, factor: float) -> Strings:
         """Take candidates off the cells, the likeliest first, and return those that are left.

@@ -12,13 +12,17 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from deniable.kernels.linear import count_keys
 from deniable.law.binomial_sum import Chance, upper_quantile
-from deniable.law.truncated import chi_square_tail
+from deniable.law.samples import chi_square_tail
 from deniable.protocols.linear import Lines
 from deniable.statistics import Statistic, Table, of_form
 
 RARE = 1e-6
 """The chance that honest reports of a piece are cut, and that honest pieces count as uneven."""
+
+_FEW = 1 << 22
+"""Up to so many pairs of a line and a cell are looked at one by one."""
 
 Integers = npt.NDArray[np.int64]
 
@@ -40,6 +44,13 @@ class Tables:
     def support(self, piece: int) -> Integers:
         """Return how many reports on a piece support each cell."""
         return self.lines.support(Table(self.lines.cells, *self.hits[piece]))
+
+    def supports(self, piece: int, cells: Integers) -> Integers:
+        """Return how many reports on a piece support these cells, without all others if few do."""
+        hits, lines = self.hits[piece], self.lines
+        if len(hits[0]) * len(cells) > _FEW:
+            return self.support(piece)[cells]
+        return count_keys(*hits, lines.field, lines.digits, cells.astype(np.uint64))
 
     @cached_property
     def even(self) -> bool:

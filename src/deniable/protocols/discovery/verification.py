@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.law import upper_normal
-from deniable.law.truncated import SampleLaw
+from deniable.law.samples import SampleLaw
 from deniable.memory import reserve
 from deniable.protocols.discovery.code import Code
 from deniable.protocols.discovery.mechanism import Discovery
@@ -88,8 +88,8 @@ def find(
     supports = [tables.support(j).astype(np.int32) for j in range(protocol.payload)]
     made = candidates(protocol, code, tables.sizes, supports)
     own = len(made.texts)
-    known = set(made.texts)
-    texts = made.texts + [text for text in dict.fromkeys(listed) if code.clean(text) not in known]
+    seen = set(made.texts)
+    texts = made.texts + [text for text in dict.fromkeys(listed) if code.clean(text) not in seen]
     cells = protocol.layout.cells(code.values(texts)).astype(np.int64)
     payload = np.zeros(len(texts))
     for j, support in enumerate(supports):
@@ -105,11 +105,18 @@ def find(
         counts[i] = law.counts(C[i : i + 1])[0]
         if sure[i]:
             ends[i] = law.shown(int(C[i]), int(least[i]), 0.025)
+    known = {texts[i]: int(cells[i, 0]) >> protocol.piece_bits for i in np.flatnonzero(sure)}
+    unfinished = tuple(
+        each
+        for each in made.unfinished
+        if not any(bucket == each.bucket and code.clean(text).startswith(each.beginning)
+                   for text, bucket in known.items())
+    )  # fmt: skip
     rank = _order(protocol, tables, payload + C, counts)
     shown = shown[np.argsort(-rank[shown], kind="stable")]
     return Found(
         tuple(texts[i] for i in shown), counts[shown], ends[shown, 0], ends[shown, 1], sure[shown],
-        tails[shown], n, len(texts), limits.alpha / max(1, len(texts)), made.unfinished,
+        tails[shown], n, len(texts), limits.alpha / max(1, len(texts)), unfinished,
         made.searched, made.complete, tables.clipped, tables.even,
     )  # fmt: skip
 
@@ -161,7 +168,7 @@ def _judge(
     for j in range(protocol.payload, protocol.layout.pieces):
         first = np.zeros(len(cells), dtype=np.bool_)
         first[np.unique(cells[:, j], return_index=True)[1]] = True
-        C += np.where(first, tables.support(j)[cells[:, j]], 0)
+        C += np.where(first, tables.supports(j, cells[:, j]), 0)
         N += np.where(first, tables.sizes[j], 0)
     tails, least = np.ones(len(cells)), np.zeros(len(cells), dtype=np.int64)
     shares = alpha / 2 if all(parts) else alpha
@@ -205,6 +212,11 @@ def crafted(protocol: Discovery, n: int, alpha: float = 0.05) -> int:
     return math.ceil(
         one * (payload * math.sqrt(protocol.payload) + check * math.sqrt(protocol.check))
     )
+
+
+def fewest_reports(protocol: Discovery) -> int:
+    """Return from about how many reports on there is a search."""
+    return math.ceil(LEAST * protocol.layout.pieces / protocol.probabilities.q)
 
 
 def alpha_at(alpha: float, *, look: int = 1, segments: int = 1) -> float:

@@ -51,6 +51,9 @@ CREATE TABLE set_aside (
 -- On how many days the reports of a published sum came; 0: not known.
 ALTER TABLE published ADD COLUMN days integer NOT NULL DEFAULT 0;
 
+-- How often a sum that is searched for texts was shown, in whatever state; 0 of all others.
+ALTER TABLE published ADD COLUMN looks integer NOT NULL DEFAULT 0;
+
 -- One row that is written to see whether writing works.
 CREATE TABLE heartbeat (
     one integer PRIMARY KEY CHECK (one = 1),

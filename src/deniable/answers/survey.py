@@ -1,0 +1,258 @@
+"""What a survey of records tells: margins, cross tables, means, and whether attributes depend.
+
+Rows are the margins of all attributes, one attribute after the other. On a page each attribute has
+its own chart, and each wanted pair a table and a sentence.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from deniable.answers.choice import Choice
+from deniable.answers.distribution import InOrder, plain
+from deniable.answers.number import Number
+from deniable.answers.scale import told
+from deniable.errors import InvalidParameter
+from deniable.estimates import Estimates
+from deniable.law.independence import EXACT, Draw, Independence, independence, normal_supports
+from deniable.law.normal import Floats, upper_normal
+from deniable.law.tables import Digits, Tables
+from deniable.presentation import charts
+from deniable.presentation.parts import Beside, Part, Sentences
+from deniable.presentation.verdict import ALPHA, Claim, Phrase, Span, Verdict, judge
+from deniable.presentation.view import Change, Figure
+from deniable.protocols.levels import Levels
+from deniable.protocols.parts import Selection
+from deniable.protocols.views import ViewEstimates, Views, estimates_of
+from deniable.rows import SEPARATOR
+from deniable.tally import Tally
+from deniable.validation import check_whole
+
+_MOST_TABLES = 12
+"""So many cross tables are shown on a page; the others are a call, or an address, away."""
+
+
+class Attributes(Protocol):
+    """What estimates ask of a record."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, Choice | Number], ...]: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]: ...
+    def digits(self, table: Iterable[str]) -> Digits: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecordEstimates(Estimates):
+    """The margins of all attributes as rows; ``margin`` and ``cross`` return tables."""
+
+    record: Attributes | None = None
+    tally: Tally | None = None
+
+    @classmethod
+    def of(cls, record: Attributes, found: ViewEstimates) -> "RecordEstimates":
+        held = vars(plain(found)) | {"labels": record.labels}
+        return cls(**held, record=record, tally=found.tally)
+
+    @property
+    def _source(self) -> tuple[Attributes, Views, Tally]:
+        record, tally = self.record, self.tally
+        if record is None or tally is None or not isinstance(tally.protocol, Views):
+            raise InvalidParameter("expected the estimates of a question for records", value=None)
+        return record, tally.protocol, tally
+
+    @cached_property
+    def _tables(self) -> Tables:
+        _, protocol, tally = self._source
+        return protocol.tables(tally)
+
+    def cross(self, *names: str) -> Estimates:
+        """Return the table over some attributes, with labels such as "DE / pro"."""
+        record, _, _ = self._source
+        target = record.digits(names)
+        if not target or len(set(target)) != len(target):
+            raise InvalidParameter.expected("attributes, each once", names)
+        if not self._tables.tells(target):
+            told = {SEPARATOR.join(record.names[d] for d in v.digits) for v in self._tables.views}
+            raise InvalidParameter(
+                f"nobody has told of {' and '.join(names)} together; there are "
+                f"{', '.join(sorted(told)) or 'no tables yet'}",
+                value=names,
+            )
+        labels = [""]
+        for digit in target:
+            rows = row_labels(record.parts[digit][1])
+            labels = [f"{a}{SEPARATOR if a else ''}{b}" for a in labels for b in rows]
+        found = estimates_of(self._tables, [target], self.n, strict=True)
+        return replace(found, labels=tuple(labels), provenance=self.provenance)
+
+    def margin(self, place: str | int, separator: str = SEPARATOR) -> Estimates:
+        """Return one attribute by itself, whose shares add up to 1."""
+        if isinstance(place, str):
+            return self.cross(place)
+        return super().margin(place, separator)
+
+    def mean(self, name: str, *, level: float = 0.95) -> Figure:
+        """Return the mean of an attribute that is a number, with its interval."""
+        record, _, _ = self._source
+        digit = record.digits([name])
+        part = record.parts[digit[0]][1]
+        if not isinstance(part, Number):
+            raise InvalidParameter.expected("an attribute that is a number", name)
+        numbers = np.array([part.scale.numbers])
+        value, variance = self._tables.figures(digit, numbers)
+        reach = upper_normal((1 - level) / 2) * float(np.sqrt(variance[0]))
+        return Figure(float(value[0]), float(value[0]) - reach, float(value[0]) + reach, part.unit)
+
+    def independence(
+        self, first: str, second: str, *, runs: int = 199, rng: "np.random.Generator | None" = None
+    ) -> Independence:
+        """Test whether two attributes are independent, by a parametric bootstrap.
+
+        If they are, the p-value is at most 0.05 in about 5 % of surveys.
+        """
+        record, protocol, tally = self._source
+        pair = record.digits([first, second])
+        self.cross(first, second)  # refuses what nobody told of
+        parts = zip(protocol.tables(tally).views, _selections(protocol, tally), strict=True)
+        chosen = [(view, part) for view, part in parts if set(pair) <= set(view.digits)]
+        tables = Tables.of(protocol.radices, [view for view, _ in chosen])
+        draws = [_draw(part) for _, part in chosen]
+        repeats = check_whole("runs", runs, 19, 100_000, "199 is usual")
+        generator = np.random.default_rng() if rng is None else rng
+        return independence(tables, (pair[0], pair[1]), draws, repeats, generator)
+
+    def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
+        """Return what can be said of each attribute by itself."""
+        claims: list[Claim] = []
+        for name, own in self._attributes():
+            moved = [change for change in changes if change.label in own]
+            said = judge(own, moved, since=since).claims
+            if isinstance(own, InOrder):
+                value, spread = self.mean(name).cells
+                said = told(f"{name}: the mean is |{value}| ({spread})."), *said[1:]
+            claims += said[:2]
+        return Verdict(tuple(claims))
+
+    def _attributes(self) -> Iterator[tuple[str, Estimates]]:
+        """Yield each attribute with its rows, whose shares add up to 1."""
+        record, _, _ = self._source
+        ends = np.cumsum([0, *(len(row_labels(part)) for _, part in record.parts)]).tolist()
+        for (name, part), (start, stop) in zip(record.parts, pairwise(ends), strict=True):
+            labels = record.labels[start:stop]
+            if all(label in self for label in labels):
+                rows = plain(self.take([self.place(label) for label in labels]))
+                kind = InOrder if isinstance(part, Number) else Estimates
+                yield name, kind(**vars(rows) | {"adds_up": True, "tested": None})
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """Return the wanted tables of two attributes of which anybody has told."""
+        record, _, _ = self._source
+        pairs = [(t[0], t[1]) for t in record.tables if len(t) == 2]
+        return [pair for pair in pairs if self._tables.tells(record.digits(pair))]
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        """Return a chart for each attribute, and of each wanted pair a table and a sentence."""
+        beside = beside or Beside()
+        if len(self) != self.total:
+            return super().parts(beside)
+        said = self.verdict(tuple(beside.changes.values()), since=beside.since)
+        found: list[Part] = [Sentences.of(said), charts.facts_of(self, beside)]
+        for place, (name, own) in enumerate(self._attributes()):
+            short = replace(own, labels=tuple(label[len(name) + 2 :] for label in own.labels or ()))
+            start = len(name) + 2
+            near = replace(
+                beside,
+                changes={key[start:]: x for key, x in beside.changes.items() if key in own},
+                truth={key[start:]: x for key, x in beside.truth.items() if key in own},
+            )
+            found.append(charts.chart_of(short, near, f"attribute-{place}", name))
+        pairs = self._pairs()
+        for place, (first, second) in enumerate(pairs[:_MOST_TABLES]):
+            found += self._cross_parts(place, first, second, beside)
+        if len(pairs) > _MOST_TABLES:
+            more = f"{len(pairs) - _MOST_TABLES} more tables were asked for: name one to see it."
+            found.append(Sentences("more", "Other tables", phrases=((Span(more),),)))
+        return (*found, charts.listing_of(self, beside))
+
+    def _cross_parts(self, place: int, first: str, second: str, beside: Beside) -> list[Part]:
+        table, title = self.cross(first, second), f"{first} by {second}"
+        grid, rows = table.grid(level=beside.level), iter(table.rows(level=beside.level))
+        cells = tuple(
+            tuple(
+                charts.Bar(row.label, row.share, float(low), float(high), row.significant)
+                for low, high, row in zip(lows, highs, rows, strict=False)
+            )
+            for lows, highs in zip(grid.lower, grid.upper, strict=True)
+        )
+        # The same people have the same p-value each time that a page is drawn.
+        tested = self.independence(first, second, rng=np.random.default_rng(self.n))
+        return [
+            charts.Grid(f"table-{place}", title, note="share of all people; point at a cell for "
+                        "its range", rows=grid.rows, columns=grid.columns, cells=cells),
+            Sentences(f"independence-{place}", phrases=(_dependence(first, second, tested),),
+                      sure=tested.p_value <= ALPHA, small=True),
+            charts.listing_of(table, beside, f"table-{place}-numbers", f"{title}: all numbers"),
+        ]  # fmt: skip
+
+    def figures(self, level: float = 0.95) -> dict[str, Figure]:
+        """Return the mean of each attribute that is a number."""
+        parts = self._source[0].parts if self.tally else ()
+        told = [name for place, (name, part) in enumerate(parts)
+                if isinstance(part, Number) and self._tables.tells((place,))]  # fmt: skip
+        return {f"mean of {name}": self.mean(name, level=level) for name in told}
+
+    def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
+        tables = [list(pair) for pair in self._pairs()] if self.tally else []
+        figures = self.figures(level).items()
+        means = {name.removeprefix("mean of "): each.row for name, each in figures}
+        own = {"adds_up": False, "tables": tables, "means": means}
+        return {**super().summary(level=level, alpha=alpha), **own}
+
+
+def _dependence(first: str, second: str, found: Independence) -> Phrase:
+    names = Span(first, "name"), Span(" and "), Span(second, "name")
+    if found.p_value <= ALPHA:
+        return *names, Span(f" depend on each other (p at most {ALPHA:g}).")
+    said = f" depend on each other (p = {found.p_value:.2g}, above {ALPHA:g})."
+    return Span("It is not sure that "), *names, Span(said)
+
+
+def _selections(protocol: Views, tally: Tally) -> Iterator[Selection]:
+    """Yield the protocols of the views that people told of, but for levels."""
+    for part, (n, _) in zip(protocol.protocols or (), protocol.counted(tally), strict=True):
+        if n and not isinstance(part, Levels):
+            yield part
+
+
+def _draw(part: Selection) -> Draw:
+    """Return what draws the supports of a view's cells."""
+
+    def draw(
+        shares: Floats, n: int, runs: int, rng: "np.random.Generator"
+    ) -> np.typing.NDArray[np.int64]:
+        if n > EXACT:
+            return normal_supports(part.pairs, shares, n, runs, rng)
+        supports = np.zeros((runs, len(shares)), dtype=np.int64)
+        held = rng.choice(len(shares), n * runs, p=shares / shares.sum()).astype(np.uint64)
+        reports = part.privatize(held, rng).reshape(runs, n)
+        for own, total in zip(reports, supports, strict=True):
+            part._add_counts(own, total)
+        return supports
+
+    return draw
+
+
+def row_labels(part: Choice | Number) -> tuple[str, ...]:
+    """Return a label for each value of an attribute."""
+    if isinstance(part, Choice):
+        return part.labels
+    return tuple(part.scale.written(place) for place in range(part.steps))
