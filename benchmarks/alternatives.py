@@ -133,7 +133,36 @@ def amplification() -> str:
     return _table("a device may spend", [("local ε before shuffling", cells)])
 
 
-TABLES = {"accuracy": accuracy, "amplification": amplification}
+def proof_bytes(counters: int, chunk: int = 32) -> int:
+    """Return the bytes that a device uploads with Prio3Histogram (RFC draft VDAF), both shares.
+
+    The leader's share has an element of 16 bytes for each counter and for the proof, whose length
+    is 2 chunk + 2 (P - 1) + 1 with P the least power of two above the calls of the gadget. The
+    helper's share is a seed of 32 bytes, and each has a blind of 32.
+    """
+    calls = -(-counters // chunk)
+    proof = 2 * chunk + 2 * ((1 << calls.bit_length()) - 1) + 1
+    return 16 * (counters + proof) + 3 * 32
+
+
+def cost() -> str:
+    """Return the table of what a device uploads for one answer, in bytes."""
+    best = [recommend(epsilon, ANSWERS).best.protocol.report_bits // 8 for epsilon in EPSILONS]
+    rows = [
+        ("deniable", *map(str, best)),
+        ("pure-ldp, OLH", *["9"] * 2),
+        ("multi-freq-ldpy, OUE; RAPPOR, basic", *[f"{-(-ANSWERS // 8)}"] * 2),
+        (f"Apple's count mean sketch, {SKETCH:,} columns", *[f"{SKETCH // 8 + 2}"] * 2),
+        (f"Microsoft's dBitFlip, {BITS} bits", *[f"{BITS // 8} once the bits are known"] * 2),
+        ("Prio3Histogram, both servers", *[f"{proof_bytes(ANSWERS):,}"] * 2),
+        ("trusted server, plain analytics", *["2, and the sender"] * 2),
+    ]
+    heads = ("bytes of one answer", *(f"ε = {epsilon:g}" for epsilon in EPSILONS))
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+TABLES = {"accuracy": accuracy, "amplification": amplification, "cost": cost}
 
 
 def written(page: str) -> str:

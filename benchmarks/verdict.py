@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from deniable import DE, OLH, OUE, AffineSelection, SubsetSelection, compare
 from deniable.estimates import Estimates
-from deniable.presentation.verdict import ALPHA, Changed, Claim, Leader, TooClose, TooRare
+from deniable.presentation.verdict import ALPHA, Claim
 from deniable.protocol import Protocol
 
 Floats = npt.NDArray[np.float64]
@@ -56,19 +56,19 @@ def sample(protocol: Protocol, shares: Floats, people: int, rng: np.random.Gener
 def is_false(claim: Claim, true: Floats, before: Floats, after: Floats) -> bool:
     """Tell whether a claim is false of true shares, and of shares before and after."""
     places = [int(answer) for answer in claim.answers]
-    match claim:
-        case Leader(place=1):
+    match claim.kind:
+        case "leader":
             rivals = np.delete(true, places[0])
             return bool(true[places[0]] < rivals.max())
-        case TooClose():
+        case "too close":
             return bool(true[places].max() < true.max())
-        case Changed():
-            rose = claim.second > claim.first
+        case "changed":
+            rose = claim.figures[1] > claim.figures[0]
             change = after[places[0]] - before[places[0]]
             return bool(change <= 0 if rose else change >= 0)
-        case TooRare():
-            return bool((true[places] > claim.limit).any())
-        case Leader():
+        case "too rare":
+            return bool((true[places] > claim.figures[0]).any())
+        case "second":
             return bool((true > true[places[0]]).sum() > 1)
     return False
 
@@ -89,12 +89,9 @@ def measure(collections: int, seed: int = 1, *, worst: bool = False) -> Mapping[
         truth = after if worst else true
         verdict = second.verdict(compare(first, second).rows(alpha=ALPHA))
         for claim in verdict.claims:
-            kind = "second" if isinstance(claim, Leader) and claim.place == 2 else claim.kind
-            made[kind] += 1
-            wrong = is_false(claim, truth, before, after)
-            if worst and isinstance(claim, Leader):
-                wrong = True  # all are as frequent
-            false[kind] += wrong
+            made[claim.kind] += 1
+            leads = claim.kind in ("leader", "second")  # in the worst case all are as frequent
+            false[claim.kind] += (worst and leads) or is_false(claim, truth, before, after)
     return {kind: [made[kind], false[kind]] for kind in sorted(made)}
 
 

@@ -10,6 +10,7 @@ poison     identical reports among honest ones
 time       a search of words, and of other sets, in seconds and MB
 long       a text that is cut, in ``unfinished`` and named by a list
 pem        against PEM with the same code, and with bytes
+serving    the latency of a collector's submissions without a search and during one
 job        error signatures, the fifth of which nobody listed, at the planned number of people
 """
 
@@ -22,6 +23,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.discovery import pem as prefixes
+from benchmarks.discovery import serving as responsiveness
 from benchmarks.discovery.sets import HARD, ORDINARY, Texts, code, signatures, texts, words, zipf
 from benchmarks.discovery.trial import Rng, Trial, run
 from deniable import Code, Discovery, Question, audit, plan_discovery
@@ -55,10 +57,11 @@ def recall(seeds: int) -> Iterator[Row]:
 
 
 def _trials(names: tuple[str, ...], epsilons: tuple[float, ...], seeds: int) -> Iterator[Row]:
-    for name in names:
+    # Seed by seed, so that what an interrupted run has printed is about every set.
+    for seed in range(seeds):
         for epsilon in epsilons:
-            for seed in range(seeds):
-                yield run(name, epsilon, seed).row()
+            for name in names:
+                yield {"seed": seed} | run(name, epsilon, seed).row()
 
 
 def split(seeds: int) -> Iterator[Row]:
@@ -179,21 +182,28 @@ def pem(seeds: int) -> Iterator[Row]:
 
 
 def _peers(trial: Trial, rng: Rng) -> Row:
-    """Return the recall of PEM on the same people, by code and by the first six bytes."""
+    """Return recall and false texts of PEM on the same people, by code and by six bytes."""
     answers = trial.question.answers
     counts, order = np.array(list(trial.held.values())), trial.order
     values = answers.encode(list(trial.held))[:, 0] >> np.uint64(64 - prefixes.WIDTH)
     raw = np.array(
         [int.from_bytes(t.encode()[:6].ljust(6, b"\0"), "big") for t in trial.held], np.uint64
     )
-    row: Row = {}
+    epsilon, row = trial.protocol.epsilon, Row()
     for label, keys in (("PEM, same code", values), ("PEM, bytes", raw)):
         own = dict(zip(trial.held, keys.tolist(), strict=True))
-        row[label] = []
-        for k in (16, 32, 64):
-            found = set(prefixes.extend(keys, counts, trial.protocol.epsilon, k, rng))
-            row[label].append(round(sum(own[text] in found for text in order[:k]) / k, 3))
-    return row
+        held = {own[text] for text, count in trial.held.items() if count}
+        found = {k: set(prefixes.extend(keys, counts, epsilon, k, rng)) for k in (16, 32, 64)}
+        row[label] = [round(sum(own[text] in found[k] for text in order[:k]) / k, 3) for k in found]
+        row[f"{label}, false"] = [len(found[k] - held) for k in found]
+    seconds, row["PEM MB"] = prefixes.cost(int(counts.sum()), epsilon, rng)
+    return row | {"PEM seconds": round(seconds, 1)}
+
+
+def serving(seeds: int) -> Iterator[Row]:
+    """Submit to a collector that searches a million people's words."""
+    for seed in range(seeds):
+        yield responsiveness.measure(seed)
 
 
 def job(seeds: int) -> Iterator[Row]:
@@ -212,7 +222,20 @@ def job(seeds: int) -> Iterator[Row]:
 
 LINES = {
     each.__name__: each
-    for each in (law, false, split, recall, planted, intervals, poison, time, long, pem, job)
+    for each in (
+        law,
+        false,
+        split,
+        recall,
+        planted,
+        intervals,
+        poison,
+        time,
+        long,
+        pem,
+        serving,
+        job,
+    )
 }
 
 

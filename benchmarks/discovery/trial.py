@@ -27,6 +27,7 @@ class Trial(NamedTuple):
     sizes: npt.NDArray[np.int64]
     found: Discoveries[Question]
     seconds: float
+    processor: float
 
     @property
     def protocol(self) -> Discovery:
@@ -76,7 +77,8 @@ class Trial(NamedTuple):
             "recall": [round(self.recall(k), 3) for k in (16, 32, 64)],
             "covered": covered, "intervals": intervals, "clipped": self.found.found.clipped,
             "complete": self.found.complete, "unfinished": len(self.found.unfinished),
-            "seconds": round(self.seconds, 1), "MB": memory(),
+            "seconds": round(self.seconds, 1), "processor": round(self.processor, 1),
+            "MB": memory(),
         }  # fmt: skip
 
 
@@ -105,11 +107,11 @@ def run(  # noqa: PLR0913 - one for each part of a trial
     if change is not None:
         reports = change(question, reports, rng)
     tally = question.tally(reports)
-    start = time.perf_counter()
+    start, before = time.perf_counter(), time.process_time()
     found = question.discover(tally)
-    seconds = time.perf_counter() - start
+    seconds, processor = time.perf_counter() - start, time.process_time() - before
     held: dict[str, int] = {}
     for text, count in zip(chosen.texts, counts.tolist(), strict=True):
         held[text] = held.get(text, 0) + count
     sizes = question.values(list(held))[:, 2].astype(np.int64)
-    return Trial(name, question, tally, held, sizes, found, seconds)
+    return Trial(name, question, tally, held, sizes, found, seconds, processor)
