@@ -13,6 +13,7 @@ from pathlib import Path
 from tests.stores.server import binaries
 
 ABSENT_DATA = "the real data is not beside this checkout"
+ABSENT_HISTORY = "the history is not in this checkout"
 TOOLS = Path(__file__).resolve().parents[1] / "clients" / "js" / "node_modules" / ".bin"
 _BROWSERS = (
     "chromium",

@@ -15,6 +15,8 @@ settings.register_profile(
     "ci", settings.get_profile("local"), derandomize=True, database=None, print_blob=True
 )
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+# Where long tests are left out, a fifth of the examples has to do: the longer runs look further.
+settings.register_profile("short", settings(), max_examples=20)
 
 # The workers of pytest-xdist share what they compile, and leave the user's own cache alone.
 if os.environ.get("PYTEST_XDIST_WORKER"):
@@ -26,6 +28,12 @@ if os.environ.get("PYTEST_XDIST_WORKER"):
 collect_ignore_glob = ["data/*", "walkthrough/*"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Look at fewer examples where long tests are left out."""
+    if "long" in config.option.markexpr:
+        settings.load_profile("short")
 
 
 @pytest.fixture(scope="session")

@@ -42,11 +42,10 @@ from deniable import (
     set_memory_budget,
 )
 from deniable.consistency import norm_sub
-from deniable.documents import canonical_json
+from deniable.documents import canonical_json, decompressed
 from deniable.files import read_reports, write_reports
 from deniable.protocols import discover
 from deniable.statistics import Table
-from deniable.streams import decompressed
 from tests.fuzz import HOSTILE, alter, answers_of, mutate, write
 
 Rng = random.Random

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from deniable import DE, OLH, IncompatibleTally, InvalidReport, Protocol, Question
 from deniable import tally as tally_module
 from deniable.protocols import discover
+from tests.marks import examples
 
 EXAMPLES = [example for kind in discover().values() for example in kind.examples()]
 
@@ -22,7 +23,7 @@ def reports_of(protocol: Protocol, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("protocol", EXAMPLES, ids=repr)
 @given(cuts=st.lists(st.integers(0, 60), max_size=12), looks=st.sets(st.integers(0, 12)))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 def test_batches_of_any_size_make_the_same_tally(
     protocol: Protocol, cuts: list[int], looks: set[int]
 ) -> None:

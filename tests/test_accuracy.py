@@ -30,7 +30,7 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("epsilon", shortened([0.5, 4.0, 1.0, 2.0], "more epsilons", keep=2))
+@pytest.mark.parametrize("epsilon", shortened([4.0, 0.5, 1.0, 2.0], "more epsilons"))
 @pytest.mark.parametrize("name", MAKERS)
 def test_mean_squared_error_is_the_exact_variance(name: str, epsilon: float) -> None:
     """Ten runs over 1024 values: within 10 % of the variance averaged over the values."""

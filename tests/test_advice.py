@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from deniable import DE, OUE, InvalidParameter, Protocol
 from deniable.advice import guideline, meaning, plan, ranking, recommend
 from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS
+from tests.marks import examples
 from tests.naive.law import estimates_of, support_law
 
 EPSILONS = st.floats(0.05, 8)
+LARGE = pytest.mark.long("many answers")
 SIZES = st.integers(2, 100_000)
 
 
@@ -180,8 +182,10 @@ def _error_achieved(protocol: Protocol, users: int, runs: int) -> float:
         ({"domain_size": 12, "epsilon": 4.0, "error": 0.004}, 300),
         ({"domain_size": 3, "users": 4_000, "error": 0.01}, 400),
         ({"domain_size": 1000, "users": 5_000, "epsilon": 1.0}, 8),
-        ({"domain_size": 300, "users": 5_000, "error": 0.01, "protocol": "OUE"}, 20),
-        ({"domain_size": 41_270, "users": 50_000, "epsilon": 1.0}, 2),
+        pytest.param(
+            {"domain_size": 300, "users": 5_000, "error": 0.01, "protocol": "OUE"}, 20, marks=LARGE
+        ),
+        pytest.param({"domain_size": 41_270, "users": 50_000, "epsilon": 1.0}, 2, marks=LARGE),
     ],
     ids=str,
 )
@@ -193,7 +197,7 @@ def test_the_error_promised_is_achieved(known: dict[str, object], runs: int) -> 
     assert achieved == pytest.approx(found.error, rel=0.05)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(
     st.integers(2, 5000), st.floats(0.1, 6), st.integers(100, 10**7), st.sampled_from([None, "OUE"])
 )
@@ -214,7 +218,7 @@ def test_solving_goes_both_ways(
         assert again.users == pytest.approx(users, rel=1e-6, abs=1)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 @given(st.integers(2, 5000), st.integers(1000, 10**7), st.floats(0.001, 0.2))
 def test_the_epsilon_found_is_the_least(domain_size: int, users: int, error: float) -> None:
     """The error is met at the epsilon found, and was not met 0.001 below it."""

@@ -238,7 +238,7 @@ def found() -> Estimates:
 
 def test_the_share_cut_is_always_shown(found: Estimates) -> None:
     """In the table, on the page, in every row of CSV and in JSON, at the level asked for."""
-    said = f"up to {100 * found.cut.share:.2f} % of the people"
+    said = f"about {100 * found.cut.share:.0f} % of the people"
     for shown in (repr(found), found.table(1), found.select(["vim"]).table(), found.to_html()):
         text = " ".join(shown.split())
         assert said in text

@@ -18,6 +18,7 @@ from deniable import (
     recommend,
 )
 from deniable.consistency import METHODS, adjust, base_cut, norm_mul, norm_sub, shrink, significance
+from tests.marks import examples
 
 SUMMING: list[Callable[[Estimates], Estimates]] = [significance, norm_sub, norm_mul, shrink]
 
@@ -107,7 +108,7 @@ def test_norm_mul_keeps_ratios(found: Estimates) -> None:
     assert np.allclose(ratios, ratios[0])
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(found=estimates)
 def test_significance_keeps_and_spreads(found: Estimates) -> None:
     """Significant counts stay as they are and the others are all equal, if there is mass left."""

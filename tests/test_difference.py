@@ -26,6 +26,7 @@ from benchmarks.coverage import (
 )
 from deniable import DE, OUE, SHE, Comparison, Estimates, compare
 from deniable.law.difference import fisher_tail, upper_limits
+from tests.marks import examples, shortened
 
 
 def _tail(limit: float, x: int, n: int, y: int, m: int) -> float:
@@ -45,7 +46,7 @@ def _tail(limit: float, x: int, n: int, y: int, m: int) -> float:
 def test_limits_are_quantiles_of_the_difference(tail: float) -> None:
     """Of tables of every size, the limit leaves out the tail, summed or by the expansion."""
     rng = np.random.default_rng(1)
-    for _ in range(40):
+    for _ in range(examples(40)):
         n, m = (int(10 ** rng.uniform(0, 5)) for _ in range(2))
         x, y = int(rng.integers(1, n + 1)), int(rng.integers(0, m))
         if rng.random() < 0.5:
@@ -67,22 +68,28 @@ def test_limits_at_the_ends_are_those_of_one_chance() -> None:
     assert limit == pytest.approx(1.96 * math.sqrt(0.5 / n), rel=1e-3)
 
 
-def test_an_interval_holds_zero_unless_the_test_finds_a_change() -> None:
+@pytest.mark.parametrize(
+    "sizes",
+    shortened([(1, 1), (2, 7), (12, 12), (9, 40), (60, 60)], "many tables", keep=4),
+    ids=str,
+)
+def test_an_interval_holds_zero_unless_the_test_finds_a_change(sizes: tuple[int, int]) -> None:
     """Melded limits and Fisher's exact test decide alike, for all tables of some sizes."""
-    for n, m in ((1, 1), (2, 7), (12, 12), (9, 40), (60, 60)):
-        x, y = (grid.ravel().astype(float) for grid in np.indices((n + 1, m + 1)))
-        fisher = fisher_tail(x, n, y, m)
-        clear = np.abs(fisher - 0.025) > 1e-6
-        found = upper_limits(x, n, y, m, 0.025) < 0
-        assert np.array_equal(found[clear], (fisher <= 0.025)[clear])
+    n, m = sizes
+    x, y = (grid.ravel().astype(float) for grid in np.indices((n + 1, m + 1)))
+    fisher = fisher_tail(x, n, y, m)
+    clear = np.abs(fisher - 0.025) > 1e-6
+    found = upper_limits(x, n, y, m, 0.025) < 0
+    assert np.array_equal(found[clear], (fisher <= 0.025)[clear])
 
 
 @pytest.mark.parametrize(
     "sizes",
-    [
-        *((1, 1), (2, 2), (1, 3), (7, 7), (1, 60), (40, 5), (20, 20)),
-        pytest.param((50, 50), marks=pytest.mark.long("enumerates all pairs of counts")),
-    ],
+    shortened(
+        [(1, 1), (2, 2), (1, 3), (7, 7), (1, 60), (40, 5), (20, 20), (50, 50)],
+        "enumerates all pairs of counts",
+        keep=4,
+    ),
     ids=str,
 )
 def test_intervals_of_few_reports_cover_by_the_exact_law(sizes: tuple[int, int]) -> None:
@@ -109,6 +116,7 @@ def test_the_rule_of_version_0_2_would_be_caught() -> None:
     assert min(found) < 0.945
 
 
+@pytest.mark.long("limits of many sizes")
 def test_intervals_of_many_reports_are_no_wider_than_before() -> None:
     """Above 500 reports on both sides they have at most 1.03 of the width that they had."""
     assert measure_widths(LARGE[:3], (1.0, 5.0)) <= 1.03
@@ -145,7 +153,7 @@ def test_what_is_significant_leaves_out_zero() -> None:
     for protocol in (DE(4.0, 2), OUE(3.0, 5)):
         for n, m in ((30, 30), (500, 90), (4000, 4000)):
             d = protocol.domain_size
-            for _ in range(20):
+            for _ in range(examples(20)):
                 first, second = (
                     protocol.estimate(protocol.tally(protocol.privatize(people, rng)))
                     for people in (rng.integers(0, d, n), rng.integers(0, d, m) // 2)

@@ -161,11 +161,16 @@ def test_adjusted_estimates_are_labelled() -> None:
         "count",
         "share",
         "unbiased_count",
+        "outside",
         "unbiased_std_error",
         "unbiased_lower",
         "unbiased_upper",
         "significant",
     ]
+    assert not found.columns()["outside"].any()
+    moved = replace(found, counts=found.counts + 1e6)
+    assert moved.columns()["outside"].all()
+    assert "† 8 counts are outside" in moved.table().replace("\n", " ")
     assert "those of the unbiased counts" in found.table()
     assert "interval of the unbiased count" in found.to_html()
     assert json.loads(found.to_json())["adjusted"] == "norm-sub"

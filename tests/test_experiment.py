@@ -8,7 +8,8 @@ import pytest
 from benchmarks.experiments import SETTINGS, Rota, broken_splits, measure_rounds, run
 from deniable import DE, OUE, SHE, InvalidParameter, Question
 from deniable.advice import cell_minimum, plan_arms, plan_rounds, tells
-from deniable.experiment import chi_square_tail, compare_arms, holm, sample_ratio
+from deniable.experiment import compare_arms, holm, sample_ratio
+from deniable.law.samples import chi_square_tail
 
 
 def arm(question, counts, seed):
@@ -101,6 +102,8 @@ def test_what_is_no_experiment_is_refused() -> None:
     ):
         with pytest.raises(InvalidParameter):
             compare_arms(given, **more)
+    with pytest.raises(InvalidParameter, match="one of the answers 'a', 'b' as primary, got 'z'"):
+        compare_arms(arms, primary="z")
 
 
 @pytest.mark.parametrize("protocol", [DE(1.0, 2), DE(2.0, 10), OUE(1.0, 10), OUE(4.0, 10)])
@@ -138,6 +141,7 @@ def test_plans_follow_their_formulas() -> None:
     with pytest.raises(InvalidParameter):
         plan_rounds(4, users=1000, rounds=1, lifetime=4.0)
     assert "nearly names a person:" in tells(1000, cells=64, days=7)
+    assert "about 3,600 look the same" in tells(200_000, days=56)
     assert "relay" in tells(10**6, relays=3)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from deniable import DE, OUE, SHE, Question, Tally
+from deniable.documents import decompressed
 from deniable.errors import DeniableError, InvalidDocument, InvalidReport
 from deniable.files import (
     describe,
@@ -21,7 +22,6 @@ from deniable.files import (
     write_reports,
     write_tally,
 )
-from deniable.streams import decompressed
 from tests.fuzz import mutate
 
 FRUIT = Question("fruit", ("kiwi", "fig", "plum"), DE(1.0, 3))

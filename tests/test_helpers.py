@@ -11,6 +11,7 @@ from deniable import DE, BasicRAPPOR
 from deniable.advice.disclosure import linkability
 from deniable.advice.ranking import saving
 from deniable.cli.inputs import suffix_of
+from deniable.documents import decompressed
 from deniable.kernels.hashes import words_of
 from deniable.law import LaplaceLaw, RepeatedLaw, SupportLaw, upper_normal
 from deniable.law.binomial_sum import Chance, clopper_pearson, last_true, upper_quantile
@@ -30,7 +31,6 @@ from deniable.protocols.linear import (
 )
 from deniable.protocols.subset import SubsetSelection, best_size
 from deniable.simulation import Population, try_protocol
-from deniable.streams import decompressed
 from deniable.validation import check_whole, exact_sum, smallest_unsigned
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from deniable import DE, OUE, Protocol
+from deniable import DE, OUE, OpenLH, Protocol, Question, Text
 from deniable.kernels import parallel
 from deniable.protocols import discover
 from deniable.randomness import open_source
@@ -30,7 +30,7 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 
 
 def loaded_by(code: str) -> set[str]:
-    """Return the top-level modules that a fresh interpreter has loaded after ``code``."""
+    """Return what a fresh interpreter prints, here names of modules, after ``code``."""
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
@@ -44,6 +44,58 @@ def test_import_loads_nothing_heavy() -> None:
     every = loaded_by(f"import sys; from deniable import *; {names}")
     assert every.isdisjoint(HEAVY)
     assert "numpy" in every
+
+
+def test_a_protocol_loads_when_it_is_named() -> None:
+    """Naming one loads no other, nothing that draws, and no kind of answers but lists."""
+    code = "import sys, deniable; deniable.OLH; deniable.Question; print(*sys.modules)"
+    mine = {name for name in loaded_by(code) if name.startswith("deniable.")}
+    folders = ("protocols", "answers", "presentation")
+    found = {folder: {n for n in mine if n.startswith(f"deniable.{folder}.")} for folder in folders}
+    assert found["protocols"] == {
+        f"deniable.protocols.{n}" for n in ("direct", "hashing", "linear")
+    }
+    assert found["answers"] == {"deniable.answers.base", "deniable.answers.choice"}
+    assert found["presentation"] == {
+        f"deniable.presentation.{name}" for name in ("exports", "tables", "view")
+    }
+    assert len(mine) <= 45  # version 0.2.0 loaded 72
+
+
+def test_every_protocol_is_where_the_table_says() -> None:
+    """A name is found by the table in the module that defines it, whatever was loaded before."""
+    homes = Protocol.registry.homes
+    assert {name: kind.__module__ for name, kind in discover(offers=False).items()}.items() >= (
+        homes.items()
+    )
+    names = "assert all(find(name).__name__ == name for name in Protocol.registry.homes)"
+    loaded_by(f"from deniable.protocols import Protocol, find; {names}")
+
+
+@pytest.mark.parametrize("module", ["deniable.tally", "deniable.question"])
+def test_documents_are_read_whatever_was_imported_before(module: str) -> None:
+    """A module that reads names of protocols and of answers finds them by itself."""
+    tally, question = (
+        OUE(1.0, 3).tally([]),
+        Question("q", Text(), OpenLH(1.0), segments={"a": ("b", "c")}),
+    )
+    code = {
+        "deniable.tally": f"Tally.from_bytes({tally.to_bytes()!r}).n",
+        "deniable.question": f"Question.from_json({question.to_json()!r}).protocol.epsilon",
+    }[module]
+    assert loaded_by(f"from {module} import *; print({code})") <= {"0", "1.0"}
+
+
+def test_a_name_of_ours_is_taken_before_it_is_loaded() -> None:
+    """A class of another package cannot have the name of a protocol of ours."""
+    code = """
+from deniable.protocols import Protocol
+try:
+    type("OLH", (Protocol,), {})
+except TypeError as error:
+    print(error)
+"""
+    assert "deniable.protocols.hashing.OLH;" in loaded_by(code)
 
 
 def test_privatizing_one_answer_loads_nothing_beyond_numpy() -> None:

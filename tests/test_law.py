@@ -35,7 +35,7 @@ from deniable.law import (
 )
 from deniable.law.binomial_sum import Chance, at_least, saddle_point, tail_of, upper_quantile
 from deniable.protocols.histogram import laplace_weights
-from tests.marks import shortened
+from tests.marks import examples, shortened
 from tests.naive.law import NormalLaw, estimates_of
 from tests.test_binomial_sum import naive_tail
 from tools.paper.trials import simulate_tally
@@ -67,7 +67,7 @@ def test_sums_are_the_definition(n: int) -> None:
             assert float(many[0]) == expected
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     k=st.integers(0, 2000),
     others=st.integers(0, 2000),
@@ -220,7 +220,8 @@ def test_false_alarms_of_random_matrices(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", CROWDS)
-@pytest.mark.parametrize("epsilon", shortened([1.0, 4.0], "more epsilons"))
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.long("hundreds of regressions")
 def test_false_alarms_of_filters(n: int, epsilon: float) -> None:
     """RAPPOR with all held answers as candidates: at most 5 % within three errors."""
     protocol, rng, runs = RAPPOR(epsilon=epsilon), np.random.default_rng(17), 300 if n < 10 else 120
@@ -282,6 +283,7 @@ def _supports(truth: np.ndarray, each: int, rng: np.random.Generator) -> np.ndar
     return rng.binomial(each, np.where(bits, P, Q)).sum(axis=0)
 
 
+@pytest.mark.long("10,000 clients")
 def test_the_variance_of_repeated_reports_is_that_of_clients() -> None:
     """Real clients' counts vary as the law says: 30 % less or more would be noticed."""
     people, each, runs = 40, 6, 250

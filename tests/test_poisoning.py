@@ -11,35 +11,41 @@ from deniable.mechanism import Reports
 from deniable.poisoning import ALPHA, _chernoff, _division, smallest, suspects
 from deniable.protocol import Pure
 from deniable.statistics import Counts
+from tests.marks import shortened
 
 CASES = [
-    (make, epsilon) for make in (DE, OUE, OLH, SubsetSelection, AffineSelection)
-    for epsilon in (1.0, 3.0)
+    (make, epsilon) for epsilon in (1.0, 3.0)
+    for make in (SubsetSelection, OUE, OLH, DE, AffineSelection)
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "epsilon"), CASES)
-def test_a_poisoned_source_is_found_and_honest_ones_are_not(
-    make: type[Pure], epsilon: float
-) -> None:
+@pytest.mark.parametrize("case", shortened(CASES, "450,000 reports each"))
+def test_a_poisoned_source_is_found_and_honest_ones_are_not(case: tuple[type[Pure], float]) -> None:
     """Of ten sources with 5,000 reports the one with 5 % crafted ones is found, on most days.
 
-    The full size is ``python -m benchmarks.poisoning 1000``. Here are 8 days with a fixed seed; at
-    a power of 0.88, fewer than 5 of them are found with a chance of 1 in 200.
+    The full size is ``python -m benchmarks.poisoning``. Here are 2 days with a fixed seed, on each
+    of which every source is poisoned; at a power of 0.9, fewer than 14 of 20 are found with a
+    chance of 1 in 400.
     """
+    make, epsilon = case
     protocol = make(epsilon, benchmark.ANSWERS)
-    power, false = benchmark.measure(protocol, "Zipf", 8, target=9)
-    assert power >= (5 if epsilon == 1 else 8) / 8
-    assert false <= 1 / 8
+    (power,), false = benchmark.measure(protocol, "Zipf", 2, targets=(9,))
+    assert power >= (14 if epsilon == 1 else 20) / 20
+    assert false == 0
 
 
-def honest_day(protocol: OUE, shares: np.ndarray, rng: np.random.Generator) -> dict[str, Tally]:
+def honest_day(
+    protocol: OUE,
+    shares: np.ndarray,
+    rng: np.random.Generator,
+    n: int = 5000,
+    moved: np.ndarray | float = 0.0,
+) -> dict[str, Tally]:
     """Return what ten sources of one population have, drawing the bits of each answer at once."""
     day, known = {}, protocol.parameters
     for source in range(10):
-        held = rng.multinomial(5000, shares)
-        ones = rng.binomial(held, known.p) + rng.binomial(5000 - held, known.q)
-        day[str(source)] = Tally(protocol, 5000, Counts(ones.astype(np.int64)))
+        ones = rng.binomial(n, known.q + known.gap * shares + moved)
+        day[str(source)] = Tally(protocol, n, Counts(ones.astype(np.int64)))
     return day
 
 
@@ -53,6 +59,24 @@ def test_honest_days_have_few_false_alarms() -> None:
     rng, shares = np.random.default_rng(11), benchmark.population("Zipf")
     protocol = OUE(1.0, benchmark.ANSWERS)
     assert sum(bool(suspects(honest_day(protocol, shares, rng))) for _ in range(1000)) <= 21
+
+
+@pytest.mark.long("1,000 simulated days")
+@pytest.mark.parametrize("change", [0.0, 1.0, 3.0])
+def test_a_change_of_all_people_is_no_alarm(change: float) -> None:
+    """Where people answer otherwise than before, all sources alike, earlier days mislead nobody.
+
+    The change is so many standard errors of what the other sources say, for each answer up or down;
+    with 1, it can hardly be seen. Limits are as for days without any change.
+    """
+    rng, protocol = np.random.default_rng(13), OUE(1.0, benchmark.ANSWERS)
+    shares, false = benchmark.population("Zipf"), 0
+    for _ in range(1000):
+        past = honest_day(protocol, shares, rng, 15_000)
+        sign = rng.permutation(np.repeat([-1.0, 1.0], benchmark.ANSWERS // 2))
+        moved = change * sign * math.sqrt(0.2 / 45_000)  # of supports, of which 0.2 is s (1 - s)
+        false += bool(suspects(honest_day(protocol, shares, rng, moved=moved), earlier=past))
+    assert false <= 21
 
 
 @pytest.mark.long("200 simulated days")

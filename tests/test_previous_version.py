@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable import Question
+from deniable import RAPPOR, Question
 from deniable.files import read_reports, read_tally, write_reports, write_tally
 from deniable.protocol import Memoising
 from deniable.protocols import discover
@@ -78,14 +78,19 @@ def test_tallies_are_the_same(kept):
 
 
 def test_estimates_are_the_same(kept):
-    """Counts and standard errors are those of the earlier version, to the last bit."""
+    """Counts and standard errors are those of the earlier version, to the last bit.
+
+    Only RAPPOR's are compared to 12 digits: scikit-learn solves its regression by the machine's
+    BLAS, which may round the last bits in another way on another processor.
+    """
     document, question = kept
     tally = read_tally(BytesIO(bytes.fromhex(document["tally"])), question)
     rounds = 1 if isinstance(question.protocol, Memoising) else None
     candidates = labels_of(question) if question.labels is None else None
     found = question.estimate(tally, candidates, rounds=rounds)
-    np.testing.assert_array_equal(found.counts, document["counts"])
-    np.testing.assert_array_equal(found.std_errors, document["std_errors"])
+    rtol = 1e-12 if isinstance(question.protocol, RAPPOR) else 0
+    np.testing.assert_allclose(found.counts, document["counts"], rtol=rtol)
+    np.testing.assert_allclose(found.std_errors, document["std_errors"], rtol=rtol)
 
 
 def test_a_single_report_is_the_same(kept):

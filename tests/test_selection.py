@@ -39,6 +39,7 @@ def run(folder: Path, *arguments: str, ci: str = "") -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.long("another pytest")
 def test_a_long_test_says_why(tmp_path: Path) -> None:
     """A mark without a reason stops the run and shows how it is written."""
     bare = "import pytest\n\n@pytest.mark.long\ndef test_one():\n    pass\n"
@@ -48,14 +49,20 @@ def test_a_long_test_says_why(tmp_path: Path) -> None:
     assert 'pytest.mark.long("why")' in found.stderr
 
 
-@pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
+@pytest.mark.parametrize(
+    ("ci", "status"), [("true", 1), pytest.param("", 0, marks=pytest.mark.long("more processes"))]
+)
 def test_a_skipped_test_fails_in_ci(tmp_path: Path, ci: str, status: int) -> None:
     """What is skipped elsewhere is a failure where everything must be installed."""
     (tmp_path / "test_it.py").write_text(SKIPPED_TEST)
     assert run(tmp_path, ci=ci).returncode == status
 
 
-@pytest.mark.parametrize(("arguments", "status"), [((), 2), (("-m", "not long"), 0)])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [((), 2), (("-m", "not long"), 0)],
+)
+@pytest.mark.long("another pytest")
 def test_a_skipped_module_fails_in_ci(
     tmp_path: Path, arguments: tuple[str, ...], status: int
 ) -> None:

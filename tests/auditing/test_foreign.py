@@ -64,6 +64,7 @@ def test_a_dishonest_stranger_is_broken(stranger) -> None:
     assert not audit(stranger, calls=1000, rng=np.random.default_rng(2)).holds
 
 
+@pytest.mark.long("200,000 samples of 64 values")
 def test_one_leaking_value_of_many_is_singled_out() -> None:
     """Values are screened before they are measured: one that leaks is found among 64."""
 

@@ -3,10 +3,12 @@
 import csv
 import io
 import re
+import secrets
 
 import numpy as np
 import pytest
 
+from deniable.answers import Number
 from deniable.collector.settings import Settings
 from deniable.presentation import unguarded
 from deniable.protocols.direct import DE
@@ -77,7 +79,39 @@ def pages(collector):
         "login": "/login",
         "try": f"/try/{collector.fruit}",
         "try hostile": f"/try/{collector.hostile}",
+        "missing": "/nothing-here",
+        "swapped": f"{fruit}?from={today()}&to={today(-1)}",
+        "new, wrong": "/new",
+        "settings, wrong": f"{fruit}/settings",
+        "delete, wrong": f"{fruit}/settings",
+        "token": "/access",
+        "try, drawn": f"/try/{collector.fruit}",
     }
+
+
+def bring(page, name):
+    """Do on a page what its name says."""
+    if name == "new":
+        page.fill("[name=labels]", "a\nb\nc")
+        until(page, "document.querySelector('.light.good') !== null")
+    elif name == "new, wrong":
+        page.fill("[name=labels]", "a\na")
+        page.click("text=Create the question")
+    elif name == "settings, wrong":
+        page.fill("[name=origins]", "no site")
+        page.click("text=Save")
+    elif name == "delete, wrong":
+        page.fill("[name=name]", "another name")
+        page.click("button.danger")
+    elif name == "token":
+        page.fill("[name=name][required]", f"token {secrets.token_hex(4)}")
+        page.click("text=Make a token")
+        page.wait_for_selector(".panel.done")
+    elif name == "try, drawn":
+        page.click(".chips button")
+        page.wait_for_selector("#first:not([hidden])")
+    if name.endswith("wrong"):
+        page.wait_for_selector("[aria-invalid]")
 
 
 @pytest.fixture
@@ -103,9 +137,7 @@ def test_every_page_is_accessible_and_fits(narrow, collector):
     found = {}
     for name, path in pages(collector).items():
         page = narrow.open(path)
-        if name == "new":
-            page.fill("[name=labels]", "a\nb\nc")
-            until(page, "document.querySelector('.light.good') !== null")
+        bring(page, name)
         page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
         page.evaluate(script)
         results = page.evaluate("axe.run()")
@@ -120,12 +152,27 @@ def test_every_page_is_accessible_and_fits(narrow, collector):
     assert found == {}
 
 
-def test_login_form_is_accessible(narrow, collector):
-    """The form that a login link opens is found clean by axe-core too."""
-    page = narrow.context.new_page()
-    page.goto(link(collector))
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    assert page.evaluate("axe.run()")["violations"] == []
+@pytest.mark.node
+@pytest.mark.parametrize("narrow", ["light", "dark"], indirect=True)
+def test_pages_for_strangers_are_accessible(narrow, collector):
+    """What is seen without a session, by a login link too, is found clean by axe-core."""
+    for place in ("/", "/login?next=/new", link(collector).removeprefix(collector.address)):
+        page = narrow.open(place)
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate("axe.run()")["violations"] == [], place
+
+
+@pytest.mark.node
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_empty_collector_is_accessible(browser, tmp_path, scheme):
+    """The first page with no question yet, and its steps, are found clean by axe-core."""
+    for found in start(Settings(store=str(tmp_path / "store.db"), port=0)):
+        context = browser.new_context(color_scheme=scheme)
+        page = Visit(context, found).log_in()
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        assert page.evaluate("axe.run()")["violations"] == []
+        assert "No questions yet" in page.inner_text("main")
+        context.close()
 
 
 def test_hostile_labels_harm_neither_page_nor_export(narrow, collector):
@@ -179,6 +226,7 @@ def test_no_page_overflows_and_targets_are_large(browser, collector, width):
     wrong = {}
     for name, path in pages(collector).items():
         page = visit.open(path)
+        bring(page, name)
         found = page.evaluate("document.documentElement.scrollWidth")
         if found > width:
             wrong[name, "width"] = found
@@ -187,3 +235,83 @@ def test_no_page_overflows_and_targets_are_large(browser, collector, width):
         page.close()
     context.close()
     assert wrong == {}
+
+
+FAINT = """() => {
+    const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    const read = (colour) => {
+        pixel.clearRect(0, 0, 1, 1);
+        pixel.fillStyle = colour;
+        pixel.fillRect(0, 0, 1, 1);
+        return [...pixel.getImageData(0, 0, 1, 1).data];
+    };
+    const light = ([r, g, b]) => [r, g, b].map((x) => x / 255)
+        .map((x) => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = (each) => {
+        for (let at = each; at; at = at.parentElement) {
+            const colour = read(getComputedStyle(at).backgroundColor);
+            if (colour[3] === 255) return colour;
+        }
+        return [255, 255, 255, 255];
+    };
+    const found = {}, seen = {};
+    const judge = (name, each, colour, ground) => {
+        const [a, b] = [light(read(colour)), light(behind(ground))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        seen[name] = (seen[name] ?? 0) + 1;
+        if (ratio < 3) found[name] = `${ratio.toFixed(2)} ${each.outerHTML.slice(0, 90)}`;
+    };
+    const all = (wanted) => [...document.querySelectorAll(wanted)]
+        .filter((each) => each.checkVisibility());
+    const filled = [".interval", ".dot", ".truth", ".traffic rect", ".meter .some", "rect.own"];
+    for (const name of [...filled, ".line", ".whisker", ".bracket", ".histogram .bar", "path.axis"])
+        for (const each of all(`svg ${name}, svg${name}`)) {
+            const { fill, stroke } = getComputedStyle(each);
+            const within = filled.includes(name) && fill !== "none";
+            judge(name, each, within ? fill : stroke, each.closest("svg"));
+        }
+    const ticked = "[type=radio], [type=checkbox], [type=range]";
+    for (const each of all(`input:not(${ticked}), select, textarea`))
+        judge("border", each, getComputedStyle(each).borderTopColor, each.parentElement);
+    for (const each of all("a, button, input, select, textarea, summary")) {
+        each.focus({ focusVisible: true });
+        if (document.activeElement === each)
+            judge("ring", each, getComputedStyle(each).outlineColor, each.parentElement);
+    }
+    return [found, seen];
+}"""
+"""Returns which marks, borders of fields and rings of focus stand out by less than 3 to 1 from what
+is behind them, and how many of each there were. Bars and bands are fainter: the interval on a bar
+and the line in a band carry the meaning."""
+
+
+@pytest.mark.long("every mark of many pages")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marks_stand_out(browser, collector, scheme):
+    """Marks, borders and rings of focus of every page have a contrast of at least 3 as drawn."""
+    minutes = Question("Minutes", Number(0, 60, 5), epsilon=2.0)
+    collector.request("POST", "/v1/questions", minutes.to_json().encode(), role="admin")
+    rng = np.random.default_rng(5)
+    sent = minutes.privatize((5 * rng.integers(0, 13, 2000)).tolist(), rng).tobytes()
+    assert collector.submit(minutes, sent, role="relay").status == 204
+    context = browser.new_context(color_scheme=scheme)
+    visit = Visit(context, collector)
+    visit.log_in()
+    wrong, seen = {}, set()
+    places = {**pages(collector), "number": f"/questions/{minutes.digest}"}
+    for name, path in places.items():
+        page = visit.open(path)
+        bring(page, name)
+        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        found, some = page.evaluate(FAINT)
+        seen |= some.keys()
+        wrong.update({(name, mark): ratio for mark, ratio in found.items()})
+        if name == "question":  # what is faint is found
+            page.evaluate("document.querySelector('svg .interval').style.fill = '#9cc0ee'")
+            assert scheme == "dark" or page.evaluate(FAINT)[0].keys() == {".interval"}
+        page.close()
+    context.close()
+    assert wrong == {}
+    marks = (".interval", ".line", ".dot", ".whisker", ".bracket", ".traffic rect", "ring")
+    assert seen.issuperset(marks)

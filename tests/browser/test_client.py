@@ -234,7 +234,7 @@ def laboratory(browser):
     vectors = {path.stem: path.read_bytes() for path in (ROOT / "vectors").glob("*.json")}
     files = {
         "/deniable.js": CLIENT,
-        "/deniable-choices.js": (STATIC / "deniable-choices.js").read_bytes(),
+        **{f"/{file}": (STATIC / file).read_bytes() for file in hostile.FILES.values()},
         **{
             f"/{name}": (ROOT / "clients" / "js" / "test" / name).read_bytes()
             for name in ("browser.js", "deliver.js", "replay.js", "turns.js")
@@ -252,7 +252,8 @@ def laboratory(browser):
 IMPORTS = """
     const { connect, parse } = await import("/deniable.js");
     const { deliver } = await import("/deliver.js");
-    const { replay, replayFingerprints, replaySets, sample } = await import("/replay.js");
+    const { replay, replayFingerprints, replaySets, replayViews, sample } =
+      await import("/replay.js");
     const read = async (name) => (await fetch(`/${name}.json`)).json();
 """
 
@@ -305,6 +306,16 @@ def test_vectors_of_sets(laboratory, name):
     found = laboratory.evaluate(script % IMPORTS, name)
     assert found["wrong"] == []
     assert found["cases"] > 5
+
+
+def test_vectors_of_views(laboratory):
+    """The client for numbers and records makes the reports of the vectors in a browser."""
+    script = """async () => { %s
+        return replayViews((await import("/deniable-views.js")).parse, await read("Views"));
+    }"""
+    found = laboratory.evaluate(script % IMPORTS)
+    assert found["wrong"] == []
+    assert found["cases"] > 50
 
 
 def test_hostile_questions_are_answered_or_refused_as_python_does(browser):

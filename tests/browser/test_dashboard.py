@@ -346,3 +346,16 @@ def test_a_draft_survives_the_end_of_a_session(visit):
     page.click("text=Create the question")
     assert page.get_attribute("#name", "aria-invalid") == "true"
     assert page.evaluate("document.activeElement.id") == "name"
+
+
+def test_answers_are_put_in_another_order(visit):
+    """By dragging one onto another's place, or by the buttons beside it."""
+    page = visit.log_in()
+    page.goto(f"{visit.collector.address}/new")
+    page.fill("[name=labels]", "apple\nfig\nkiwi")
+    page.click("text=Change the order")
+    page.click("[aria-label='Move apple down']")
+    assert page.input_value("[name=labels]") == "fig\napple\nkiwi"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Move apple down"
+    page.drag_and_drop(".order li:nth-child(3) span", ".order li:nth-child(1) span")
+    assert page.input_value("[name=labels]") == "kiwi\nfig\napple"

@@ -119,6 +119,7 @@ def completions(*words):
     return [line.partition(",")[2] for line in found.stdout.splitlines()]
 
 
+@pytest.mark.long("five processes")
 def test_commands_and_protocols_complete(request):
     """The shell offers commands, options and protocols, the last of a list as well."""
     assert completions("pri") == ["privatize"]

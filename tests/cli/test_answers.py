@@ -176,6 +176,7 @@ def test_other_delimiters(shell):
                                                      "--delimiter", ";", "-o", "x")  # fmt: skip
 
 
+@pytest.mark.long("two million answers")
 def test_memory_does_not_grow_with_the_answers(shell):
     """Two million answers are privatized with the memory of a few pieces."""
     shell("question", "create", "q", "--label", "kiwi", "--label", "fig", "--epsilon", 1,

@@ -1,8 +1,12 @@
 """Commands on sets: created, privatized from files of all kinds, estimated and planned."""
 
 import json
+import re
+from statistics import NormalDist
 
 import pytest
+
+from deniable import Question
 
 TOOLS = ("git", "vim", "tmux", "fzf", "make", "gdb")
 PEOPLE = [["git", "vim"], ["git"], [], ["git", "make", "fzf", "gdb"]] * 100
@@ -44,7 +48,7 @@ def test_the_table_tells_who_was_cut_and_the_sizes(tools) -> None:
     tools.write("people.txt", "".join(f"{json.dumps(row)}\n" for row in PEOPLE))
     tools("privatize", "tools.json", "people.txt", "-o", "reports.bin")
     said = " ".join(tools("estimate", "tools.json", "reports.bin").text.split())
-    assert "may have had more than 3 answers" in said
+    assert "gave 3 answers or had more" in said
     assert "shares do not add up to 100 %" in said
     assert "3 or more" in tools("estimate", "tools.json", "reports.bin", "--sizes").text
     said = tools.fails("estimate", "tools.json", "reports.bin", "--consistency", "norm-sub")
@@ -103,6 +107,37 @@ def test_options_that_do_not_fit_are_refused(tools, options, said) -> None:
     assert said in tools.fails(
         "question", "create", "x", *options, "--epsilon", "1", "-o", "x.json"
     )
+
+
+def test_arms_and_rounds_of_sets_are_planned_with_their_own_protocol(tools) -> None:
+    """The error is that of the question's protocol, by --domain-size as by --choices."""
+    arms = ("--at-most", 3, "--epsilon", 3, "--arms", 2, "--from", 0.2, "--lift", 0.05, "--json")
+    found = json.loads(tools("plan", "--choices", "tools.txt", *arms).text)
+    assert found == json.loads(tools("plan", "--domain-size", 6, *arms).text)
+    protocol = Question.open("tools.json").protocol
+    assert found["protocol"] == protocol.name
+    drawn = sum(float(protocol.variance(1, f)) + f * (1 - f) for f in (0.2, 0.25))
+    z = NormalDist().inv_cdf(1 - 0.05 / 6 / 2) + NormalDist().inv_cdf(0.8)
+    assert found["people"] == pytest.approx(z * z * drawn / 0.05**2, rel=1e-4)
+    rota = json.loads(tools("plan", "--choices", "tools.txt", "--at-most", 3, "--users", 60000,
+                            "--rounds", 6, "--lifetime", 3, "--json").text)  # fmt: skip
+    one = float(protocol.variance(1, 0.5)) + 0.25
+    assert rota["round_error"] == pytest.approx((one / 10_000) ** 0.5)
+
+
+def test_plans_tell_the_error_within_a_segment(tools) -> None:
+    """Of four segments each has a quarter of the people, and twice the error."""
+    sets = ("plan", "--at-most", 3, "--users", 40000, "--epsilon", 3)
+    for given in (("--domain-size", 6), ("--choices", "tools.txt")):
+        whole = " ".join(tools(*sets, *given).text.split())
+        within = " ".join(tools(*sets, *given, "--cells", 4).text.split())
+        off = float(re.search(r"right to ± ([\d.]+)", whole)[1])
+        there = re.search(r"has about 10,000 people: .* is right to ± ([\d.]+)", within)[1]
+        assert float(there) == pytest.approx(2 * off, abs=0.11)
+        assert "about 10,000 look the same" in within
+    numbers = ("plan", "--number", 0, 10, "--epsilon", 1, "--users", 1000)
+    assert "--rounds and --arms are about answers of a list" in tools.fails(*numbers, "--arms", 2)
+    assert "--cells" in tools.fails("plan", "--domain-size", 6, "--cells", 0)
 
 
 def test_sets_are_planned_ranked_and_audited(tools) -> None:

@@ -1,6 +1,7 @@
 """Texts that nobody listed, on the command line: plan, code, question, discover."""
 
 import json
+import random
 
 import pytest
 
@@ -52,12 +53,67 @@ def test_code_is_learned_and_planned_with(words) -> None:
     assert "Discovery at epsilon = 2" in words("question", "show", "made.json").text
 
 
+def signatures(count: int) -> list[str]:
+    """Return texts of about 50 bits by their own code, which the usual settings would cut."""
+    rng = random.Random(3)
+    return [
+        "TypeError: app.main." + "".join(rng.choices("abcdefghijklmnop", k=12))
+        for _ in range(count)
+    ]
+
+
+def test_question_has_the_settings_of_the_plan(shell) -> None:
+    """The command that a plan prints makes a question of as many pieces, and says what is cut."""
+    listed = signatures(100)
+    long = "TypeError: app.main." + "z" * 40
+    shell.write("examples.txt", "".join(f"{text}\n" for text in [*listed, long, *listed]))
+    shell.write("known.txt", "".join(f"{text}\n" for text in [*listed, *listed]))
+    shell("code", "learn", "known.txt", "-o", "code.json")
+    line = ("plan", "--discover", "--examples", "examples.txt", "--code", "code.json", "--users",
+            1_000_000, "--epsilon", 4)  # fmt: skip
+    planned = json.loads(shell(*line, "--json").text)
+    assert planned["payload"] == 6
+    assert planned["too_long"][0] == long
+    told = shell(*line).text
+    assert planned["create"] in told
+    assert long[:30] in " ".join(told.split())
+    words = planned["create"].replace("NAME", "made").split()[1:]
+    made = shell(*words)
+    assert long[:30] in " ".join(made.err.split())
+    assert Question.from_json(shell.read("made.json")).protocol.payload == 6
+    shell("question", "create", "usual", "--discover", "--epsilon", 4, "-o", "usual.json")
+    assert Question.from_json(shell.read("usual.json")).protocol.payload == 5
+
+
+def test_code_that_was_learned_and_does_not_fit_names_the_longest(shell) -> None:
+    """Who has learned a code is not told to learn one, but which texts to shorten."""
+    rng = random.Random(4)
+    texts = ["".join(rng.choices("abcdefghijklmnop", k=20 + i % 3)) for i in range(60)]
+    shell.write("examples.txt", "".join(f"{text}\n" for text in texts))
+    shell("code", "learn", "examples.txt", "--phrases", 0, "-o", "code.json")
+    for line in (
+        ("plan", "--users", 10_000),
+        ("question", "create", "made", "-o", "made.json"),
+    ):
+        refused = shell.attempt(*line, "--discover", "--examples", "examples.txt", "--code",
+                                "code.json", "--epsilon", 4)  # fmt: skip
+        assert refused.code != 0
+        assert "shorten the texts" in " ".join(refused.err.split())
+        assert "of your own" not in refused.err
+        assert any(text in "".join(refused.err.split()) for text in texts)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("question create w --open --code english --epsilon 1", "--discover"),
         ("question create w --discover --code klingon --epsilon 1", "code learn"),
         ("question create w --discover --code words.txt --epsilon 1", "words.txt"),
+        ("question create w --open --examples words.txt --epsilon 1", "--discover"),
+        (
+            "question create w --discover --examples words.txt --protocol Discovery --epsilon 1",
+            "--protocol",
+        ),
         ("plan --discover --users 100 --epsilon 1", "--examples"),
         ("plan --users 100 --epsilon 1", "--domain-size"),
         ("discover a.json b.bin --follow-up 1", "words.txt"),

@@ -13,6 +13,7 @@ from matplotlib import font_manager
 
 from deniable import DE, OUE, Question, Tally
 from deniable.presentation.text import columns_of
+from tests.marks import shortened
 
 URLS = tuple(f"https://example.com/page/{i:03d}/about/us/and/them/index.html" for i in range(12))
 PARQUET = pytest.param("parquet", marks=pytest.mark.frames)
@@ -70,7 +71,7 @@ def on_terminal(args, columns, cwd):
     return re.sub(r"\x1b\[[0-9;]*m", "", data.decode()).replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", shortened([60, 80, 120], "more processes"))
 def test_on_a_terminal_labels_lose_what_they_share(pages, columns):
     """Lines fit, and every address can still be told from the others."""
     text = on_terminal(["estimate", "q.json", "t.bin"], columns, pages.directory)
@@ -102,17 +103,17 @@ def test_a_name_without_an_ending_is_a_table(pages):
 
 
 def test_pages_of_many_answers_are_short(shell):
-    """5,000 answers make a page of a thousand rows that says so; --top 0 asks for all."""
-    labels = tuple(f"answer {i}" for i in range(5000))
+    """1,200 answers make a page of a thousand rows that says so; --top 0 asks for all."""
+    labels = tuple(f"answer {i}" for i in range(1200))
     question = Question("many", labels, OUE(4.0, len(labels)))
-    tally = question.tally(question.protocol.privatize(np.arange(5000), np.random.default_rng(1)))
+    tally = question.tally(question.protocol.privatize(np.arange(1200), np.random.default_rng(1)))
     shell.write("q.json", question.to_json())
     shell.write("t.bin", tally.to_bytes())
     page = shell("estimate", "q.json", "t.bin", "--format", "html").text
     assert page.count("<svg") == 1000 + 1  # one for each row, and the axis
-    assert "1,000 of 5,000 answers" in page
+    assert "1,000 of 1,200 answers" in page
     assert shell("estimate", "q.json", "t.bin", "--format", "html", "--top", 0).text.count(
-        "<svg") == 5000 + 1  # fmt: skip
+        "<svg") == 1200 + 1  # fmt: skip
 
 
 def test_figures_warn_of_what_they_cannot_draw(shell, monkeypatch):
@@ -141,7 +142,9 @@ def test_json_names_its_origin(pages):
     assert question.digest.encode() in pages.read("e.png")
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "tsv", "json", "html", PARQUET])
+@pytest.mark.parametrize(
+    "form", [*shortened(["table", "csv", "tsv", "json", "html"], "more processes", keep=2), PARQUET]
+)
 def test_a_reader_that_leaves_is_no_failure(pages, form):
     """Into a closed pipe every format ends with 0 and says nothing."""
     reader, writer = os.pipe()

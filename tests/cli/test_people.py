@@ -85,3 +85,16 @@ def test_show_says_what_answering_for_ever_reveals(moods, fruit):
     assert "epsilon = 1.02 by one report, 2.2 by answering for ever" in " ".join(text.split())
     text = fruit("question", "show", "fruit.json").text
     assert "by one report, and as much again by each further one" in " ".join(text.split())
+
+
+def test_a_question_that_is_asked_again_says_what_it_reveals_in_all(fruit):
+    """Each person answers so often and no more; devices refuse what exceeds their ceiling."""
+    labels = ("question", "create", "q", "--label", "a", "--label", "b", "--epsilon", 2,
+              "--every", 7, "--rounds", 8)  # fmt: skip
+    assert "refuse" not in fruit(*labels, "--times", 2, "-o", "two.json").err
+    shown = " ".join(fruit("question", "show", "two.json").text.split())
+    assert "epsilon = 2 by one report, and 4 in all: a person answers 2 times at most" in shown
+    assert "further" not in shown
+    warned = "warning: Devices refuse this question by default: it reveals up to epsilon = 8"
+    assert warned in fruit(*labels, "--times", 4, "-o", "four.json").err
+    assert warned in fruit("question", "show", "four.json").err

@@ -1,5 +1,6 @@
 """The command line as a process: start-up, pipes, interrupts, and the examples in its help."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from deniable.cli import cli
 from tests.marks import shortened
@@ -59,7 +61,9 @@ def test_help_imports_little():
     assert "numpy" not in packages or "numpy" in loaded("-c", "import deniable")
 
 
-@pytest.mark.parametrize("command", ["privatize", "compare", "recommend"])
+@pytest.mark.parametrize(
+    "command", shortened(["recommend", "privatize", "compare"], "more processes")
+)
 def test_a_command_loads_no_part_of_numpy_that_it_may_not_need(command):
     """NumPy loads its generators and polynomials when they are used; annotations use neither."""
     modules = loaded("-m", "deniable.cli", command, "--help")
@@ -85,33 +89,53 @@ def test_every_command_has_examples():
         assert "Examples:" in command.get_help(command.make_context(path, [], **settings))
 
 
+def made(directory, *args):
+    """Run a command in this process, which saves the time to start one."""
+    with contextlib.chdir(directory):
+        found = CliRunner().invoke(cli, args)
+    assert found.exit_code == 0, found.output
+
+
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory):
-    """Return a directory with the files that the examples read."""
+    """Return a directory with a question, answers, reports and a tally."""
     directory = tmp_path_factory.mktemp("examples")
     answers = ["kiwi"] * 300 + ["fig"] * 200
     (directory / "answers.txt").write_text("".join(f"{a}\n" for a in answers))
+    (directory / "many.txt").write_text("kiwi\n" * 100_000)
+    for args in (
+        ["question", "create", "fruit", "--label", "kiwi", "--label", "fig", "--epsilon", "1",
+         "-o", "fruit.json"],
+        ["privatize", "fruit.json", "answers.txt", "-o", "reports.bin"],
+        ["tally", "fruit.json", "reports.bin", "-o", "tally.bin"],
+    ):  # fmt: skip
+        made(directory, *args)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def examples(gallery, tmp_path_factory):
+    """Return a directory with all files that the examples read."""
+    directory = tmp_path_factory.mktemp("all") / "examples"
+    shutil.copytree(gallery, directory)
+    answers = (directory / "answers.txt").read_text().split()
     (directory / "people.csv").write_text("id,fruit\n" + "".join(f"1,{a}\n" for a in answers))
     (directory / "labels.txt").write_text("kiwi\nfig\n")
     (directory / "names.csv").write_text("name,count\nSMITH,10\nJONES,5\nBROWN,2\n")
     (directory / "candidates.txt").write_text("a.example\nb.example\n")
     (directory / "visits.txt").write_text("a.example\n" * 50)
-    (directory / "many.txt").write_text("kiwi\n" * 300_000)
     (directory / "tools.txt").write_text("".join(f"tool {i}\n" for i in range(12)))
     (directory / "set-up.toml").write_text('plan = ["free", "pro"]\nsystem = ["linux", "mac"]\n')
+    (directory / "survey.csv").write_text("plan,system\n" + "free,mac\npro,linux\n" * 200)
     (directory / "pages.txt").write_text("".join(f"/fruit/{a}/{i}\n" for i in range(50) for a in
                                                  ("kiwi", "fig")))  # fmt: skip
     (directory / "words.txt").write_text("banana\nkiwi\npapaya\n")
     (directory / "said.txt").write_text("banana\nkiwi\npapaya\n" * 8000)
     for args in (
-        ["question", "create", "fruit", "--label", "kiwi", "--label", "fig", "--epsilon", "1",
-         "-o", "fruit.json"],
         ["question", "create", "site", "--open", "--epsilon", "3", "-o", "site.json"],
-        ["privatize", "fruit.json", "answers.txt", "-o", "reports.bin"],
-        ["privatize", "fruit.json", "answers.txt", "-o", "monday.bin"],
-        ["privatize", "fruit.json", "answers.txt", "-o", "tuesday.bin"],
+        *(["privatize", "fruit.json", "answers.txt", "-o", f"{day}.bin"]
+          for day in ("monday", "tuesday")),
         ["privatize", "site.json", "visits.txt", "-o", "sites.bin"],
-        ["tally", "fruit.json", "reports.bin", "-o", "tally.bin"],
         ["question", "create", "daily", "--label", "kiwi", "--label", "fig",
          "--protocol", "basicrappor:f=0.5:p=0.75:q=0.25", "-o", "daily.json"],
         *(["privatize", "daily.json", "answers.txt", "-o", f"{month}.bin"]
@@ -121,6 +145,8 @@ def gallery(tmp_path_factory):
         *(["privatize", f"{name}.json", "answers.txt", "-o", f"{name}.bin"]
           for name in ("old", "new")),
         *(["privatize", "fruit.json", "answers.txt", "-o", f"{arm}.bin"] for arm in "abc"),
+        ["question", "create", "set-up", "--record", "set-up.toml", "--epsilon", "1",
+         "-o", "set-up.json"],
         ["question", "create", "crashes", "--label", "kiwi", "--label", "fig", "--epsilon", "2",
          "--segment", "platform=linux,mac,windows", "-o", "crashes.json"],
         ["privatize", "crashes.json", "answers.txt", "--segment", "platform=mac",
@@ -129,16 +155,16 @@ def gallery(tmp_path_factory):
          "--protocol", "Discovery:bucket_bits=6:piece_bits=8", "-o", "words.json"],
         ["privatize", "words.json", "said.txt", "-o", "words.bin"],
     ):  # fmt: skip
-        assert run(*args, cwd=directory).returncode == 0
+        made(directory, *args)
     return directory
 
 
 @pytest.mark.long("a shell for each example of the help")
 @pytest.mark.parametrize("example", sorted({example for _, example in EXAMPLES}))
-def test_examples_run(gallery, tmp_path, example):
+def test_examples_run(examples, tmp_path, example):
     """Every example in the help runs as it stands, in a shell."""
     directory = tmp_path / "example"
-    shutil.copytree(gallery, directory)
+    shutil.copytree(examples, directory)
     words = example.split()
     for name in {b for a, b in itertools.pairwise(words) if a == "-o"}:
         (directory / name).unlink(missing_ok=True)
@@ -186,18 +212,14 @@ def test_the_reference_says_what_a_closed_pipe_ends_with():
     assert "goes away, as `head` does, the command ends quietly with 0" in page
 
 
-def test_noise_is_fresh_in_every_process(gallery):
-    """The same answers make other reports each time, from the operating system's randomness."""
-    # 500 reports agree, each with probability 0.61, with probability below 1e-100.
-    monday, tuesday = ((gallery / name).read_bytes() for name in ("monday.bin", "tuesday.bin"))
-    assert len(monday) == len(tuesday)
-    assert monday != tuesday
-
-
-def test_no_progress_bar_outside_a_terminal(gallery):
-    """Standard error has one line of summary and no control characters."""
+def test_every_process_draws_anew_and_says_so_in_one_line(gallery):
+    """The same answers make other reports; standard error has no bar or control characters."""
     found = run("privatize", "fruit.json", "answers.txt", "-o", "fresh.bin", cwd=gallery)
     assert found.stderr == b"fresh.bin: 500 reports on 'fruit'\n"
+    first, second = ((gallery / name).read_bytes() for name in ("reports.bin", "fresh.bin"))
+    # 500 reports agree, each with probability 0.61, with probability below 1e-100.
+    assert len(first) == len(second)
+    assert first != second
 
 
 def test_output_in_ascii(gallery):
@@ -234,25 +256,28 @@ def named(gallery):
     (gallery / "names.txt").write_text("Zoë\nŽofie\n" * 50, encoding="utf-8")
     create = ["question", "create", "Prénom ☺", "--label", "Zoë", "--label", "Žofie",
               "--epsilon", "1", "-o", "names.json", "--force"]  # fmt: skip
-    assert run(*create, cwd=gallery).returncode == 0
+    made(gallery, *create)
     for verb, source, target in (
         ("privatize", "names.txt", "named.bin"),
         ("tally", "named.bin", "names.bin"),
     ):
-        made = run(verb, "names.json", source, "-o", target, "--force", cwd=gallery)
-        assert made.returncode == 0
+        made(gallery, verb, "names.json", source, "-o", target, "--force")
     return gallery
 
 
 @pytest.mark.parametrize(
     "args",
-    [
-        ["question", "show", "names.json"],
-        ["estimate", "names.json", "names.bin"],
-        ["simulate", "names.txt", "--epsilon", "1", "--protocol", "DE"],
-        ["privatize", "names.json", "names.txt", "-o", "again.bin"],
-        ["privatize", "names.json", "answers.txt", "-o", "again.bin"],
-    ],
+    shortened(
+        [
+            ["estimate", "names.json", "names.bin"],
+            ["privatize", "names.json", "answers.txt", "-o", "again.bin"],
+            ["question", "show", "names.json"],
+            ["simulate", "names.txt", "--epsilon", "1", "--protocol", "DE"],
+            ["privatize", "names.json", "names.txt", "-o", "again.bin"],
+        ],
+        "more processes",
+        keep=2,
+    ),
     ids=" ".join,
 )
 @pytest.mark.parametrize("encoding", shortened(["ascii", "latin-1"], "more processes"))
@@ -272,7 +297,7 @@ def test_json_is_the_same_in_every_encoding(gallery):
     """JSON is UTF-8 or ASCII, whatever the terminal is, and so reads back."""
     create = ["question", "create", "Zoë", "--label", "Zoë", "--label", "☺", "--epsilon", "1",
               "-o", "zoe.json"]  # fmt: skip
-    assert run(*create, cwd=gallery).returncode == 0
+    made(gallery, *create)
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     shown = run("question", "show", "zoe.json", "--json", cwd=gallery, env=environment)
     assert shown.stdout == (gallery / "zoe.json").read_bytes()
@@ -281,7 +306,7 @@ def test_json_is_the_same_in_every_encoding(gallery):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("unbuffered", shortened(["1", ""], "more processes"))
 def test_a_full_device_is_named(gallery, unbuffered):
     """Standard output or the device that was named, and no claim about a file that is there."""
     privatize = ["privatize", "fruit.json", "answers.txt", "-o"]

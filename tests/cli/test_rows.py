@@ -56,8 +56,8 @@ def test_a_question_of_rows_is_shown(stars) -> None:
     assert "other" not in said
 
 
-def test_what_needs_one_text_each_says_so(stars) -> None:
-    """Simulation is of labels, and is refused by name where there are none."""
+def test_what_cannot_be_simulated_says_so(stars) -> None:
+    """A simulation needs the true counts, and names a kind that does not tell them."""
     stars.write("people.txt", "[5, 3]\n")
     said = stars.fails("simulate", "people.txt", "--question", "stars.json")
-    assert "answers of one text each" in said
+    assert "give true_counts to this kind of answers" in " ".join(said.split())

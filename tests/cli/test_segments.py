@@ -123,8 +123,33 @@ def test_report_files_are_estimated_by_segment(platforms):
         "estimate", "q.json", "all.bin", "--by", "arm"
     )
     assert "colour" in platforms.fails("estimate", "q.json", "r.bin", "--by", "colour")
+    twice = platforms.fails("estimate", "q.json", "r.bin", "--by", "platform", "--by", "arm")
+    assert "give --by once" in twice
     assert "JSON or CSV" in platforms.fails("estimate", "q.json", "r.bin", "--by", "arm",
                                             "--format", "html")  # fmt: skip
+
+
+def test_numbers_by_segment_have_their_mean_and_quartiles(shell):
+    """As a table, as JSON and as CSV, each segment has its own; small ones wait for their error."""
+    shell("question", "create", "load", "--number", 0, 150, "--step", 10, "--unit", "ms",
+          "--epsilon", 4, "--want", "distribution", "--want", "mean", "--segment", "os=a,b",
+          "-o", "q.json")  # fmt: skip
+    shell.write("p.csv", "load,os\n" + "50,a\n" * 2000 + "100,a\n" * 1500 + "20,b\n" * 40)
+    shell("privatize", "q.json", "p.csv", "--column", "load", "--segment-column", "os",
+          "-o", "r.bin")  # fmt: skip
+    by = ("estimate", "q.json", "r.bin", "--by", "os")
+    shown = " ".join(shell(*by).text.split())
+    assert "median 50 ms (" in shown
+    assert "upper quartile 100 ms (" in shown
+    assert "not shown because of its error" in shown
+    found = json.loads(shell(*by, "--json").out)
+    (a, b) = found["segments"][:2]
+    assert a["median"]["value"] == 50
+    assert a["mean"]["lower"] < 250 / 3.5 < a["mean"]["upper"]
+    assert (b["estimates"], b["missing"]) == (None, found["shown_from"] - 40)
+    head, *lines = shell(*by, "--format", "csv").text.splitlines()
+    assert "n,version,lower_quartile_value" in head
+    assert all(line.startswith("a,") for line in lines)
 
 
 def test_a_file_of_mixed_segments_adds_up_to_the_same_tally(platforms):

@@ -27,6 +27,7 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Asked, State
 from deniable.question import Question
+from tests.workers import shared_workers  # noqa: F401 - a fixture
 
 QUESTION = Question("fruit", ("kiwi", "fig"), DE(1.0, 2))
 _names = count()
@@ -71,7 +72,7 @@ class Collector:
         sent = dict(headers or {})
         if role is not None:
             sent["Authorization"] = f"Bearer {self.tokens[role]}"
-        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.address).netloc, timeout=120)
         try:
             connection.request(method, path, body, sent)
             answer = connection.getresponse()
@@ -127,11 +128,11 @@ def run_server(app: Application, settings: Settings, *, warm: bool = False) -> I
     thread = Thread(target=server.run)
     thread.start()
     try:
-        assert started.wait(30)
+        assert started.wait(120)
         yield found[0]
     finally:
         server.stop()
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()
 
 

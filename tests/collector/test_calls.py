@@ -122,7 +122,7 @@ def run(tmp_path: Path, profile: Profile, work: Callable[[Served], Awaitable[Non
         async with app.services.running():
             every = threading.Barrier(3)  # so that each reader has opened its store before
             await asyncio.gather(
-                *(app.services.readers.run(lambda _: every.wait(30)) for _ in range(3))
+                *(app.services.readers.run(lambda _: every.wait(120)) for _ in range(3))
             )
             await work(Served(app, token, profile))
 

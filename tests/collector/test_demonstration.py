@@ -14,18 +14,21 @@ from itertools import islice
 from pathlib import Path
 from urllib.request import urlopen
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from deniable.answers import Choice, Choices, Number, Record, Text
 from deniable.cli import cli
 from deniable.collector import demonstration
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Slice
 from deniable.collector.stores.records import today as today_number
+from deniable.question import Question
 from tests.collector.conftest import start
 
-N = 1000
+N = 400
 
 
 def test_people_send_real_reports(tmp_path: Path) -> None:
@@ -64,14 +67,18 @@ def test_people_answer_as_the_marks_of_truth_say() -> None:
     assert abs(given["Tea"] / 20_000 - after["Tea"]) < 0.0155
 
 
+@pytest.mark.long("the pages of seven questions, and a search that begins")
 def test_the_history_has_a_change_and_an_alarm(tmp_path: Path) -> None:
-    """Three questions have three weeks each; the change and the poisoned source are found."""
+    """All questions have three weeks each; the change and the poisoned source are found."""
     settings = Settings(
         store=str(tmp_path / "store.db"), port=0, window=demonstration.HISTORY + 1, minimum=10
     )
     store = open_store(settings.store, window=settings.window)
     demonstration.fill(store)
-    assert len(store.all_asked()) == 3
+    asked = [Question.from_json(each.document) for each in store.all_asked()]
+    kinds = Counter(type(question.answers) for question in asked)
+    assert kinds == {Choice: 2, Choices: 1, Number: 1, Record: 1, Text: 2}
+    assert any(question.repeat and question.segments for question in asked)
     digest = demonstration.QUESTION.digest
     assert len(store.standing(Slice(digest)).daily) == demonstration.HISTORY
     store.close()
@@ -83,6 +90,22 @@ def test_the_history_has_a_change_and_an_alarm(tmp_path: Path) -> None:
         assert "which a real server never knows" in text
         quality = collector.request("GET", f"{page}/quality", role="viewer").body.decode()
         assert demonstration.TARGET in quality
+        home = collector.request("GET", "/", role="viewer").body.decode()
+        assert home.count('<li class="card">') == 7
+        for digest in re.findall('/questions/([0-9a-f]{64})"', home):
+            text = collector.request("GET", f"/questions/{digest}", role="viewer").body.decode()
+            waits = ("Name the answers to count", "searched for")
+            assert 'class="say' in text or any(words in text for words in waits)
+
+
+@pytest.mark.long("a search")
+def test_the_words_of_the_week_are_found() -> None:
+    """A search of the history names the words that people say, which no list holds."""
+    people = demonstration.HISTORY * 700
+    given = [word for word, n in demonstration.WEEKS.items() for _ in range(people * n // 100)]
+    reports = demonstration.WEEK.privatize(given, np.random.default_rng(1))
+    found = demonstration.WEEK.discover(demonstration.WEEK.tally(reports))
+    assert set(found.sure) == set(demonstration.WEEKS)
 
 
 def test_a_demonstration_keeps_no_store() -> None:
@@ -103,17 +126,17 @@ def test_nothing_is_left_behind(tmp_path: Path, number: signal.Signals) -> None:
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        said = [process.stdout.readline() for _ in range(4)]
-        assert "deniable token login" in said[1]
-        assert "Three questions" in said[3]
-        page = re.findall(r"http://\S+", said[2])[0].replace("/try/", "/results/")
+        said = [process.stdout.readline() for _ in range(6)]
+        assert "deniable token login" in said[2]
+        assert "Seven questions" in said[5]
+        page = re.findall(r"http://\S+", said[4])[0].replace("/try/", "/results/")
         first = _reports(page)
         _wait(lambda: _reports(page) > first)
         children = _children(process.pid)
         assert len(children) >= 2
     finally:
         process.send_signal(number)
-        _, complained = process.communicate(timeout=60)
+        _, complained = process.communicate(timeout=180)
     _wait(lambda: not [pid for pid in children if _runs(pid)])
     if number != signal.SIGKILL:
         assert "Traceback" not in complained
@@ -126,8 +149,8 @@ def _reports(page: str) -> int:
 
 
 def _wait(holds: Callable[[], object]) -> None:
-    """Wait until something holds, for a minute at most."""
-    for _ in range(600):
+    """Wait until something holds, for three minutes at most."""
+    for _ in range(1800):
         if holds():
             return
         time.sleep(0.1)

@@ -10,16 +10,20 @@ from hashlib import sha256, sha384
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import parse_qs
 
+import numpy as np
 import pytest
 
 from deniable.answers import Answers
+from deniable.collector.pages import qr
 from deniable.collector.pages.embed import unknown
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import OLH, OpenLH
 from deniable.protocols.histogram import SHE
 from deniable.question import Question
-from tests.collector.conftest import Collector
+from deniable.rota import Repeat
+from tests.collector.conftest import Collector, today
 from tests.collector.test_pages import get
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +78,8 @@ def test_the_form_has_nothing_to_send(collector: Collector, labels: tuple[str, .
     assert found.all("button") == [{"disabled": None}]
     assert found.all("p") == [{"role": "status"}]
     outcomes = re.findall(r'\| "([\w-]+)"', (ROOT / "clients/js/src/memory.ts").read_text())
-    assert {f"data-{state}" for state in ("ready", "failed", *outcomes)} == {
+    rounds = {"data-not-now", "data-finished"}  # of questions that are asked again
+    assert {f"data-{state}" for state in ("ready", "failed", *outcomes)} - rounds == {
         name for name in form if name.startswith("data-")
     }
     if labels is not None and len(labels) <= 50:
@@ -85,6 +90,22 @@ def test_the_form_has_nothing_to_send(collector: Collector, labels: tuple[str, .
     assert set(script) == {
         "type", "src", "crossorigin", "integrity", "data-collector", "data-question", "data-form",
     }  # fmt: skip
+
+
+def test_the_tag_names_the_segments_and_the_form_the_rounds(collector: Collector) -> None:
+    """Each dimension is left for the page to fill in, and rounds have words of their own."""
+    question = Question(
+        "groups", ("a", "b"), DE(1.0, 2), repeat=Repeat(today(), every=7, rounds=4),
+        segments={"app & os": ("web", "desktop"), "arm": ("A", "B")},
+    )  # fmt: skip
+    collector.request("POST", "/v1/questions", question.to_json().encode(), role="admin")
+    page = get(collector, f"/questions/{question.digest}/collect")
+    found = Form(unescape(re.search('<code id="snippet">(.*?)</code>', page, re.DOTALL)[1]))
+    (script,), (form,) = found.all("script"), found.all("form")
+    assert parse_qs(script["data-segment"]) == {"app & os": ["?"], "arm": ["?"]}
+    assert {"data-not-now", "data-finished"} <= set(form)
+    assert "<b>arm</b> is A or B." in page
+    assert "data-segment" not in get(collector, f"/questions/{collector.ask().digest}/collect")
 
 
 def test_the_tag_leaves_ceiling_and_budget_to_the_browser(collector: Collector) -> None:
@@ -103,7 +124,8 @@ def test_every_released_client_is_served_for_ever(collector: Collector) -> None:
     listed = json.loads((STATIC / "clients" / "manifest.json").read_text())
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", changelog, re.MULTILINE)
-    assert set(released) - {"0.1.0"} == set(listed), "run npm run release in clients/js"
+    versions = {name.partition("-")[0] for name in listed}  # 0.3.0-views is one build of several
+    assert set(released) - {"0.1.0"} == versions, "run npm run release in clients/js"
     assert listed["0.2.0"] == (
         "sha384-9cQpXiLLPZh7NdiNKWzBZPvcySq5RFk0PNrPMmLftUb++w9WUVgpPEAq8ulvmipC"
     )
@@ -133,3 +155,26 @@ def test_kinds_that_browsers_do_not_know_are_not_offered_to_them() -> None:
 
     assert unknown(Question("digit", _Digit(), epsilon=1.0)) == "answers of the kind digit"
     assert unknown(Question("digit", _Digit.labels, epsilon=1.0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "digest"),
+    [
+        ("fig", 21, "9c4ddf0a3a8ee754"),
+        ("https://example.org/try/" + 16 * "a3f9", 37, "75ac7d137fa38246"),
+        (134 * "x", 41, "6475170c34b5fddf"),
+    ],
+)
+def test_codes_are_those_of_other_writers(text: str, size: int, digest: str) -> None:
+    """The symbols with mask 3 are what the package qrcode 8 draws, to the module."""
+    grid = qr.symbol(text, 3)
+    assert grid is not None
+    assert grid.shape == (size, size)
+    assert sha256(np.packbits(grid).tobytes()).hexdigest()[:16] == digest
+
+
+def test_what_is_too_long_for_a_code_has_none() -> None:
+    """Up to 134 bytes fit; the picture of a longer address is left out."""
+    assert qr.symbol(135 * "x") is None
+    assert qr.picture(135 * "x") == ""
+    assert qr.picture("fig").count("<path") == 1

@@ -72,7 +72,7 @@ def test_a_lame_duck_goes_on(tmp_path: Path) -> None:
         address = f"{process.address}{submission_path()}"
         with urlopen(address, data=b"i" * 16 + b"\1") as answer:
             assert answer.status == 204
-        assert process.process.wait(30) == 0
+        assert process.process.wait(120) == 0
 
 
 def test_a_database_is_waited_for(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_database_is_waited_for(tmp_path: Path) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "deniable", "serve", "--wait-seconds", "3", "--store",
          "postgresql://someone:hunter2@127.0.0.1:1/nowhere", "--log-format", "json"],
-        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path,
         env={**os.environ},
     )  # fmt: skip
     assert found.returncode == 2

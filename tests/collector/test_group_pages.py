@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 
 import numpy as np
@@ -40,3 +41,30 @@ def test_a_page_shows_rounds_groups_and_a_verdict(collector: Collector) -> None:
         assert wanted in shown, wanted
     assert "Day by day" not in shown
     assert shown.count('class="multiple"') == 4
+
+
+def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> None:
+    """They are the largest of all people, it is said of how many, and how values are compared."""
+    labels = tuple(f"answer {i:02}" for i in range(12))
+    question = Question("many", labels, DE(5.0, 12), segments={"os": ("linux", "mac")},
+                        repeat=Repeat(today(-1), every=1, rounds=4))  # fmt: skip
+    body = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    rng = np.random.default_rng(2)
+    weights = np.arange(12, 0, -1) / 78
+    for day in (today(-1), today()):
+        for cell, chances in ((0, weights), (1, weights[::-1])):
+            drawn = rng.choice(12, 3000 if cell == 0 else 1000, p=chances)
+            reports = question.protocol.privatize(drawn, rng).tobytes()
+            sent = question.segments.join(cell, reports, 1)
+            assert collector.submit(question, sent, role="relay", day=day).status == 204
+    sent = question.segments.join(2, question.protocol.privatize([0, 1], rng).tobytes(), 1)
+    assert collector.submit(question, sent, role="relay").status == 204
+    page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
+    panels = [re.findall(r"answer \d\d", each) for each in page.split('class="multiple"')[1:3]]
+    assert len(set(panels[0])) == 8
+    assert panels[0] == panels[1]
+    assert "the 8 most frequent of 12 answers" in page
+    assert "the 6 most frequent of 12 answers" in page
+    assert "only dimensions called arm, variant or experiment" in page
+    assert "fewer than 20 reports so far: if it stays so" in page

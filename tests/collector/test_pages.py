@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from deniable import OpenLH
+from deniable import DE, OpenLH
 from deniable.collector.pages.languages import languages
 from deniable.collector.pages.templating import assets
 from deniable.question import Question
@@ -87,7 +87,9 @@ def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collect
     id = b"i" * 16
     for day in (today(), today(), "2020-01-01"):
         collector.submit(question, report, id=id, day=day)
-    found = get(collector, f"/questions/{question.digest}/quality").split("Since this")[1]
+    found = get(collector, f"/questions/{question.digest}/quality").split("Submissions since this")[
+        1
+    ]
     rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td class="number">([^<]+)</td>', found))
     rows.pop("anonymous", None)
     assert rows == {
@@ -95,8 +97,51 @@ def test_a_page_tells_what_was_refused_for_its_question_alone(collector: Collect
         "repeated: sent again, counted once": "1",
         "refused: a day that is not open": "1",
     }
+    page = get(collector, f"/questions/{question.digest}/quality")
+    cells = 3 * '<td class="number">1</td>'
+    assert f'<th scope="row">{today()}</th>{cells}' in page
+    assert '<rect class="refused"' in page
     page = get(collector, f"/questions/{other.digest}/quality")
-    assert "refused" not in page.split("Since this")[1].split("<h2")[0]
+    assert "refused" not in page.split("Submissions since this")[1].split("<h2")[0]
+    assert '<rect class="refused"' not in page
+
+
+def test_discovery_asks_for_no_margin(collector: Collector) -> None:
+    """Which texts will be found follows from people and privacy, whatever was chosen before."""
+    given = {"kind": "discover", "solve": "users", "users": "100000", "epsilon": "4"}
+    given |= {"code": "english", "examples": "busy"}
+    text = post(collector, "/new", action="plan", **given).body.decode()
+    assert "of them give will be found" in text
+    assert 'class="field margin"' in text
+
+
+def test_quality_says_whether_the_promise_holds(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the weights spend stands beside the claim; were it more, the page would say so."""
+    question = collector.ask()
+    page = get(collector, f"/questions/{question.digest}/quality")
+    assert "The promise holds" in page
+    assert "ε = 1 of 1" in page
+    monkeypatch.setattr(DE, "realised_epsilon", 1.5)
+    page = get(collector, f"/questions/{collector.ask().digest}/quality")
+    assert "The promise is broken" in page
+    assert "ε = 1.5 of 1" in page
+
+
+def test_a_source_is_expected_to_differ_until_that_is_withdrawn(collector: Collector) -> None:
+    """The tab has a button for either, says what was done, and keeps who did it."""
+    question = collector.ask()
+    collector.submit(question, question.privatize(["a"]).tobytes())
+    place = f"/questions/{question.digest}"
+    for action, words in (("expected", "raises no alarm"), ("unexpected", "with the others again")):
+        answer = post(collector, place, action=action, source="anonymous", tab="quality")
+        assert answer.headers["location"] == f"{place}/quality?done={action}"
+        page = get(collector, answer.headers["location"])
+        assert words in page
+        assert ('value="unexpected"' in page) is (action == "expected")
+    assert "expect anonymous to differ" in page
+    assert "compare anonymous again" in page
 
 
 def test_browsers_see_problems_as_pages(collector: Collector) -> None:
@@ -259,6 +304,32 @@ def test_a_plan_solves_for_any_of_three(collector: Collector, solve: str, solved
     assert collector.request("GET", "/v1/questions").body == before
 
 
+KINDS = {
+    "number": {"kind": "number", "low": "0", "high": "63", "step": "1", "unit": "ms"},
+    "record": {"kind": "record", "parts": "plan: free, pro\nos: a, b, c", "tables": "pairs"},
+    "choices": {"kind": "choices", "boxes": "git\nvim\ntmux\nfzf", "at_most": "2"},
+    "open": {"kind": "open"},
+}
+
+
+@pytest.mark.parametrize("solve", ["users", "epsilon", "error"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_solves_for_any_of_three_whatever_the_kind(
+    collector: Collector, kind: str, solve: str
+) -> None:
+    """What was solved for, put in, gives the other two back."""
+    given = {**KINDS[kind], "users": "20000", "epsilon": "2", "error": "2", "fragment": ""}
+    text = post(collector, "/new", solve=solve, action="plan", **given).body.decode()
+    found = re.search('data-solved="([^"]+)"', text)
+    assert found is not None, text
+    assert "is right to ± " in text
+    again = given | {solve: found[1]}
+    other = "error" if solve != "error" else "users"
+    text = post(collector, "/new", solve=other, action="plan", **again).body.decode()
+    back = re.search('data-solved="([^"]+)"', text)
+    assert float(back[1]) == pytest.approx(float(given[other]), rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("people", "light"), [("10", "hopeless"), ("3000", "coarse"), ("100000", "good")]
 )
@@ -284,7 +355,6 @@ def test_a_hopeless_plan_looks_like_one(collector: Collector, people: str, light
         ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "Enter a number for the privacy level"),
         ({"name": "x", "kind": "open", "protocol": "OUE"}, "expected no protocol"),
         ({"name": "x", "labels": "a\nb", "users": "2.5"}, "Enter people as a whole number"),
-        ({"name": "x", "kind": "open", "solve": "users"}, "needs people and epsilon"),
     ],
 )
 def test_a_wrong_form_keeps_what_was_entered(

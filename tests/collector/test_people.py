@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.people import LABELS, WAYS, Crowd, Sizes, measure
 from deniable import BasicRAPPOR, Question
-from deniable.client import pull, pull_days
+from deniable.client import Part, pull, pull_part
 from deniable.collector.jobs import Order, Sums, Wanted, export_trend
 from deniable.collector.stores.records import Days, Slice, Snapshot
 from deniable.law import RepeatedLaw
@@ -38,6 +38,7 @@ def _read(collector: Collector, crowd: Crowd, query: str = "", part: str = "esti
     return collector.request("GET", path, role="viewer")
 
 
+@pytest.mark.long("25 collections of 8 days, one after the other")
 @pytest.mark.parametrize(
     "ways", [WAYS[:3], pytest.param(WAYS[3:], marks=pytest.mark.frames)], ids=", ".join
 )
@@ -169,9 +170,9 @@ def test_each_day_of_a_trend_is_one_round(collector: Collector, crowd: Crowd) ->
 def test_a_pulled_tally_comes_with_its_days(collector: Collector, crowd: Crowd) -> None:
     """The collector says on how many days the reports of a tally came."""
     token = collector.tokens["viewer"]
-    tally, days = pull_days(collector.address, crowd.question, token=token)
+    tally, days = pull_part(collector.address, crowd.question, Part(), token=token)
     assert (tally.n, days) == (340, 4)
-    assert pull_days(collector.address, crowd.question, first=today(-1), token=token)[1] == 2
+    assert pull_part(collector.address, crowd.question, Part(today(-1)), token=token)[1] == 2
 
 
 def test_published_numbers_keep_their_days(collector: Collector, crowd: Crowd) -> None:

@@ -56,7 +56,7 @@ def device(tmp_path: Path) -> Path:
 
 def run(device: Path, address: str, act: str) -> str:
     """Do one thing in a process of its own, and return what it printed."""
-    found = subprocess.run([sys.executable, "-c", PROGRAM, address, act], cwd=device, timeout=60,
+    found = subprocess.run([sys.executable, "-c", PROGRAM, address, act], cwd=device, timeout=180,
                            capture_output=True, text=True, check=False)  # fmt: skip
     assert found.returncode == 0, found.stderr
     return found.stdout.strip()

@@ -15,7 +15,7 @@ import pytest
 from deniable import DE, Question, Tally
 from deniable.advice.groups import cell_minimum
 from deniable.client import pull
-from deniable.collector.cells import pack_cells, ripe, unpack_cells
+from deniable.collector.folding import pack_cells, ripe, unpack_cells
 from deniable.rota import Repeat
 from tests.collector.conftest import Collector, today
 
@@ -135,11 +135,16 @@ def test_rounds_are_followed_and_compared(collector: Collector) -> None:
     assert [row["n"] for row in trend] == [1000] * 3
     assert [row["day"] for row in trend] == [str(question.repeat.days_of(r)[0]) for r in range(3)]
     pooled = read(collector, question, "?by=round&pooled=2&candidate=a", "trend").json["trend"]
-    assert [row["n"] for row in pooled] == [1000, 2000, 2000]
+    assert [(row["day"], row["n"]) for row in pooled] == [
+        (row["day"], 2000) for row in trend[:2]
+    ]  # no window begins before the first round, nor ends after the last
     one = read(collector, question, "?round=1").json
     assert one["n"] == 1000
     changed = read(collector, question, "?round=2&compare_round=1").json
     assert changed["first_n"] == changed["second_n"] == 1000
+    changes = {row["label"]: row for row in read(
+        collector, question, "?round=1&compare_round=2").json["changes"]}  # fmt: skip
+    assert changes["a"]["difference"] > 0  # as docs say: the second round less the first
     for wrong in ("?round=3", "?round=x", "?round=1&day=2026-01-01"):
         assert read(collector, question, wrong).status == 400
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from deniable import InvalidDocument
+from deniable import InvalidDocument, Question
 from deniable.client import Outbox, Outcome, Parcel
+from deniable.segments import Segments
 from tests.collector.conftest import QUESTION, Done, Workshop
 
 
@@ -84,6 +85,7 @@ def test_an_unfinished_outbox_is_kept_when_its_file_changes(workshop: Workshop) 
     assert workshop.collector.n(QUESTION) == 203
 
 
+@pytest.mark.long("five processes")
 def test_a_pipe_is_known_by_its_bytes(workshop: Workshop, tmp_path: Path) -> None:
     """Answers from standard input are hashed as they are read, and compared as a file is."""
     command = [sys.executable, "-m", "deniable", "send", workshop.collector.address, "-"]
@@ -91,7 +93,7 @@ def test_a_pipe_is_known_by_its_bytes(workshop: Workshop, tmp_path: Path) -> Non
 
     def pipe(text: str, *options: str) -> Done:
         found = subprocess.run([*command, *options], input=text, capture_output=True, text=True,
-                               timeout=60, check=False, cwd=tmp_path)  # fmt: skip
+                               timeout=180, check=False, cwd=tmp_path)  # fmt: skip
         return Done(found.returncode, found.stdout, found.stderr)
 
     assert pipe("kiwi\n" * 20).returncode == 0
@@ -143,6 +145,31 @@ def test_a_relay_sends_in_bulk(workshop: Workshop) -> None:
     path = f"/v1/questions/{QUESTION.digest}/sources"
     sources = workshop.collector.request("GET", path, role="viewer").json["sources"]
     assert sources == [{"name": "relay:relay", "n": 200, "excluded": False, "excluded_days": []}]
+
+
+def test_segments_are_stated_by_columns(workshop: Workshop) -> None:
+    """Each person's report is sent with the cell that the columns state, one by one and in bulk."""
+    groups = Segments.of({"platform": ("web", "desktop"), "arm": ("A", "B")})
+    asked = Question("used?", ("yes", "no"), epsilon=2.0, segments=groups)
+    created = workshop.collector.request(
+        "POST", "/v1/questions", asked.to_json().encode(), role="admin"
+    )
+    assert created.status == 201
+    rows = ["used,os,arm", *["yes,web,A"] * 5, *["no,desktop,B"] * 3, "no,,B"]
+    Path("people.csv").write_text("\n".join(rows) + "\n")
+    line = (
+        f"deniable send {workshop.collector.address} people.csv --column used --question used? "
+        "--segment-column platform=os --segment-column arm"
+    )
+    token = workshop.collector.tokens["relay"]
+    assert workshop.run(line).returncode == 0
+    assert workshop.run(f"{line} --outbox other.outbox", DENIABLE_TOKEN=token).returncode == 0
+    path = f"/v1/questions/{asked.digest}/estimates?by=platform"
+    parts = workshop.collector.request("GET", path, role="viewer").json["segments"]
+    found = {part["value"]: part["n"] for part in parts}
+    assert found == {"web": 10, "desktop": 6, "not stated": 2}
+    wrong = workshop.run(f"{line} --outbox third.outbox --segment colour=red")
+    assert (wrong.returncode, "colour" in wrong.stderr) == (2, True)
 
 
 def test_a_token_can_stand_in_a_file(workshop: Workshop) -> None:

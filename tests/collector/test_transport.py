@@ -44,7 +44,7 @@ def server(*replies: bytes) -> Iterator[tuple[str, list[bytes]]]:
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}", came
     finally:
-        thread.join(30)
+        thread.join(120)
         listening.close()
 
 

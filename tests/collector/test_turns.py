@@ -20,6 +20,7 @@ from deniable.client import Client, Ledger, NoLedger, Outcome, Parcel
 from deniable.client.transport import Lost, Reply
 from deniable.rota import Repeat, phase_of
 from tests import components
+from tests.marks import examples
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "turns.json").read_text())
 REPEAT = Repeat("2026-03-02", every=7, rounds=4, times=2)
@@ -266,7 +267,7 @@ def browsers() -> Iterator[Browsers]:
 
 
 @pytest.mark.node
-@settings(max_examples=100, deadline=None, derandomize=True,
+@settings(max_examples=examples(100), deadline=None, derandomize=True,
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(rng=st.randoms(use_true_random=False))
 def test_browsers_with_any_history_answer_each_turn_once(browsers, rng) -> None:

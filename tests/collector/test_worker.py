@@ -60,6 +60,7 @@ def test_a_worker_that_ends_is_started_again() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.long("waits for a clock")
 def test_a_worker_that_hangs_is_ended() -> None:
     """A call that takes too long fails, and the next one has a new worker."""
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from deniable import Code, InvalidDocument, InvalidParameter
 from deniable.protocols.discovery import books
 from deniable.protocols.discovery.code import presets
+from tests.marks import examples
 from tests.naive.codes import bits_of
 
 PAGES = [f"https://www.example.com/{kind}/{i}" for kind in ("news", "shop") for i in range(300)]
@@ -39,7 +40,7 @@ def test_code_is_the_one_that_is_specified(code: Code, text: str) -> None:
     assert code.text(bits, size) == code.clean(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.text(max_size=40), st.sampled_from(CODES))
 def test_any_text_comes_back(text: str, code: Code) -> None:
     """Whatever people write has a code, which reads back to the same text in form C."""

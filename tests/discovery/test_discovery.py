@@ -1,6 +1,9 @@
 """Discovery: the law of reports, what the search may see, and what is said of texts."""
 
 import math
+import re
+import time
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -11,6 +14,7 @@ from scipy import stats
 
 from deniable import (
     Code,
+    DeniableError,
     Discovery,
     IncompatibleTally,
     InvalidDocument,
@@ -23,10 +27,11 @@ from deniable import (
     Text,
 )
 from deniable.auditing import output_law
-from deniable.law.truncated import SampleLaw, chi_square_tail
+from deniable.law.samples import SampleLaw, chi_square_tail
 from deniable.protocols.discovery import verification
 from deniable.protocols.discovery.search import levels
 from deniable.protocols.discovery.verification import alpha_at, candidates, crafted
+from deniable.statistics import Table
 from tests.naive.codes import bits_of, cells_of
 
 ENGLISH = Code.preset("english")
@@ -179,6 +184,23 @@ def test_texts_that_are_cut_are_shown_apart_and_named_by_a_list(tally: Tally, fo
     (beginning,) = [each for each in alone.unfinished if set(each.beginning) == {"x"}]
     assert beginning.about == pytest.approx(8000, rel=0.2)
     assert "x" * 40 in found.sure
+    assert not [each for each in found.unfinished if set(each.beginning) == {"x"}]
+    assert any(f"{beginning.beginning}… (about {beginning.about:,.0f})" in n for n in alone.notes())
+
+
+def test_what_is_cut_and_most_frequent_is_said_first() -> None:
+    """No text leads that fewer people have than one that is too long for the code."""
+    texts = ["x" * 40] * 24_000 + ["kiwi"] * 12_000 + ["fig"] * 9000
+    reports = QUESTION.privatize(texts, np.random.default_rng(6))
+    found = QUESTION.discover(QUESTION.tally(reports))
+    first, second, *_ = found.findings()
+    assert re.match(r"A text that begins with x+… and is too long for the code .* about 5\d", first)
+    assert second.startswith("2 texts that nobody listed: kiwi has 2")
+    assert not any("leads" in said for said in found.findings())
+    assert "too long for the code" in str(found.parts()[1])
+    few = ["x" * 40] * 24_000
+    alone = QUESTION.discover(QUESTION.tally(QUESTION.privatize(few, np.random.default_rng(7))))
+    assert alone.findings()[1] == "No shorter text is frequent enough to be sure of."
 
 
 def test_discoveries_make_a_closed_question(found) -> None:
@@ -300,7 +322,7 @@ def test_interval_of_what_is_shown_covers_as_often_as_it_says() -> None:
 
 def _coverage(law: SampleLaw, least: int, share: float) -> tuple[float, float]:
     """Return how often intervals hold a share if they are shown, and how often plain ones would."""
-    chance = float(law.q) + share * law.gap
+    chance = float(law.q) + share * law.asked.gap
     spread = math.sqrt(law.people * chance)
     last, found = round(law.people * chance + 8 * spread), []
 
@@ -328,7 +350,7 @@ def _share_of(law: SampleLaw, least: int, target: float) -> float:
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        chance = float(law.q) + middle * law.gap
+        chance = float(law.q) + middle * law.asked.gap
         reached = stats.binom.sf(least - 1, law.people, chance)
         low, high = (middle, high) if reached < target else (low, middle)
     return high
@@ -371,3 +393,32 @@ def test_levels_and_crafted_reports_are_those_of_the_plan() -> None:
     assert tau[20] == pytest.approx(stats.norm.isf(50 / 2**20), abs=1e-6)
     assert crafted(Discovery(4.0, salt=SALT), 10**6) == 708
     assert crafted(Discovery(4.0, salt=SALT), 4 * 10**6) == pytest.approx(2 * 708, abs=2)
+
+
+FORGED = {
+    "more hits than reports": (4, [7], [5]),
+    "fewer hits than reports": (10**15, [7], [5]),
+    "a cell beyond the last": (1, [-1], [1]),
+    "no hits of a million": (1, list(range(10**6)), [0] * 10**6),
+    "a million hits of one report": (1, list(range(10**6)), [1] * 10**6),
+    "sums that overflow": (5, [7, 8], [2**62, 2**62 + 5]),
+}
+
+
+@pytest.mark.parametrize("why", FORGED)
+def test_forged_tallies_are_refused_within_limits(why: str) -> None:
+    """What no people can leave in a full-size tally is refused at once, in some megabytes."""
+    protocol = Discovery(4.0, salt=SALT)
+    n, cells, counts = FORGED[why]
+    size = protocol.layout.pieces * protocol.cells
+    places = np.array([cell % (size + 1) for cell in cells], dtype=np.uint64)
+    forged = Tally(protocol, n, Table(size, places, np.array(counts))).to_bytes()
+    tracemalloc.start()
+    start = time.process_time()
+    try:
+        with pytest.raises(DeniableError):
+            Tally.from_bytes(forged)
+        assert time.process_time() - start < 1
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deniable import Code, Discovery
+from deniable.kernels import jit
 from deniable.protocols.discovery.automaton import automaton, endings
 from deniable.protocols.discovery.cells import Layout
 from deniable.protocols.discovery.search import CUT, search
@@ -44,6 +45,19 @@ def test_strong_texts_are_found() -> None:
     assert set(texts) <= words_of(result.found)
 
 
+@pytest.mark.numba
+def test_compiled_search_is_the_same() -> None:
+    """With Numba the search finds the same codes with the same scores, to the bit."""
+    noisy, found = scores(LAYOUT, {"kiwi": 3.0, "internet": 4.0, "interval": 9.0}), []
+    for compiled in (False, True):
+        jit.set_compiled(compiled)
+        found.append(search(noisy, ENGLISH, LAYOUT))
+    jit.set_compiled(None)
+    assert found[0].complete == found[1].complete
+    for plain, other in zip(found[0].found, found[1].found, strict=True):
+        assert np.array_equal(plain, other)
+
+
 def test_text_that_goes_on_is_cut() -> None:
     """A code that is longer than the payload is found as what fits of it."""
     result = search(scores(LAYOUT, {"x" * 30: 6.0}), ENGLISH, LAYOUT)
@@ -58,7 +72,8 @@ def test_noise_makes_few_candidates() -> None:
     assert len(result.found.words) < 150
 
 
-@pytest.mark.parametrize("height", [3.0, 100.0])
+@pytest.mark.parametrize("height", [100.0, 3.0])
+@pytest.mark.long("a full search")
 def test_hostile_tallies_are_searched_in_bounded_time(height: float) -> None:
     """Cells that all stand out make the search reach its limits, say so, and end."""
     wild = scores(LAYOUT, {})

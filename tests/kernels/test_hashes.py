@@ -124,3 +124,26 @@ def test_preimages_cover_every_word_once(g):
     low, width = hashes.preimage(np.arange(g, dtype=np.uint32), g)
     ends = [int(start) + int(size) for start, size in zip(low, width, strict=True)]
     assert [*low.tolist(), 2**64] == [0, *ends]
+
+
+@pytest.mark.parametrize("at_once", [1, 7, hashes.ENDINGS])
+@pytest.mark.parametrize(("beginnings", "done"), [(0, 20), (1, 0), (40, 20), (40, 50)])
+def test_endings_are_those_of_the_twin(beginnings, done, at_once, monkeypatch):
+    """The kernel finds all pairs with the right bucket, however many it hashes at once."""
+    monkeypatch.setattr(hashes, "ENDINGS", at_once)
+    rng = np.random.default_rng(done)
+    words = rng.integers(0, 2**64, beginnings, dtype=np.uint64) >> np.uint64(64 - done or 63)
+    words <<= np.uint64(64 - done or 63)
+    firsts, counts = rng.integers(0, 30, beginnings), rng.integers(0, 60, beginnings)
+    counts[::5] = 0
+    rows = hashes.Beginnings(words, rng.integers(0, 4, beginnings), firsts, counts)
+    sizes = rng.integers(1, 11, 90)
+    bits = rng.integers(0, 2**10, 90).astype(np.uint64) << np.uint64(54)
+    ends, salt = hashes.Endings(bits, sizes, done), int(rng.integers(2**63))
+    owners, places = hashes.match_endings(rows, ends, salt, 2)
+    table = [(int(b), int(s), done) for b, s in zip(bits, sizes, strict=True)]
+    wanted = naive.match_endings(
+        [tuple(map(int, row)) for row in zip(*rows, strict=True)], table, salt, 2
+    )
+    assert list(zip(owners.tolist(), places.tolist(), strict=True)) == wanted
+    assert beginnings < 2 or len(wanted) > 100

@@ -7,6 +7,7 @@ import pytest
 
 from deniable.kernels import jit
 from tests.kernels import survey
+from tests.marks import shortened
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(
@@ -86,12 +87,14 @@ def test_a_numba_that_cannot_be_imported_is_none(monkeypatch):
     assert not jit.pays("any", 1e18)
 
 
+@pytest.mark.numba
 def test_importing_kernels_never_imports_numba():
     """All modules of the package together leave Numba alone."""
     script = f"import sys, {', '.join(MODULES)}; print('numba' in sys.modules)"
     assert run(script) == "False"
 
 
+@pytest.mark.numba
 def test_a_survey_of_middling_size_compiles_nothing(tmp_path):
     """Making, counting and decoding hundreds of thousands of reports never touches Numba."""
     script = "import sys; from tests.kernels import survey; survey.hold(300_000);"
@@ -105,7 +108,7 @@ WITHOUT = "from deniable.kernels import jit as c; from tests.kernels import surv
 REPORT = "c.set_compiled(True); print(survey.fingerprint(), c.pays('any', 1e18))"
 
 
-@pytest.mark.parametrize("kind", ["absent", "broken"])
+@pytest.mark.parametrize("kind", shortened(["broken", "absent"], "more processes"))
 def test_everything_works_without_numba(tmp_path, kind):
     """Where Numba is absent, or fails to load, all functions give what they give with it."""
     broken = tmp_path / "numba"

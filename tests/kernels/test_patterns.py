@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.kernels import bits, parallel
+from tests.marks import examples
 from tests.naive import bits as naive
 
 pytestmark = pytest.mark.usefixtures("way")
@@ -49,7 +50,7 @@ class Scripted:
 
 
 @given(st.data(), st.integers(1, 60), WEIGHT, WEIGHT, st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_perturbed_bits_are_those_of_the_twin(data, domain_size, p_weight, q_weight, seed):
     """From the same bytes, undecided ones included, the kernel makes the rows of the twin."""
     values = data.draw(st.lists(st.integers(0, domain_size - 1), max_size=8))

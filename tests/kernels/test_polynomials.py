@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.kernels import parallel, polynomials
+from tests.marks import examples
 from tests.naive import sets as naive
 
 PRIMES = (2, 3, 5, 13, 251, 1009, 32_749, 32_771, 65_521, 1_048_573)
 pytestmark = pytest.mark.usefixtures("way")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.sampled_from(PRIMES), st.data())
 def test_interpolation_is_that_of_lagrange(g: int, data: st.DataObject) -> None:
     """A polynomial goes through all its points and has its leading coefficient."""
@@ -29,7 +30,7 @@ def test_interpolation_is_that_of_lagrange(g: int, data: st.DataObject) -> None:
         assert polynomials.evaluate(made, x, g)[0] == y
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.sampled_from(PRIMES), st.integers(1, 5), st.integers(0, 40), st.data())
 def test_counts_are_those_of_every_value(
     g: int, degree: int, points: int, data: st.DataObject

@@ -40,6 +40,18 @@ def test_what_no_font_has_is_spelled_and_said() -> None:
         figure.savefig(io.BytesIO(), format="png")
 
 
+@pytest.mark.usefixtures("only_dejavu")
+def test_emoji_without_a_font_are_named() -> None:
+    """Emoji that belong together are one name in brackets, and different ones stay different."""
+    labels = ["👩\u200d👩\u200d👧 famille", "🇫🇷 France", "👍🏽 ok", "👍🏿 ok", "☕"]
+    with pytest.warns(UserWarning, match="names or escapes"):
+        drawn, _ = choose_fonts(labels)
+    assert drawn == [
+        "[woman, woman, girl] famille", "[fr] France", "[thumbs up sign, skin type-4] ok",
+        "[thumbs up sign, skin type-6] ok", "☕",
+    ]  # fmt: skip
+
+
 def test_a_font_that_has_the_characters_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any installed font is looked through, in the order of preference, and named beside the first.
 

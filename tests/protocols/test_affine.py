@@ -14,7 +14,7 @@ from deniable.kernels.fields import field
 from deniable.protocols.affine import TOLERANCE
 from deniable.randomness import WORD, Replayed
 from deniable.statistics import Counts, Table
-from tests.marks import shortened
+from tests.marks import examples, shortened
 from tests.naive import selection as naive
 
 ORDERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 25, 27)
@@ -35,7 +35,7 @@ def starts(protocol: AffineSelection) -> tuple[np.ndarray, list[int]]:
     return np.stack([column.ravel() for column in mesh], axis=1), weights
 
 
-@pytest.mark.parametrize("shape", shortened(SHAPES, "large enumerations", keep=22), ids=str)
+@pytest.mark.parametrize("shape", shortened(SHAPES, "large enumerations", keep=14), ids=str)
 def test_p_and_q_are_the_formula_for_all_pairs(shape: tuple[int, int]) -> None:
     """The enumerated law supports a value and any other with exactly p* and q*, for each window."""
     g, t = shape
@@ -90,7 +90,7 @@ def instances(draw) -> AffineSelection:
     return AffineSelection(draw(st.sampled_from([0.5, 1.0, 4.0])), d, g, t, m)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(instances(), st.integers(0, 60), st.integers(0, 2**32))
 def test_decoded_supports_are_the_definition(
     protocol: AffineSelection, count: int, seed: int
@@ -128,7 +128,7 @@ def test_reports_are_those_of_the_twin(protocol: AffineSelection, data: st.DataO
     assert protocol._perturb_many(values, words).tolist() == expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(instances(), st.lists(st.integers(0, 40), min_size=1, max_size=6), st.integers(0, 2**32))
 def test_grouping_of_reports_changes_no_byte(
     protocol: AffineSelection, sizes: list[int], seed: int
@@ -155,7 +155,7 @@ def test_many_reports_are_folded_as_few_are(shape: tuple[int, int, int]) -> None
     assert protocol.tally(reports) == sum(protocol.tally(part) for part in few)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.sampled_from([2, 3, 5, 8, 9, 13, 53, 101]), st.integers(0, 300), st.data())
 def test_lines_are_counted_alike_in_every_way(g: int, count: int, data: st.DataObject) -> None:
     """Counted or sorted first, reports of one digit have the supports by definition."""

@@ -97,7 +97,7 @@ def test_bad_clients_and_parameters_are_refused() -> None:
         RAPPOR(epsilon=1.0, f=0.9)
 
 
-@pytest.mark.parametrize("hashes", [1, 2])
+@pytest.mark.parametrize("hashes", shortened([1, 2], "large enumerations"))
 @pytest.mark.parametrize("epsilon", shortened([2.0, 0.5, 4.0], "large enumerations"))
 def test_small_bloom_filter_spends_at_most_epsilon(epsilon: float, hashes: int) -> None:
     """Every report of a small filter is enumerated; the worst ratio is within the stated one."""
@@ -124,6 +124,7 @@ def test_epsilon_of_rappor_is_the_stated_formula() -> None:
     assert RAPPOR(epsilon=4.0).realised_epsilon <= 4.0
 
 
+@pytest.mark.long("20 regressions of a hundred candidates")
 def test_a_hundred_separate_candidates_are_estimated_without_bias() -> None:
     """Over repeated runs the mean error of each candidate is within its standard error."""
     protocol = RAPPOR(epsilon=4.0, bits=128, hashes=2, cohorts=64)

@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import InvalidParameter, OutOfDomain, PolynomialSelection, SetSelection, Tally
+from deniable import (
+    InvalidParameter,
+    InvalidReport,
+    OutOfDomain,
+    PolynomialSelection,
+    SetSelection,
+    Tally,
+)
 from deniable.protocols.sets import Cases, Sets
 from deniable.randomness import WORD, Replayed, exponential_bounds
 from deniable.statistics import Collected
-from tests.marks import shortened
+from tests.marks import examples, shortened
 from tests.naive import sets as naive
 
 RANKED = [(1.0, 5, 2, 2), (2.0, 6, 3, 2), (0.5, 6, 2, 3), (1.0, 4, 1, 2), (3.0, 4, 3, 4)]
@@ -74,7 +81,7 @@ def test_reports_are_those_of_the_twin(kind: type[Sets]) -> None:
     """The same words make the same reports as the definition, one by one and in bulk."""
     chosen = [protocol for protocol in kind.examples() if protocol.value_count < 100]
 
-    @settings(deadline=None, max_examples=60)
+    @settings(deadline=None, max_examples=examples(60))
     @given(st.data())
     def check(data: st.DataObject) -> None:
         protocol = data.draw(st.sampled_from(chosen))
@@ -152,6 +159,17 @@ def test_settings_that_cannot_be_are_refused(make: Callable[[], Sets], said: str
     """The error says what may be, and what to do."""
     with pytest.raises(InvalidParameter, match=said):
         make()
+
+
+def test_coefficients_outside_of_the_field_are_refused() -> None:
+    """Each of a polynomial's is below g, and there are as many as at_most and one."""
+    protocol = PolynomialSelection(1.0, 10, 2, 13)
+    assert protocol.parse(bytes([12, 0, 12])).tolist() == [[12, 0, 12]]
+    for sent in ([13, 0, 0], [0, 13, 0], [0, 0, 255]):
+        with pytest.raises(InvalidReport, match="coefficients below 13"):
+            protocol.parse(bytes(sent))
+    with pytest.raises(InvalidReport, match="3 bytes"):
+        protocol.parse(bytes(2))
 
 
 def settings_of(kind: type[Sets], count: int) -> list[tuple[float, int, int]]:

@@ -22,8 +22,9 @@ from deniable import (
 from deniable.advice import designs
 from deniable.law.pairs import Pairs
 from deniable.law.tables import Tables, ViewTable
-from deniable.randomness import WORD, Lots, Replayed
+from deniable.randomness import WORD, Lots, Replayed, exponential_bounds
 from deniable.statistics import Counts
+from tests.marks import shortened
 
 
 def small() -> Views:
@@ -85,7 +86,7 @@ def test_lots_are_met_and_large_batches_draw_them_too() -> None:
         assert np.all(np.abs(shares - [1 / 8, 2 / 8, 5 / 8]) < 5 * 0.5 / np.sqrt(len(reports)))
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("epsilon", shortened([4.0, 0.5], "more epsilons"))
 def test_errors_of_a_table_are_those_that_are_stated(epsilon: float) -> None:
     """Squared errors match the variances, and variances that are 30 % off would not."""
     radices, views = (4, 3, 2), ((0,), (1, 2), (0, 1))
@@ -144,7 +145,7 @@ def test_pairs_of_two_points_have_no_third() -> None:
     """With two points b is 0, and the variance that of a coin."""
     pairs = Pairs.selection(Fraction(3, 4), Fraction(1, 4), 1, 2)
     view = ViewTable((0,), 100, np.array([70, 30]), pairs)
-    cells = Tables((2,), [view]).cells((0,))
+    cells = Tables.of((2,), [view]).cells((0,))
     share = (0.7 - 0.25) / 0.5
     assert cells.shares[0] == pytest.approx(share)
     assert cells.variances[0] == pytest.approx(0.7 * 0.3 / 0.25 / 100)
@@ -267,6 +268,31 @@ def test_lots_for_tables_have_less_error_in_all_and_lots_for_shares_in_a_cell() 
     assert np.mean(each["share"]) < np.mean(each["table"])
 
 
+@pytest.mark.parametrize(("epsilon", "bound"), [(0.5, 95.9), (1.0, 23.0), (2.0, 4.96)])
+def test_margins_of_a_survey_are_as_exact_as_stated(epsilon: float, bound: float) -> None:
+    """A short form of ``benchmarks.answers margins``: nine attributes of 2 to 42 labels."""
+    made = designs.survey(epsilon, answers.SIZES, answers.SINGLES)
+    found = np.mean([designs.cell_variance(made, table) for table in answers.SINGLES])
+    assert 0.9 * bound < found <= 1.01 * bound
+
+
+def test_pair_tables_are_as_exact_as_the_design_says() -> None:
+    """A short form of ``benchmarks.answers tables``: lots for tables, and errors by theory."""
+    sizes, rng, n = (6, 5, 4), np.random.default_rng(4), 20_000
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    made = designs.survey(1.0, sizes, pairs, "table")
+    theory = sum(designs.cell_variance(made, p) * sizes[p[0]] * sizes[p[1]] for p in pairs) / n
+    errors = []
+    for _ in range(40):
+        values = rng.integers(0, 120, n).astype(np.uint64)
+        found = made.tables(made.tally(made.privatize(values, rng)))
+        even = [found.shares(p) - 1 / (sizes[p[0]] * sizes[p[1]]) for p in pairs]
+        errors.append(sum(float((each**2).sum()) for each in even))
+    # The mean of 40 sums of 74 squares has a standard error of about 3 %.
+    assert np.mean(errors) == pytest.approx(theory, rel=0.15)
+
+
 def test_a_short_form_of_the_laws() -> None:
     """Random settings spend at most their epsilon; ``benchmarks.answers law`` runs 500."""
-    assert answers.largest_excess(20) <= 0
+    for made in answers.drawn_settings(8).values():
+        assert all(p.worst_ratio <= exponential_bounds(p.epsilon)[0] for p in made)

@@ -17,6 +17,7 @@ from deniable.collector.stores.records import Asked, Days, Slice, State
 from deniable.collector.stores.sqlite import SqliteStore
 from deniable.collector.stores.store import Store
 from tests.stores.server import Server, running
+from tests.workers import shared_workers  # noqa: F401 - a fixture
 
 DAY = 20_000
 QUESTION = Asked("a" * 64, "{}", State.OPEN, "{}")

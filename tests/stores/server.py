@@ -93,7 +93,7 @@ class Server:
         """Stop the server: SIGINT ends it fast, SIGQUIT like a crash."""
         if self.process is not None:
             self.process.send_signal(how)
-            self.process.wait(30)
+            self.process.wait(120)
             self.process = None
 
 

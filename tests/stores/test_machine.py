@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from deniable.collector.stores.records import Outcome, Slice, State, Submission
+from tests.marks import examples
 from tests.stores.conftest import DAY, QUESTION, Place, postgres_place, sqlite_place
 from tests.stores.model import Rules, drive
 from tests.stores.server import Server
@@ -20,7 +21,7 @@ Q = QUESTION.digest
 IDS = st.integers(0, 12)
 REPORTS = st.sampled_from([b"one", b"two"])
 DAYS = st.integers(-9, 3)
-RUNS = 25
+RUNS = examples(25)
 
 
 class Machine(RuleBasedStateMachine):

@@ -45,6 +45,7 @@ from deniable.collector.stores.store import Store
 from deniable.collector.worker import Writer
 from tests.faults.application import ask, call, submit
 from tests.faults.fault import QUESTION
+from tests.marks import examples
 from tests.stores.conftest import DAY, Place, postgres_place, sqlite_place
 from tests.stores.model import Rules, drive
 from tests.stores.server import Server
@@ -54,7 +55,7 @@ Result = TypeVar("Result")
 Sent = tuple[int, int, bytes]
 """An id, a day and a report."""
 
-RUNS = 25
+RUNS = examples(25)
 PATH = f"/v1/questions/{QUESTION.digest}"
 STATUSES = {
     Outcome.STORED: 204,

@@ -134,6 +134,7 @@ def test_measures() -> None:
     assert spread([2.0]) == (2.0, 0.0)
 
 
+@pytest.mark.long("a thousand runs")
 def test_small_domains_take_more_runs() -> None:
     """At d = 64 there are 64 times the runs, since one averages over fewer values."""
     rows = run("fig2", replace(TINY, runs=1)).rows

@@ -1,6 +1,9 @@
 import json
 
+import pytest
 
+
+@pytest.mark.long("makes all vectors twice")
 def test_vectors_are_written_and_piped(shell):
     """The vectors go to a directory, or as one JSON object to standard output."""
     shell("vectors", "out")
@@ -9,6 +12,7 @@ def test_vectors_are_written_and_piped(shell):
     assert json.loads(shell.read("out/DE.json")) == piped["DE"]
 
 
+@pytest.mark.long("writes all vectors several times")
 def test_vectors_of_another_version_are_kept(shell):
     """A file of vectors that differs is replaced only when asked for; the same ones are no harm."""
     shell("vectors", "v")

@@ -29,7 +29,7 @@ def installed(
     points = f"[deniable.answers]\n{kind.lower()} = {module}:{kind}\n"
     points += f"[deniable.protocols]\n{protocol} = {module}:{protocol}\n" if protocol else ""
     (metadata / "entry_points.txt").write_text(points)
-    path, before = os.environ.get("PYTHONPATH"), [dict(registry) for registry in REGISTRIES]
+    path = os.environ.get("PYTHONPATH")
     sys.path.insert(0, str(folder))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), path)))
     # Caches hold what was read, so that a class is made once and only put back later.
@@ -42,7 +42,10 @@ def installed(
         os.environ.pop("PYTHONPATH")
         if path is not None:
             os.environ["PYTHONPATH"] = path
-        _made[module] = tuple(dict(registry) for registry in REGISTRIES)
-        for registry, classes in zip(REGISTRIES, before, strict=True):
-            registry.clear()
-            registry.update(classes)
+        _made[module] = tuple(
+            {name: each for name, each in registry.items() if each.__module__ == module}
+            for registry in REGISTRIES
+        )
+        for registry, classes in zip(REGISTRIES, _made[module], strict=True):
+            for name in classes:
+                del registry[name]

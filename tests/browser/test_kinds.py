@@ -1,0 +1,193 @@
+"""Numbers, several attributes, sets and texts to be discovered: from the form to a report."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from deniable.answers import Choices, Number, Record, Text
+from deniable.question import Question
+from tests.browser.dashboard import site_with, until
+from tests.browser.test_accessibility import AXE
+from tests.browser.test_dashboard import collector, digest_of, reports  # noqa: F401 - a fixture
+from tests.browser.test_try import Trying
+
+pytestmark = pytest.mark.browser
+
+FIELDS = {
+    "record": {"parts": "country: DE, FR, IT\nplan: free, pro, no answer\nage: 0 to 100 step 5"},
+    "number": {"low": "0", "high": "8000", "step": "50", "unit": "ms"},
+    "choices": {"boxes": "ads\ndark mode\nnotes\nspelling\nvim", "at_most": "2"},
+    "discover": {"examples": "hello\nworld\n"},
+}
+"""What a person enters for a question of each kind."""
+SURVEY = Record(
+    country=("DE", "FR", "IT"), plan=("free", "pro", "no answer"), age=Number(0, 100, 5, "years"),
+    tables="pairs",
+)  # fmt: skip
+ASKED = {
+    "record": Question("About you", SURVEY, epsilon=1.0),
+    "number": Question("How long did it load?", Number(0, 8000, 50, "ms"), epsilon=1.0),
+    "mean": Question("How many hours?", Number(0, 80, 5, "h", ("mean",)), epsilon=1.0),
+    "choices": Question("Which plug-ins?", Choices(tuple("abcdefgh"), 3), epsilon=1.0),
+    "polynomial": Question(
+        "Which of many?", Choices(tuple(f"box {i}" for i in range(40)), 8), epsilon=1.0
+    ),
+    "discover": Question("Which word?", Text("english"), epsilon=2.0),
+}
+
+
+@pytest.fixture
+def visit(context, collector):  # noqa: F811 - a fixture
+    """Return a visit during which no page had an error or broke the policy."""
+    found = Trying(context, collector)
+    yield found
+    assert found.wrong == []
+    assert found.violations() == []
+
+
+def fill(page, kind):
+    """Answer a form as a person does."""
+    if kind == "record":
+        for name, label in (("country", "FR"), ("plan", "pro")):
+            page.select_option(f"[data-name={name}]", label)
+        page.fill("[data-name=age]", "42")
+    elif kind in ("number", "mean"):
+        page.fill("[type=number]", "61")
+    elif kind in ("choices", "polynomial"):
+        for box in page.query_selector_all("[type=checkbox]")[1:3]:
+            box.check()
+    else:
+        page.fill("[type=text]", "hello")
+
+
+def violations(page):
+    """Return what axe-core finds."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_from_the_form_to_a_counted_report(visit, kind):
+    """Create a question on the dashboard, paste its tag elsewhere, answer: one report counts."""
+    page = visit.log_in()
+    page.goto(f"{visit.collector.address}/new")
+    page.fill("[name=name]", f"A question of the kind {kind}")
+    page.check(f"[name=kind][value={kind}]")
+    for name, text in FIELDS[kind].items():
+        page.fill(f"[name={name}]", text)
+    until(page, "/% sure|be found/.test(document.querySelector('[data-plan-text]').innerText)")
+    assert violations(page) == []
+    page.click("text=Create the question")
+    page.wait_for_url("**/questions/*/collect")
+    digest, html = digest_of(page), page.inner_text("#snippet")
+    assert violations(page) == []
+    assert " name=" not in html
+    assert 'method="dialog"' in html
+    with site_with(html, visit.collector).running() as site:
+        tab = visit.context.new_page()
+        tab.goto(site.url)
+        tab.wait_for_selector("form button:enabled")
+        fill(tab, kind)
+        tab.click("button")
+        until(tab, "outcomes.length > 0")
+        assert tab.evaluate("outcomes.at(-1)") == "answered"
+        assert tab.inner_text("[role=status]") == "Thank you. Your answer has arrived."
+        tab.reload()
+        tab.wait_for_selector("form button:enabled")
+        fill(tab, kind)
+        tab.click("button")
+        until(tab, "outcomes.length > 0")
+        assert tab.evaluate("outcomes.at(-1)") == "already"
+        assert len(visit.sent) == visit.collector.n(SimpleNamespace(digest=digest)) == 1
+        without = visit.context.browser.new_context(java_script_enabled=False)
+        plain = without.new_page()
+        left = []
+        plain.on("request", lambda request: left.append(request.url))
+        plain.goto(site.url)
+        assert plain.is_disabled("form button")
+        fill(plain, kind)
+        plain.keyboard.press("Enter")
+        assert [url for url in left if "?" in url or "hello" in url] == []
+        without.close()
+    page.reload()
+    assert reports(page) == 1
+
+
+def test_a_mistake_is_told_at_its_field(visit):
+    """A line without answers, a range without whole steps, too many boxes: each at its field."""
+    page = visit.log_in()
+    for kind, fields, place, said in (
+        ("record", {"parts": "plan: free, pro\ncountry"}, "parts", "“country” has no answers"),
+        ("record", {"parts": "age: 0 to 9 step 2\nplan: a, b"}, "parts", "“age”"),
+        ("number", {"step": "7"}, "step", "a step that divides"),
+        ("number", {"low": "200"}, "high", "must be above the least"),
+        ("choices", {"boxes": "a\nb", "at_most": "2"}, "at_most", "from 1 to 1"),
+        ("discover", {}, "examples", "a few examples"),
+    ):
+        page.goto(f"{visit.collector.address}/new")
+        page.evaluate("sessionStorage.clear()")
+        page.fill("[name=name]", "Wrong")
+        page.check(f"[name=kind][value={kind}]")
+        for name, text in fields.items():
+            page.fill(f"[name={name}]", text)
+        page.click("text=Create the question")
+        page.wait_for_selector("[role=alert]")
+        assert said in page.inner_text(f"#{place}-wrong")
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_what_was_shown_is_what_is_sent(visit, kind):
+    """The page to try says what was asked by lot, and sends the report that it showed first."""
+    question = visit.ask(ASKED[kind], collect=True)
+    visit.begin(question)
+    page = visit.page
+    assert visit.collector.n(question) == 0
+    fill(page, kind)
+    page.click("#ask button")
+    page.wait_for_selector("#first:not([hidden])")
+    said = page.inner_text("#first")
+    own = {"record": "FR, pro, 40 years", "number": "50 ms", "mean": "60 h", "discover": "hello"}
+    assert page.inner_text("#own") == own.get(kind, page.inner_text("#own"))
+    if kind not in ("choices", "polynomial"):
+        assert re.search("You were asked .*, by lot", said)
+    else:  # as often as one of both ticked labels is in a report, whatever fills the set up
+        answer = [question.labels[i] for i in (1, 2)]
+        some = question.privatize([answer] * 20_000, np.random.default_rng(1))
+        fits = question.protocol.supports(some, 1) | question.protocol.supports(some, 2)
+        often = int(re.match(r"(\d+) times in 10", page.inner_text("#often"))[1])
+        assert abs(often - 10 * fits.mean()) < 0.6
+    for _ in range(3):
+        page.click("#again")
+    until(page, "document.querySelectorAll('#strip i').length === 4")
+    assert violations(page) == []
+    for width, height in ((1280, 800), (360, 740)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        if kind != "polynomial":
+            box = page.locator("#before-after").bounding_box()
+            assert box["y"] + box["height"] <= height, (kind, width)
+    page.click("#send")
+    until(page, "document.querySelector('#sent').textContent.startsWith('Thank you')")
+    (sent,) = visit.sent
+    body = sent.post_data_buffer
+    assert visit.collector.n(question) == len(question.parse(body[16:])) == 1
+    assert body[16:].hex(" ") in page.inner_text("#left")
+
+
+def test_the_page_reads_reports_as_the_protocol_does(visit):
+    """Over many rolls, what the page says of a record's report is what its views say."""
+    question = visit.ask(ASKED["record"])
+    visit.begin(question)
+    page = visit.page
+    fill(page, "record")
+    asked = set()
+    for roll in range(40):
+        page.click("#ask button" if roll == 0 else "#again")
+        until(page, f"document.querySelectorAll('#strip i').length === {min(roll + 1, 30)}")
+        asked.add(re.search("asked about (.*), by lot", page.inner_text("#asked"))[1])
+    names = {" and ".join(SURVEY.names[d] for d in view) for view in question.protocol.views}
+    assert asked <= names
+    assert len(asked) > 2

@@ -1,0 +1,198 @@
+"""Records and numbers in a collector: tables, quartiles, shares above, segments, and pages."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from deniable import Answers, Choice, Choices, Number, Question, Record
+from deniable.collector.settings import Settings
+from deniable.division import least_reports
+from deniable.rota import Repeat
+from tests.collector.conftest import Collector, start, today
+
+PLANS = {"platform": ("web", "desktop")}
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """A collector of its own."""
+    path = tmp_path_factory.mktemp("collector")
+    yield from start(Settings(store=str(path / "store.db"), port=0, minimum=10))
+
+
+def ask(collector: Collector, question: Question, days: list[object]) -> Question:
+    """Ask a question, and have people answer it on some days up to today, by turns of segments."""
+    document = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", document, role="admin").status == 201
+    for back, answers in enumerate(reversed(days)):
+        reports = question.privatize(answers, np.random.default_rng(back))
+        cells = [bytes([i % 2]) if question.segments else b"" for i in range(len(reports))]
+        rows = [cell + row.tobytes() for cell, row in zip(cells, reports, strict=True)]
+        sent = collector.submit(question, b"".join(rows), role="relay", day=today(-back))
+        assert sent.status == 204
+    return question
+
+
+@pytest.fixture(scope="module")
+def load(collector: Collector) -> Question:
+    """A question for a load time, answered on two days; half of the people are at 800 ms."""
+    number = Number(0, 3150, step=50, unit="ms", want=("distribution", "mean"))
+    rng = np.random.default_rng(1)
+    days = [np.minimum(rng.lognormal(np.log(800), 0.5, 4000), 3200) for _ in range(2)]
+    return ask(collector, Question("load <time>", number, epsilon=4.0, segments=PLANS), days)
+
+
+@pytest.fixture(scope="module")
+def survey(collector: Collector) -> Question:
+    """A question for records, whose country and plan depend on each other."""
+    record = Record(
+        country=Choice(["DE", "FR <x>", "PT"]), plan=Choice(["free", "pro"]), tables="pairs"
+    )
+    people = [{"country": "DE", "plan": "pro"}, {"country": "FR <x>", "plan": "free"}] * 1500
+    return ask(collector, Question("set-up", record, epsilon=3.0), [people, people])
+
+
+def read(collector: Collector, question: Question, query: str = "", part: str = "estimates"):
+    """Return what a viewer reads of a question."""
+    path = f"/v1/questions/{question.digest}/{part}{query}"
+    return collector.request("GET", path, role="viewer")
+
+
+def test_numbers_have_quartiles_a_mean_and_shares_above(
+    collector: Collector, load: Question
+) -> None:
+    """JSON has them with intervals, and says what cannot be asked."""
+    found = read(collector, load, "?above=1500").json
+    assert found["median"]["lower"] <= 800 <= found["median"]["upper"]
+    assert found["lower_quartile"]["value"] < found["upper_quartile"]["value"]
+    assert found["mean"]["lower"] < 800 * np.exp(0.125) < found["mean"]["upper"]
+    assert found["unit"] == "ms"
+    above = found["above"]
+    assert above["lower"] < 0.1 < above["upper"]  # 0.5 (1 - erf(ln(1500 / 800) / (0.5 sqrt 2)))
+    assert len(found["estimates"]) == 64
+    wrong = read(collector, load, "?above=9000")
+    assert wrong.status == 400
+    assert "a number from 0 ms to below 3150 ms" in wrong.body.decode()
+    assert "only records have cross tables" in read(collector, load, "?cross=plan").body.decode()
+
+
+def test_numbers_are_divided_followed_and_compared(collector: Collector, load: Question) -> None:
+    """By segment, from day to day, and two days with each other; rows are bins."""
+    found = read(collector, load, "?by=platform").json
+    values = {part["value"]: part for part in found["segments"]}
+    assert {"web", "desktop"} <= set(values)
+    assert found["shown_from"] == least_reports(load) > 1000
+    for name in ("web", "desktop"):
+        assert values[name]["median"]["lower"] <= 800 <= values[name]["median"]["upper"]
+        assert values[name]["mean"]["lower"] < 800 * np.exp(0.125) < values[name]["mean"]["upper"]
+        assert values[name]["unit"] == "ms"
+    by = read(collector, load, "?by=platform&format=csv").body.decode().splitlines()
+    rows = list(csv.DictReader(by))
+    assert {row["platform"]: row["n"] for row in rows} == {"web": "4000", "desktop": "4000"}
+    assert {float(row["median_value"]) for row in rows if row["platform"] == "web"} == {
+        values["web"]["median"]["value"]
+    }
+    assert read(collector, load, "?format=csv", "trend").body.count(b"\n") > 5
+    yesterday = (date.fromisoformat(today()) - timedelta(days=1)).isoformat()
+    compared = read(collector, load, f"?day={yesterday}&compare_day={today()}").json
+    assert not any(row["significant"] for row in compared["changes"])
+
+
+def test_the_page_of_a_number_shows_a_histogram(collector: Collector, load: Question) -> None:
+    """Half of the people in a sentence, quartiles as figures, and the share above if asked for."""
+    address = f"/questions/{load.digest}"
+    page = collector.request("GET", f"{address}?above=1500", role="viewer").body.decode()
+    assert "Half of the people are at or below <b>" in page
+    assert '<svg class="histogram" role="img"' in page
+    assert "Above 1,500 ms are <b>" in page
+    assert "counted in the first and the last bin" in page
+    assert 'name="above"' in page
+    assert "By platform" in page
+    assert re.search("4,000 reports; lower quartile .* ms .*; median .*; mean .* ms", page)
+    assert page.count('<tr role="row"') < 20  # at most eight bins for a segment
+    page = collector.request("GET", f"{address}?above=ten", role="viewer").body.decode()
+    assert "Enter a number, not" in page
+
+
+def test_records_have_margins_and_cross_tables(collector: Collector, survey: Question) -> None:
+    """Rows are the margins; a table is asked for by its attributes, in any form."""
+    found = read(collector, survey).json
+    labels = [row["label"] for row in found["estimates"]]
+    assert labels == ["country: DE", "country: FR <x>", "country: PT", "plan: free", "plan: pro"]
+    assert found["adds_up"] is False
+    assert found["tables"] == [["country", "plan"]]
+    table = read(collector, survey, "?cross=country&cross=plan").json
+    rows = {row["label"]: row["share"] for row in table["estimates"]}
+    assert rows["DE / pro"] == pytest.approx(0.5, abs=0.1)
+    assert read(collector, survey, "?cross=plan&format=csv").body.count(b"\n") == 3
+    wrong = read(collector, survey, "?cross=age")
+    assert (wrong.status, "an attribute among" in wrong.body.decode()) == (400, True)
+    assert "only numbers have shares above" in read(collector, survey, "?above=3").body.decode()
+
+
+def test_the_page_of_a_record_shows_tables(collector: Collector, survey: Question) -> None:
+    """A chart for each attribute, a grid for each pair, and whether they depend on each other."""
+    page = collector.request("GET", f"/questions/{survey.digest}", role="viewer").body.decode()
+    for title in ("country", "plan", "country by plan"):
+        assert f">{title}</h2>" in page
+    assert 'class="plain grid"' in page
+    assert "depend on each other (p at most 0.005)" in page
+    assert "FR &lt;x&gt;" in page
+    assert "<x>" not in page
+    link = re.search(r'href="([^"]*cross=country[^"]*)"[^>]*>([^<]*)<', page)
+    assert link[2] == "country by plan as CSV"
+    table = collector.request("GET", link[1].replace("&amp;", "&"), role="viewer")
+    assert table.body.count(b"\n") == 1 + 3 * 2
+
+
+def test_the_page_of_sets_has_the_sizes(collector: Collector) -> None:
+    """Below the shares, which do not add up: how many answers people gave."""
+    question = Question("tools", Choices(("git", "vim", "tmux"), 2), epsilon=3.0)
+    ask(collector, question, [[["git", "vim"], ["git"]] * 1000])
+    page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
+    assert "How many answers people gave" in page
+    assert "shares do not add up to 100 %" in page
+
+
+@pytest.mark.parametrize(
+    ("answers", "person", "told"),
+    [
+        (Record(plan=["free", "pro"], age=Number(0, 90, step=10)), {"plan": "pro", "age": 40},
+         "means"),
+        (Number(0, 15, unit="h", want=("mean",)), 8, "mean"),
+        (Choices(("git", "vim", "tmux"), 2), ["git"], "sizes"),
+        (Choice(["yes", "no"]), "yes", "estimates"),
+    ],
+    ids=["record", "number", "sets", "choice"],
+)  # fmt: skip
+def test_every_kind_has_segments_and_rounds(
+    collector: Collector, answers: Answers, person: object, told: str
+) -> None:
+    """Segments come with what the kind tells, small ones wait for their error, rounds follow."""
+    rounds = Repeat(today(-1), every=1, rounds=2)
+    question = Question(f"{told}?", answers, epsilon=4.0, segments=PLANS, repeat=rounds)
+    ask(collector, question, [[person] * 1500] * 2)
+    cells = question.segments.cell({})
+    few = b"".join(bytes([cells]) + row.tobytes() for row in question.privatize([person] * 30))
+    assert collector.submit(question, few, role="relay").status == 204
+    found = read(collector, question, "?by=platform").json
+    values = {part["value"]: part for part in found["segments"]}
+    assert found["shown_from"] == least_reports(question, 10) > 100
+    assert values["web"][told]
+    assert values["not stated"]["estimates"] is None
+    assert values["not stated"]["missing"] == found["shown_from"] - 30
+    only = read(collector, question, "?segment=platform:web").json
+    assert only["estimates"] == values["web"]["estimates"]
+    trend = read(collector, question, "?by=round", "trend").json["trend"]
+    assert {row["n"] for row in trend} == {1500, 1530}
+    page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
+    assert "more are needed, because of the error" in page
+    assert "Round by round" in page
+    figures = question.estimate(question.tally(question.privatize([person] * 900))).figures()
+    assert all(f"; {name} " in page for name in figures)
