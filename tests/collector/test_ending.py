@@ -97,3 +97,36 @@ def test_files_of_a_store_are_private(tmp_path: Path) -> None:
         found = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob("store.db*")}
         assert process.process is not None
     assert set(found.values()) == {0o600}
+
+
+_BROKEN_AT_ONCE = """
+from deniable.cli import main
+from deniable.collector.server import Server
+from deniable.collector.stores.records import StoreCorrupt
+original = Server.startup
+async def startup(self, sockets=None):
+    self._services.health.failed(StoreCorrupt("for a test"))
+    await original(self, sockets)
+Server.startup = startup
+main()
+"""
+
+
+def test_a_store_that_is_broken_before_anybody_is_served_is_told(tmp_path: Path) -> None:
+    """The collector listens for some seconds to say why, and ends with a status."""
+    process = Process(tmp_path, str(tmp_path / "store.db"), free_port(), code=_BROKEN_AT_ONCE)
+    process.start_anyway()
+    try:
+        said, until = None, monotonic() + 60
+        while said is None and monotonic() < until:
+            try:
+                urlopen(f"{process.address}/readyz", timeout=10).close()
+            except HTTPError as error:
+                said = error.code, json.loads(error.read())["kind"]
+            except OSError:
+                sleep(0.01)
+        assert said == (503, "corrupt")
+        assert process.process is not None
+        assert process.process.wait(60) != 0
+    finally:
+        process.end()

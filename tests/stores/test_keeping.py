@@ -161,11 +161,10 @@ def test_corruption_that_housekeeping_meets_is_told(
     monkeypatch.setattr(type(place.opened[0]), "pile", corrupt)
 
     async def work() -> None:
-        told = asyncio.Event()
         app = create_app(Settings(store="the test's"), place.open)
-        app.services.health.on_broken = told.set
-        async with app.services.running():
-            await asyncio.wait_for(told.wait(), 120)
+        async with app.services.running(), asyncio.timeout(120):
+            while app.services.health.broken is None:
+                await asyncio.sleep(0.01)
 
     asyncio.run(work())
 

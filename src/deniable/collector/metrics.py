@@ -165,8 +165,6 @@ class Health:
         """Why the collector must stop, if it must."""
         self.leaving = False
         """Whether the collector was asked to shut down."""
-        self.on_broken: Callable[[], object] = int
-        """Called once, when the store can no longer be trusted."""
         self._wrote = self._failed = self._since = -_CALM
         self._probe: asyncio.Task[None] | None = None
 
@@ -183,7 +181,6 @@ class Health:
         if isinstance(error, StoreBroken):
             self.trouble = self.broken = error
             _log.critical("the collector stops: %s: %s", error.reason, error)
-            self.on_broken()
             return
         self._failed = monotonic()
         if self.trouble is None:

@@ -97,14 +97,8 @@ class Server(uvicorn.Server):
         self._listeners: list[socket.socket] = []
         self._most = 0
         self._ending: float | None = None
-        app.services.health.on_broken = self._stop_broken
 
     def stop(self) -> None:
-        self.should_exit = True
-
-    def _stop_broken(self) -> None:
-        """End, after some seconds in which whoever asks is told why."""
-        self._ending = monotonic() + _LAST_WORDS
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -213,11 +207,17 @@ class Server(uvicorn.Server):
             slow = [connection for connection in self._connections() if connection.is_slow(now)]
             for connection in sorted(slow, key=lambda found: found.since)[:_SLOW]:
                 crowd.drop(connection, FULL)
-        return await super().on_tick(counter) and self._may_end(now)
+        asked = await super().on_tick(counter)
+        return (asked or self._services.health.broken is not None) and self._may_end(now)
 
     def _may_end(self, now: float) -> bool:
-        """Tell whether the collector, being asked to end, has gone on for long enough."""
-        if self._ending is None:
+        """Tell whether the collector, which has to end, has gone on for long enough.
+
+        A store that is found to be broken while the collector starts is told of all the same.
+        """
+        if self._ending is None and self._services.health.broken:
+            self._ending = now + _LAST_WORDS
+        elif self._ending is None:
             _log.info("the collector was asked to end")
             wait = self._settings.lame_duck_seconds if self._captured_signals else 0
             self._ending = now + wait
