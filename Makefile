@@ -60,8 +60,8 @@ serve: $(VENV)/.runtime ## start a collector with its dashboard, and simulated p
 
 # The workers of pytest use all cores; threads of BLAS in each of them would wait for each other.
 quick test test-full test-plain: export OMP_NUM_THREADS := 1
-# Long tests wait for browsers, clocks and disks, hence one worker more than there are cores.
-test-full: WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Long tests wait for browsers, clocks and disks, hence two workers for each core.
+test-full: WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: quick
 quick: $(VENV)/.test ## check style and the heart of the library in seconds
