@@ -1,4 +1,4 @@
-"""What the clients of version 0.2.0 kept is sent on: same ids, days and bytes, nothing twice."""
+"""What the clients of earlier versions kept is sent on: same ids, days and bytes, nothing twice."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ QUESTIONS = {
     name: Question.from_json(json.dumps(document))
     for name, document in json.loads((DATA / "client-questions.json").read_text()).items()
 }
+LATER = DATA.parent / "v0.3.0"
+KINDS = {
+    question.name: (question, document["given"])
+    for document in (json.loads(path.read_text()) for path in sorted(LATER.glob("0*.json")))
+    for question in [Question.from_json(document["question"])]
+}
+"""The questions of version 0.3.0, one of each new kind, and answers to them."""
 
 INTEGRITY = "sha384-9cQpXiLLPZh7NdiNKWzBZPvcySq5RFk0PNrPMmLftUb++w9WUVgpPEAq8ulvmipC"
 """What tags demand of ``/deniable.js``, which is out of our hands."""
@@ -41,7 +48,8 @@ Sent = tuple[str, str, bytes]
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     """What reaches a stand-in of the collector, which takes every submission."""
     found: list[Sent] = []
-    texts = {question.digest: question.to_json() for question in QUESTIONS.values()}
+    asked = [*QUESTIONS.values(), *(question for question, _ in KINDS.values())]
+    texts = {question.digest: question.to_json() for question in asked}
 
     def request(self: Transport, method: str, path: str, body: bytes | None = None) -> Reply:
         assert self.address == ADDRESS
@@ -65,17 +73,27 @@ def rows(path: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
-@pytest.mark.parametrize("name", ["interrupted", "relayed"])
-def test_an_outbox_is_sent_on(name: str, tmp_path: Path, sent: list[Sent]) -> None:
+@pytest.mark.parametrize(
+    ("written", "question"),
+    [
+        (DATA / "interrupted.txt", QUESTIONS["fruit"]),
+        (DATA / "relayed.txt", QUESTIONS["fruit"]),
+        (LATER / "trips.jsonl", KINDS["trip"][0]),
+    ],
+    ids=lambda value: getattr(value, "stem", ""),
+)
+def test_an_outbox_is_sent_on(
+    written: Path, question: Question, tmp_path: Path, sent: list[Sent]
+) -> None:
     """What was not delivered goes out once, with its id and bytes, on its day if it had one."""
-    for end in (".txt", ".txt.outbox"):
-        shutil.copy(DATA / f"{name}{end}", tmp_path)
-    box, digest = tmp_path / f"{name}.txt.outbox", QUESTIONS["fruit"].digest
+    for path in (written, written.with_name(f"{written.name}.outbox")):
+        shutil.copy(path, tmp_path)
+    box, digest = tmp_path / f"{written.name}.outbox", question.digest
     kept = rows(box, "SELECT id, day, reports FROM parcels WHERE outcome IS NULL")
     before = rows(box, "SELECT no, outcome FROM parcels WHERE outcome IS NOT NULL")
     assert kept
     assert before
-    command = ["send", ADDRESS, str(tmp_path / f"{name}.txt")]
+    command = ["send", ADDRESS, str(tmp_path / written.name)]
     result = CliRunner().invoke(cli, command)
     assert result.exit_code == 0, result.stderr
     expected = [(digest, day or TODAY, id + reports) for id, day, reports in kept]
@@ -132,6 +150,30 @@ def test_the_ledger_tells_doubt_from_certainty(tmp_path: Path, monkeypatch) -> N
         "pending, told to wait": Outcome.REFUSED,
         "pending with doubt": Outcome.MAYBE,
     }  # fmt: skip
+
+
+def test_a_ledger_of_all_kinds_is_sent_on(tmp_path: Path, sent: list[Sent]) -> None:
+    """What waits goes out once as it was, and no second answer does; a taken turn stays taken."""
+    path = Path(shutil.copy(LATER / "ledger.db", tmp_path))
+    kept = rows(path, "SELECT question, day, id, report FROM answers WHERE id IS NOT NULL")
+    assert {KINDS[name][0].digest for name in ("minutes", "trip", "word", "again")} == {
+        question for question, *_ in kept
+    }
+    client = Client(ADDRESS, path, budget=100.0)
+    (secret,) = rows(path, "SELECT bytes FROM secret")
+    spent = sum(KINDS[name][0].total_epsilon for name in KINDS if name != "mean")
+    assert client.ledger.spent() == spent
+    assert client.flush() == {question: Outcome.ANSWERED for question, *_ in kept}
+    assert sorted(sent) == sorted((q, day or TODAY, id + report) for q, day, id, report in kept)
+    sent.clear()
+    for name, (question, given) in KINDS.items():
+        if name not in ("mean", "again"):
+            client.answer(question, given[0])
+    assert sent == []
+    again = KINDS["again"][0]
+    assert client.ledger.turn(again.digest) == 1  # and the next one comes after the last
+    assert client.answer(again, "kiwi") is Outcome.FINISHED
+    assert (client.ledger.secret(), client.ledger.spent()) == (secret[0], spent)
 
 
 def test_the_client_of_deployed_tags_is_served(collector: Collector) -> None:

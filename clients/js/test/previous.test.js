@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
+import { BUILDS, packaged } from "../build.mjs";
 import { Browser, settle } from "./browser.js";
 import { MODULES } from "./modules.js";
 
@@ -53,4 +54,31 @@ for (const [form, { connect, parse }] of Object.entries(MODULES)) {
     }
     assert.equal(browser.sent.length, 0);
   });
+}
+
+const LATER = new URL("../../../tests/data/v0.3.0/", import.meta.url);
+const later = (name) => JSON.parse(readFileSync(new URL(name, LATER), "utf8"));
+
+for (const [kind, { file, answer, today, kept }] of Object.entries(later("localstorage.json"))) {
+  for (const path of [new URL(`../${BUILDS[kind]}`, import.meta.url), packaged(kind)]) {
+    test(`${path.pathname.split("/").at(-1)} goes on with what version 0.3.0 kept of ${file}`, async () => {
+      const { connect, parse } = await import(path);
+      const { digest, question } = later(`${file}.json`);
+      const browser = new Browser();
+      browser.items.set("deniable", kept);
+      browser.today = today;
+      const before = browser.state;
+      const client = connect("https://collector.example", { platform: browser.open().platform });
+      const asked = await parse(question, digest);
+      for (let i = 0; i < 2; i++) await client.resume(digest);
+      for (let i = 0; i < 2; i++) await client.answer(asked, answer, true);
+      await settle();
+      assert.deepEqual(
+        browser.sent.map(({ url, body }) => [url, body]),
+        [[`https://collector.example/v1/questions/${digest}/reports?day=${before[digest][2]}`, before[digest][3]]],
+      );
+      assert.equal(browser.state[digest][1], "answered");
+      for (const key of ["secret", `@${digest}`]) assert.deepEqual(browser.state[key], before[key]);
+    });
+  }
 }
