@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 import deniable
 from tests.components import missing
+from tools.distribution import AUDITED
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
@@ -72,6 +73,12 @@ def test_environments_that_grow_never_change_a_version() -> None:
     everything = versions("dev.txt").items()
     assert versions("runtime.txt").items() <= everything
     assert versions("test.txt").items() <= everything
+
+
+def test_every_lock_is_audited() -> None:
+    """Vulnerabilities are looked for in all that is installed, but for what we compare with."""
+    audited = {pair for name in AUDITED for pair in versions(name).items()}
+    assert {name for name in LOCKS if not versions(name).items() <= audited} == {"peers.txt"}
 
 
 def test_the_lock_of_make_test_is_small() -> None:

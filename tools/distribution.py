@@ -39,8 +39,11 @@ ALLOWED = {
 """Licences that let anybody use the package as its own licence does. The LGPL is psycopg's, which
 comes with an extra, is not changed, and can be replaced."""
 
-AUDITED = ("dev.txt", "spark.txt", "release.txt")
-"""The locks in which vulnerabilities are looked for; runtime, test and server are parts of dev."""
+AUDITED = ("dev.txt", "docs.txt", "spark.txt", "spark-build.txt", "release.txt")
+"""The locks in which vulnerabilities are looked for; runtime, test and server are parts of dev.
+
+Only peers.txt is left out: old packages that benchmarks compare with, which nothing of ours loads.
+"""
 
 _NAMED = {
     "Apache Software License": "Apache-2.0",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -94,7 +95,9 @@ def main() -> None:
     """Build and try the image."""
     parser = argparse.ArgumentParser(prog="python -m tests.artifacts.image", description=__doc__)
     parser.add_argument("--storage-driver", default="overlay", help="vfs works everywhere, slowly")
-    parser.add_argument("--runtime", default="", help="such as runc, instead of podman's own")
+    # crun, podman's own, starts nothing where both versions of cgroups are in use.
+    runtime = "runc" if shutil.which("runc") else ""
+    parser.add_argument("--runtime", default=runtime, help="runc where there is one, else podman's")
     parser.add_argument("--release", default="bookworm", help="the release of Debian for the base")
     parser.add_argument("--built", action="store_true", help="take the image of the last run")
     args = parser.parse_args()
