@@ -27,7 +27,7 @@ from unittest.mock import patch
 from benchmarks.timing import ROOT
 from deniable import DE, DeniableError, Question
 from deniable.client import Client, NoLedger
-from deniable.client.transport import Lost, Reply, Transport, Unsent
+from deniable.client.delivery import Lost, Reply, Transport, Unsent
 from deniable.policy import BUDGET, CEILING, DUST
 from deniable.rota import Repeat, phase_of
 

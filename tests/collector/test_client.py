@@ -10,7 +10,7 @@ import pytest
 
 from deniable import DE
 from deniable.client import Client, Ledger, NoLedger, Outcome, Parcel, State, Transport
-from deniable.client.transport import Lost, Reply
+from deniable.client.delivery import Lost, Reply
 from deniable.errors import InvalidDocument
 from deniable.question import Question
 from tests.collector.conftest import Collector, today

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from deniable import DE, InvalidDocument, Question
 from deniable.client import Client, Courier, Ledger, Outcome, Parcel, State
 from deniable.client import delivery as machine
-from deniable.client.delivery import begin, conclude
-from deniable.client.transport import Lost, Reply, Transport, Unsent
+from deniable.client.delivery import Lost, Reply, Transport, Unsent, begin, conclude
 from deniable.collector.problems import PROBLEMS
 from deniable.policy import BROWSERS, BUDGET, CEILING, DOCUMENT_BYTES, DUST
 from deniable.protocols import discover

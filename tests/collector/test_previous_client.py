@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from deniable import Question
 from deniable.cli import cli
 from deniable.client import Client, Outcome, Transport
-from deniable.client.transport import Reply
+from deniable.client.delivery import Reply
 from tests.collector.conftest import Collector
 
 DATA = Path(__file__).parents[1] / "data" / "v0.2.0"

@@ -19,7 +19,7 @@ import pytest
 
 from deniable import DE, InvalidParameter, OpenLH, OutOfDomain, Question
 from deniable.client import Client, Courier, NoLedger, NoQuestion, Outcome, Parcel
-from deniable.client.transport import Lost, Reply, Transport, Unsent
+from deniable.client.delivery import Lost, Reply, Transport, Unsent
 from deniable.collector.settings import Settings
 from tests.collector.conftest import Collector, start
 from tests.faults.fault import free_port

@@ -13,7 +13,7 @@ import pytest
 
 from deniable import DE, Question
 from deniable.client import Client, Outcome, Parcel, State, Transport
-from deniable.client.transport import Lost, Unsent
+from deniable.client.delivery import Lost, Unsent
 from tests.faults.fault import free_port
 
 QUESTION = Question("fruit", ("kiwi", "fig"), DE(1.0, 2))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.turns import Browsers, check, count_turns, draw_history, live, simulate
 from deniable import DE, InvalidParameter, Question
 from deniable.client import Client, Ledger, NoLedger, Outcome, Parcel
-from deniable.client.transport import Lost, Reply
+from deniable.client.delivery import Lost, Reply
 from deniable.rota import Repeat, phase_of
 from tests import components
 from tests.marks import examples

@@ -19,10 +19,9 @@ from deniable.cli.inputs import Digest, name_of, read_question
 from deniable.cli.labels import encode, match, of_question
 from deniable.cli.segments import Stated
 from deniable.client.client import fetch_question
-from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, begin, utc_today
+from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, Transport, begin, utc_today
 from deniable.client.remote import find, listed
 from deniable.client.state import Outbox
-from deniable.client.transport import Transport
 from deniable.policy import CEILING
 from deniable.presentation.view import counted
 from deniable.question import Question

@@ -14,10 +14,9 @@ has the whole story.
 """
 
 from deniable.client.client import Client, NoQuestion
-from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, State
+from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, State, Transport
 from deniable.client.remote import Part, Refused, publish, pull, pull_part
 from deniable.client.state import Ledger, NoLedger, Outbox
-from deniable.client.transport import Transport
 
 __all__ = [
     "Client", "Courier", "Delivery", "Ledger", "NoLedger", "NoQuestion", "Outbox", "Outcome",

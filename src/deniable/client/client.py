@@ -9,9 +9,8 @@ from pathlib import Path
 from time import monotonic
 
 from deniable.client import delivery as machine
-from deniable.client.delivery import Courier, Outcome, Parcel
+from deniable.client.delivery import Courier, Lost, Outcome, Parcel, Reply, Transport, Unsent
 from deniable.client.state import Ledger, NoLedger
-from deniable.client.transport import Lost, Reply, Transport, Unsent
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
 from deniable.policy import BUDGET, CEILING
 from deniable.question import Question

@@ -16,7 +16,7 @@ from datetime import date
 from urllib.parse import urlencode
 
 from deniable.client.client import DIGEST
-from deniable.client.transport import Reply, Transport
+from deniable.client.delivery import Reply, Transport
 from deniable.errors import DeniableError
 from deniable.memory import RAISE_IT, memory_budget
 from deniable.presentation.text import one_line
