@@ -1,4 +1,4 @@
-"""What a tally keeps of its reports: one of three statistics, each with its running sum.
+"""What a tally keeps of its reports: one of three statistics.
 
 Counts     one integer per value                              (direct, histogram and unary encoding)
 Table      how often each cell of a table was hit, dense or sparse   (linear local hashing)
@@ -6,8 +6,7 @@ Collected  the reports themselves, in an order that tells nothing   (local hashi
 
 Each has one canonical form for the same content, so that equal tallies have equal bytes whatever
 the order in which they were added. Integers that are read are held against the ``Footprint`` of a
-report: what n reports cannot have left is refused. An accumulator adds reports, which have been
-checked before, to the running sum and reads the statistic off it.
+report: what n reports cannot have left is refused.
 """
 
 from abc import ABC, abstractmethod
@@ -45,22 +44,6 @@ class Statistic(ABC):
     @abstractmethod
     def encode(self) -> bytes:
         """Return the canonical bytes."""
-
-
-class Sum(ABC):
-    """The running sum of reports."""
-
-    @abstractmethod
-    def add(self, reports: Reports) -> None:
-        """Add a batch of reports."""
-
-    @abstractmethod
-    def merge(self, statistic: Statistic) -> None:
-        """Add what a tally of the same protocol holds."""
-
-    @abstractmethod
-    def statistic(self) -> Statistic:
-        """Return the statistic of everything so far; the sum may go on."""
 
 
 Kind = TypeVar("Kind", bound=Statistic)
@@ -104,23 +87,6 @@ class Counts(Statistic):
             rows = values.reshape(-1, footprint.row or 1)
             footprint.check_rows(iter([(rows[:, 0], rows.max(axis=1))]), n)
         return cls(values)
-
-
-class CountsSum(Sum):
-    """Adds up integers: ``add_counts`` adds those of a batch to all so far."""
-
-    def __init__(self, length: int, add_counts: Callable[[Reports, Integers], None]) -> None:
-        self._add_counts = add_counts
-        self._total = np.zeros(length, dtype=np.int64)
-
-    def add(self, reports: Reports) -> None:
-        self._add_counts(reports, self._total)
-
-    def merge(self, statistic: Statistic) -> None:
-        self._total = (Counts(self._total) + statistic).values.copy()
-
-    def statistic(self) -> Counts:
-        return Counts(self._total.copy())
 
 
 class Table(Statistic):
@@ -258,51 +224,6 @@ class Table(Statistic):
         return table
 
 
-class TableSum(Sum):
-    """Counts the cells that ``place`` finds for each batch: sparse while few of them are hit."""
-
-    def __init__(self, size: int, place: Callable[[Reports], Cells]) -> None:
-        self.size, self._place = size, place
-        self._dense: Integers | None = None
-        self._parts = [Table.from_hits(size, np.empty(0, dtype=np.uint64))]
-
-    def add(self, reports: Reports) -> None:
-        self._take(Table.from_hits(self.size, self._place(reports)))
-
-    def merge(self, statistic: Statistic) -> None:
-        self._take(of_form(statistic, Table))
-
-    def add_dense(self, table: Integers) -> None:
-        self._densely()[:] += table
-
-    def statistic(self) -> Table:
-        if self._dense is not None:
-            return Table.from_dense(self._dense.copy())
-        while len(self._parts) > 1:
-            self._parts[-2:] = [self._parts[-2] + self._parts[-1]]
-        return self._parts[0]
-
-    def _take(self, table: Table) -> None:
-        if self._dense is not None:
-            table.add_to(self._dense)
-            return
-        self._parts.append(table)
-        # Only tables of like size are merged, so that a hit is merged about log n times; each is
-        # less than half of the one before, so that all are less than twice the first.
-        while len(self._parts) > 1 and self._parts[-2].used <= 2 * self._parts[-1].used:
-            self._parts[-2:] = [self._parts[-2] + self._parts[-1]]
-        if self.size <= DENSE_LIMIT and 4 * self._parts[0].used > self.size:
-            self._densely()
-
-    def _densely(self) -> Integers:
-        """Return the counts of all cells, which from now on are kept."""
-        if self._dense is None:
-            self._dense = np.zeros(self.size, dtype=np.int64)
-            while self._parts:
-                self._parts.pop().add_to(self._dense)
-        return self._dense
-
-
 @dataclass(frozen=True, eq=False)
 class Collected(Statistic):
     """The reports themselves, sorted, so that the order of arrival is lost."""
@@ -349,24 +270,6 @@ class Collected(Statistic):
         collected = cls.from_reports(reports)
         if collected.encode() != bytes(data):
             raise forged(f"{n} reports in canonical order", "another order")
-        return collected
-
-
-class CollectedSum(Sum):
-    """Keeps the reports: which candidates to count is decided afterwards."""
-
-    def __init__(self, dtype: np.dtype[np.generic]) -> None:
-        self._parts = [np.empty(0, dtype=dtype)]
-
-    def add(self, reports: Reports) -> None:
-        self._parts.append(reports.copy())
-
-    def merge(self, statistic: Statistic) -> None:
-        self._parts.append(of_form(statistic, Collected).reports)
-
-    def statistic(self) -> Collected:
-        collected = Collected.from_reports(np.concatenate(self._parts))
-        self._parts = [collected.reports]
         return collected
 
 

@@ -7,7 +7,7 @@ add in any order and grouping, with equal bytes. What a tally tells is up to ``P
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -22,7 +22,8 @@ from deniable.errors import DeniableError, IncompatibleTally, InvalidDocument, I
 from deniable.mechanism import Mechanism, Reports, batches
 from deniable.memory import memory_budget
 from deniable.optional import Registry
-from deniable.statistics import Counts, CountsSum, Statistic, Sum
+from deniable.statistics import Counts, Statistic
+from deniable.sums import CountsSum, Sum
 from deniable.validation import Footprint
 
 MOST_REPORTS = 10**18 - 1
@@ -35,6 +36,8 @@ _DIGEST = re.compile("[0-9a-f]{64}")
 _START = b'{"n":"%d",'
 _COUNTED = re.compile(rb'\{"n":"([0-9]{1,18})",')
 _WAITING_BYTES, _MOST_WAITING = 1 << 19, 1 << 15
+_BLOCK_BYTES, _MANY = 1 << 20, 4
+"""How many bytes of tallies are read at once, and how many that are alike add up faster so."""
 
 
 class Summable(Mechanism):
@@ -125,7 +128,7 @@ class Counted(Summable, abstract=True):
         total += self._count(reports)
 
     def _new_sum(self) -> Sum:
-        return CountsSum(self._footprint.length, self._add_counts)
+        return CountsSum(self._footprint.length, self._add_counts, self._footprint)
 
     def _read_statistic(self, data: memoryview, n: int) -> Counts:
         return Counts.decode(data, n, self._footprint)
@@ -202,8 +205,10 @@ class Tally:
     @staticmethod
     def from_bytes(data: bytes) -> "Tally":
         """Read a tally, refusing what is foreign, cut short or altered."""
-        view = memoryview(as_bytes(data))
-        written, payload = _split_file(view)
+        return Tally._read(*_split_file(memoryview(as_bytes(data))))
+
+    @staticmethod
+    def _read(written: bytes, payload: memoryview) -> "Tally":
         counted = _COUNTED.match(written)
         # Many tallies differ in n alone, and what is alike is read once.
         alike = written if counted is None else _START % 0 + written[counted.end() :]
@@ -270,6 +275,43 @@ class Accumulator:
         total = _add_up(self.n, tally.n)
         self._sum.merge(tally.statistic)
         self.n = total
+
+    def merge_bytes(self, tallies: Iterable[bytes]) -> None:
+        """Add tallies as ``to_bytes`` writes them, many at once where they are alike.
+
+        When one is refused, some of the others may have been added.
+        """
+        lots: dict[tuple[bytes, int], list[tuple[bytes, memoryview]]] = {}
+        size = 0
+        for data in tallies:
+            written, payload = _split_file(memoryview(as_bytes(data)))
+            alike = written[written.find(b",") :], len(payload)
+            lots.setdefault(alike, []).append((written, payload))
+            size += len(data)
+            if size >= _BLOCK_BYTES:
+                self._merge_lots(lots.values())
+                lots, size = {}, 0
+        self._merge_lots(lots.values())
+
+    def _merge_lots(self, lots: Iterable[Sequence[tuple[bytes, memoryview]]]) -> None:
+        for lot in lots:
+            if len(lot) < _MANY or not self._merge_alike(lot):
+                for each in lot:
+                    self.merge(Tally._read(*each))
+
+    def _merge_alike(self, lot: Sequence[tuple[bytes, memoryview]]) -> bool:
+        """Add tallies whose headers differ at most in n, unless one has to be looked at alone."""
+        _check_alike(self, Tally._read(*lot[0]))
+        found = [_COUNTED.match(written) for written, _ in lot]
+        counts = [int(each[1]) for each in found if each is not None]
+        total = self.n + sum(counts)
+        sound = (
+            [_START % n for n in counts] == [each and each[0] for each in found]
+            and total <= MOST_REPORTS
+            and self._sum.merge_encoded([payload for _, payload in lot], counts)
+        )
+        self.n = total if sound else self.n
+        return sound
 
     def tally(self) -> Tally:
         """Return the tally of everything added so far; more may follow."""

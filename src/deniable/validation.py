@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -265,6 +265,31 @@ class Footprint:
                 raise forged("rows with no number above that of their reports", "others")
         if came != n:
             raise forged(f"rows with {n} reports in all", f"{came}")
+
+    def holds(self, stack: np.typing.NDArray[Any], counts: Sequence[int]) -> bool:
+        """Tell whether reports, so many for each row of a stack, can have left all its rows.
+
+        False may also mean that 64 bits are too few to tell.
+        """
+        first, last = self.total or (0, 0)
+        if max(1, -self.low, self.high, -first, last) * self.length * sum(counts) >= 1 << 62:
+            return False
+        n = np.array(counts, dtype=np.int64)
+        least, most = stack.min(axis=1, initial=0), stack.max(axis=1, initial=0)
+        if np.any(least < self.low * n) or np.any(most > self.high * n):
+            return False
+        sums = stack.sum(axis=1, dtype=np.int64)
+        if self.total is not None and (np.any(sums < first * n) or np.any(sums > last * n)):
+            return False
+        if self.row is None:
+            return True
+        rows, share = stack.reshape(len(stack), -1, self.row), 1 if self.numbered else first or 1
+        reports = rows[:, :, 0] if self.numbered else rows.sum(axis=2, dtype=np.int64)
+        return (
+            not np.any(reports % share)
+            and bool(np.all(np.multiply(rows.max(axis=2), share, dtype=np.int64) <= reports))
+            and np.array_equal(reports.sum(axis=1, dtype=np.int64), share * n)
+        )
 
     def reports(self, upper: Integers, lower: Integers) -> Integers:
         """Return how many reports rows have, from the sums of the halves of their integers.

@@ -18,6 +18,7 @@ from deniable.collector.questions import Terms, write_terms
 from deniable.collector.stores.records import Asked, Slice, State, StoreCorrupt, Submission
 from deniable.collector.stores.sqlite import SqliteStore
 from deniable.collector.stores.store import Store
+from deniable.tally import Tally
 from tests.faults.fault import QUESTION
 
 DAY = 20_000
@@ -49,7 +50,7 @@ def counts(store: Store) -> Counts:
     found: Counts = {}
     snapshot = store.snapshot(Slice(QUESTION.digest))
     for total in snapshot.tallies:
-        tally = unpack(total.data)
+        tally = Tally.from_bytes(unpack(total.data))
         assert tally.n == total.n
         add(found, (total.day, total.source), tally.statistic.values.tolist())
     for total in snapshot.waiting:

@@ -41,12 +41,10 @@ def pack(tally: Tally) -> bytes:
     return zlib.compress(tally.to_bytes(), 1)
 
 
-def unpack(data: bytes) -> Tally:
-    """Read a tally that a store has kept; version 0.2.0 and uploads keep them as they are."""
-    if data.startswith(MAGIC):
-        return Tally.from_bytes(data)
+def unpack(data: bytes) -> bytes:
+    """Return a tally that a store has kept; version 0.2.0 and uploads keep them as they are."""
     try:
-        return Tally.from_bytes(zlib.decompress(data))
+        return data if data.startswith(MAGIC) else zlib.decompress(data)
     except zlib.error as error:
         raise InvalidDocument(f"this is not a tally: {error}", value=len(data)) from error
 
@@ -119,8 +117,7 @@ def _sum(question: Question, tallies: Sequence[bytes], waiting: Sequence[bytes])
     total = question.accumulator()
     for reports in _joined(waiting):
         total.add(question.parse(reports, None))
-    for tally in tallies:
-        total.merge(unpack(tally))
+    total.merge_bytes(map(unpack, tallies))
     return total.tally()
 
 

@@ -287,9 +287,11 @@ def _add_up_slices(order: Order) -> dict[Slice, tuple[dict[int, Tally], Counter[
     """
     groups: dict[tuple[tuple[Slice, ...], int], tuple[list[Total], list[Total]]] = {}
     added = (*order.rows.months, *order.rows.tallies)
+    places: dict[int, tuple[Slice, ...]] = {}
     for kind, found in enumerate((added, order.rows.waiting)):
         for row in found:
-            place = tuple(part for part in order.new if row.day in part.days)
+            if (place := places.get(row.day)) is None:
+                place = places[row.day] = tuple(p for p in order.new if row.day in p.days)
             groups.setdefault((place, row.segment), ([], []))[kind].append(row)
     question = question_of(order.document)
     folding.check_months(order.document, order.rows.months)

@@ -50,7 +50,8 @@ from deniable.mechanism import Coded, Reports
 from deniable.protocol import Closed, Functions, Parameters, Pure
 from deniable.protocols.linear import Lines, check_field_order, next_field
 from deniable.randomness import WORD, Integers, Places, Uniform, Words
-from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
+from deniable.statistics import Counts, Statistic, of_form
+from deniable.sums import CountsSum, Sum
 
 TOLERANCE = 1.0025
 """Variances within this factor of the least count as equal; then decoding decides."""
@@ -307,7 +308,7 @@ class AffineSelection(Pure, Closed, Coded):
     def _new_sum(self) -> Sum:
         """Sum supports for one digit, else the cells of all lines of the reports."""
         if self._settings.digits == 1:
-            return CountsSum(self.domain_size, self._add_counts)
+            return CountsSum(self.domain_size, self._add_counts, self._footprint)
         return self._lines.new_sum()
 
     def _add_counts(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
@@ -323,7 +324,10 @@ class AffineSelection(Pure, Closed, Coded):
         """Read counts of supports, or a table of m lines for each report."""
         if self._settings.digits > 1:
             return self._lines.read_statistic(data, n)
-        # A report supports m of the g points, of which g - d are no values.
+        return Counts.decode(data, n, self._footprint)
+
+    @property
+    def _footprint(self) -> validation.Footprint:
+        """What a report of one digit adds: m of g points, of which g - d are no values."""
         g, d, m = self._settings.g, self.domain_size, self._settings.window
-        footprint = validation.Footprint(d, total=(max(0, m - (g - d)), min(m, d)))
-        return Counts.decode(data, n, footprint)
+        return validation.Footprint(d, total=(max(0, m - (g - d)), min(m, d)))

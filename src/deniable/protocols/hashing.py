@@ -36,7 +36,8 @@ from deniable.protocol import Closed, Functions, Open, Parameters
 from deniable.protocols import linear
 from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Words
-from deniable.statistics import Collected, CollectedSum, Statistic, Sum, of_form
+from deniable.statistics import Collected, Statistic, of_form
+from deniable.sums import CollectedSum, Sum
 from deniable.validation import check_below, check_epsilon, smallest_unsigned
 
 

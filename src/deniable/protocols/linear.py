@@ -33,7 +33,8 @@ from deniable.law import LinesOf
 from deniable.mechanism import Reports
 from deniable.protocol import Functions, Parameters
 from deniable.randomness import WORD, Direct, Integers, Uniform, Words
-from deniable.statistics import DENSE_LIMIT, Statistic, Table, TableSum, of_form
+from deniable.statistics import DENSE_LIMIT, Statistic, Table, of_form
+from deniable.sums import TableSum
 from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
 
 _SMALL_BATCH = 1 << 14
@@ -108,18 +109,21 @@ class Lines:
         return LinesSum(self)
 
     def read_statistic(self, data: memoryview, n: int) -> Table:
-        """Read the table of n reports.
+        return Table.decode(data, n, self.footprint, self.cells)
+
+    @property
+    def footprint(self) -> Footprint:
+        """What a report adds to the table.
 
         Those with windows are m lines each, all parallel and no two the same: the g cells that
         follow each other from a multiple of g on are all lines parallel to each other. The last two
         cells are for the function zero, which is none of theirs.
         """
-        if self.window is None:
-            return Table.decode(data, n, Footprint(self.cells, total=(1, 1)))
         m = self.window
+        if m is None:
+            return Footprint(self.cells, total=(1, 1))
         # With m = 1 there are as many lines as reports, which the total already says.
-        footprint = Footprint(self.cells - 2, total=(m, m), row=self.g if m > 1 else None)
-        return Table.decode(data, n, footprint, self.cells)
+        return Footprint(self.cells - 2, total=(m, m), row=self.g if m > 1 else None)
 
     def support(
         self, statistic: Statistic, keys: Integers | None = None
@@ -143,7 +147,7 @@ class LinesSum(TableSum):
     """Counts the cells of lines, in the way that is fastest for the size of a batch."""
 
     def __init__(self, lines: Lines) -> None:
-        super().__init__(lines.cells, lines.fold)
+        super().__init__(lines.cells, lines.fold, lines.footprint)
         self._lines = lines
         self._raw = np.zeros(0, dtype=np.int64)
         self._counted = 0

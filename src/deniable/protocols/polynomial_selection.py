@@ -36,7 +36,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from deniable import statistics
+from deniable import statistics, sums
 from deniable.candidates import Chosen
 from deniable.errors import InvalidParameter
 from deniable.kernels import polynomials
@@ -182,10 +182,10 @@ class PolynomialSelection(Sets):
         """Whether a tally counts supports; else it keeps the reports."""
         return self.points <= MOST_COUNTED
 
-    def _new_sum(self) -> statistics.Sum:
+    def _new_sum(self) -> sums.Sum:
         if self._counts:
-            return statistics.CountsSum(self.points, self._add_counts)
-        return statistics.CollectedSum(self.report_dtype)
+            return sums.CountsSum(self.points, self._add_counts, Footprint(self.points))
+        return sums.CollectedSum(self.report_dtype)
 
     def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
         total += polynomials.count_below(reports, self._m, self._g, self.points)

@@ -37,7 +37,8 @@ from deniable.mechanism import Coded, Reports
 from deniable.protocol import Closed, Parameters
 from deniable.protocols.direct import Weighted
 from deniable.randomness import Direct, Integers, Uniform, Words
-from deniable.statistics import Statistic, Table, TableSum, of_form
+from deniable.statistics import Statistic, Table, of_form
+from deniable.sums import TableSum
 from deniable.tally import Tally
 from deniable.validation import Footprint, check_whole
 
@@ -121,10 +122,14 @@ class RandomMatrixProjection(Weighted, Closed, Coded):
         return self._most_by_codes(values, self.codes)
 
     def _new_sum(self) -> TableSum:
-        return TableSum(self.codes, lambda reports: reports.astype(np.uint64))
+        return TableSum(self.codes, lambda reports: reports.astype(np.uint64), self._footprint)
 
     def _read_statistic(self, data: memoryview, n: int) -> Statistic:
-        return Table.decode(data, n, Footprint(self.codes, total=(1, 1)))
+        return Table.decode(data, n, self._footprint)
+
+    @property
+    def _footprint(self) -> Footprint:
+        return Footprint(self.codes, total=(1, 1))
 
     def _support(self, statistic: Statistic, chosen: Chosen) -> np.typing.NDArray[np.int64]:
         codes, counts = of_form(statistic, Table).hits()

@@ -44,7 +44,8 @@ from deniable.protocols.direct import DE
 from deniable.protocols.levels import Levels
 from deniable.protocols.parts import Part, check_part, check_radices, check_views, listed_in
 from deniable.randomness import WORD, Integers, Lots, Source, Words
-from deniable.statistics import Counts, CountsSum, Statistic, Sum, of_form
+from deniable.statistics import Counts, Statistic, of_form
+from deniable.sums import CountsSum, Sum
 from deniable.tally import Tally
 
 MOST_CELLS = 1 << 22

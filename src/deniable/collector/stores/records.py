@@ -10,6 +10,7 @@ from enum import Enum
 from hashlib import sha256
 from math import nan
 from time import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -123,8 +124,7 @@ class Asked:
     edition: int = 0
 
 
-@dataclass(frozen=True)
-class Total:
+class Total(NamedTuple):
     """A tally of one source and segment on one day, or its reports that are not folded yet."""
 
     day: int

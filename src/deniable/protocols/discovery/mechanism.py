@@ -42,7 +42,8 @@ from deniable.protocols.discovery.cells import Layout
 from deniable.protocols.discovery.tables import Tables, read
 from deniable.protocols.linear import Lines
 from deniable.randomness import WORD, Lots, OperatingSystem, Words
-from deniable.statistics import Table, TableSum
+from deniable.statistics import Table
+from deniable.sums import TableSum
 from deniable.tally import Tally
 
 MOST_BITS = 22
