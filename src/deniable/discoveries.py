@@ -242,7 +242,7 @@ class Discoveries(Presentable, Generic[Asked]):
         """Return the sure texts as bars; likely and cut ones are folded away, as is the rest."""
         beside = beside or Beside()
         sure, likely = self.only_significant(), self.take(np.flatnonzero(~self.found.sure))
-        how = "bar: count by check reports · band on it: where the truth is, 95 % sure"
+        how = "in the order of all reports · bar: by check reports · band: 95 % sure"
         known = [privacy_fact(self.provenance.epsilon)] if self.provenance is not None else []
         parts: list[Part] = [
             Sentences("verdict", phrases=self._said(), sure=len(sure) > 0),
@@ -322,8 +322,8 @@ class Discoveries(Presentable, Generic[Asked]):
         why = "theirs is too long for the code, or too few people have it"
         facts = [Fact("Gave none of these", share, why)]
         if self.floor is not None:
-            note = "of the people: what so many have is found 9 times in 10"
-            facts.insert(0, Fact("Found from", f"{100 * self.floor:.2g}\u00a0%", note))
+            note = "of the people: a text that so many give is found 9 times in 10"
+            facts.insert(0, Fact("Common enough to find", f"{100 * self.floor:.2g}\u00a0%", note))
         reports = f"{rounded(self.crafted)} reports"
         return [*facts, Fact("Can it be gamed?", reports, "made up on purpose would plant a text")]
 

@@ -38,7 +38,7 @@ class Cut:
         low, share, high = (f"{100 * each:.0f} %" for each in (self.lower, self.share, self.upper))
         return (
             f"about {share} of the people ({low} to {high}) gave {self.at_most} answers or had "
-            "more, of which the rest was left out: no share is too low by more than that"
+            "more, and what was beyond is not counted: no share is too low by more than that"
         )
 
 

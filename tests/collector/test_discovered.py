@@ -79,7 +79,7 @@ def test_the_texts_are_found_and_asked_about_again(collector: Collector) -> None
     page = collector.request("GET", f"/questions/{question.digest}", role="admin").body.decode()
     assert "kiwi" in page
     assert "Texts that are sure" in page
-    assert "Found from" in page
+    assert "Common enough to find" in page
     assert f'action="/questions/{question.digest}/follow-up"' in page
     named = collector.request("GET", f"/questions/{question.digest}?candidates=fig", role="viewer")
     assert "Make a closed question" not in named.body.decode()
@@ -284,7 +284,7 @@ def test_a_search_that_takes_too_long_is_ended_and_said_to_be(hasty: Collector) 
     assert "It took more than 0.02 seconds" in page
     assert "--search-seconds" in page
     assert "Searching…" not in page + home
-    assert "open it to see why" in home
+    assert "Open it to see why" in home
 
 
 def test_a_question_takes_no_more_reports_than_there_is_room_for(tight: Collector) -> None:

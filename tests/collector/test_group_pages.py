@@ -66,5 +66,5 @@ def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> 
     assert panels[0] == panels[1]
     assert "the 8 most frequent of 12 answers" in page
     assert "the 6 most frequent of 12 answers" in page
-    assert "only dimensions called arm, variant or experiment" in page
+    assert "only groups called arm, variant or experiment" in page
     assert "fewer than 20 reports so far: if it stays so" in page

@@ -36,13 +36,18 @@ export const showTold = (own, told, report, draws, said) => {
   const some = all.slice(0, NAMED).join(` ${said["or"] ?? "or"} `);
   find("sent-words").replaceChildren(make("bdi", {}, all.length ? `${some}${more}` : (said["none_fit"] ?? "")));
   showSize(report, told.often, told.mine, said);
-  const bound = Number(dataset["bound"]);
-  const [before, after] = told.odds ?? [0, bound / (1 + bound) - 0.25];
-  find("reveals").textContent = said[after > 0.5 && before < 0.4 ? "could_guess" : "hardly_tell"] ?? "";
-  find("before-after").textContent = told.odds
-    ? fill(said["before_after"], { answer: `“${brief(told.own, 40)}”`, before: plain(told.odds[0]), after: plain(told.odds[1]) })
-    : fill(said["at_most_sure"], { most: plain(bound / (1 + bound)) });
+  showOdds(told.own, told.odds, said);
   showDot(draws, told.mine, said);
+};
+
+/** How sure somebody was and becomes; where nothing is known beforehand, of a 50:50 guess. @param {string} own @param {[number, number] | null} odds @param {Record<string, string>} said */
+const showOdds = (own, odds, said) => {
+  const bound = Number(dataset["bound"]);
+  const [before, after] = odds ?? [0, bound / (1 + bound) - 0.25];
+  find("reveals").textContent = said[after > 0.5 && before < 0.4 ? "could_guess" : "hardly_tell"] ?? "";
+  find("before-after").textContent = odds
+    ? fill(said["before_after"], { answer: `“${brief(own, 40)}”`, before: plain(before), after: plain(after) })
+    : fill(said["at_most_sure"], { most: `${Math.ceil((100 * bound) / (1 + bound))}\u202f%` });
 };
 
 /** @param {Uint8Array} report @param {number} share @param {boolean} mine @param {Record<string, string>} said */
@@ -73,9 +78,7 @@ export const showFirst = (trial, { report, fits }, said) => {
   const mine = fits[trial.own];
   showSize(report, Number(dataset["often"] ?? 0), mine, said);
   const before = 1 / total;
-  const after = total > 1 ? trial.beliefs(before, fits.map(Number))[trial.own] : 1;
-  find("reveals").textContent = said[after > 0.5 && total > 2 ? "could_guess" : "hardly_tell"] ?? "";
-  find("before-after").textContent =
-    total > 1 ? fill(said["before_after"], { answer: `“${brief(trial.answer, 40)}”`, before: plain(before), after: plain(after) }) : "";
+  const after = () => trial.beliefs(before, fits.map(Number))[trial.own];
+  showOdds(trial.answer, total > 1 ? [before, after()] : null, said);
   showDot(trial.draws, mine, said);
 };

@@ -124,7 +124,8 @@ class NumberEstimates(InOrder):
                 unsure = "Too few reports to tell where half of the people are: somewhere from"
                 claims.append(told(f"{unsure} {spread} {scale.unit}".rstrip() + ".", "nothing"))
             else:
-                claims.append(told(f"Half of the people are at or below |{value}| ({spread})."))
+                sure = "" if median.lower == median.upper else f" ({spread})"
+                claims.append(told(f"Half of the people are at or below |{value}|{sure}."))
                 low, high = (self.quantile(share).cells[0] for share in (0.25, 0.75))
                 claims.append(told(f"The middle half is between {low} and {high}."))
         value, spread = self.mean.cells

@@ -85,7 +85,7 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
     All charts have the same answers in the same order, those that are the largest of all people.
     """
     parts: list[shown.Part] = []
-    note = "public groups, all on one scale; nothing hides to which a person belongs"
+    note = "public groups on one scale: a report does not hide the group of its sender"
     if len(overall) > _SHOWN and not isinstance(overall, NumberEstimates):
         note += f" · the {_SHOWN} most frequent of {len(overall):,} answers of all people"
     compared = any(each.name.lower() in _ARMS for each in sums.question.segments)
@@ -107,7 +107,7 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
                   () if part.estimates is None else bars_of(part.estimates, _SHOWN, overall))
             for part in found
         )  # fmt: skip
-        only = " · tested against each other are only dimensions called arm, variant or experiment"
+        only = " · only groups called arm, variant or experiment are tested against each other"
         tested, title = "" if compared else only, f"By {dimension.name}"
         parts.append(Multiples(f"groups-{place}", title, note=note + tested, panels=panels))
     return parts

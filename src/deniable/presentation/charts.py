@@ -150,7 +150,7 @@ class Curves(Part):
         names = fit_labels([series.label for series in self.trend.series], _LABEL_WIDTH)
         figures = (
             f"<figure><figcaption>{label_html(name)}"
-            f"<span>{_percent(max(series.points[-1].share, 0.0), 1)} "
+            f"<span>{_percent(min(max(series.points[-1].share, 0.0), 1.0), 1)} "
             f"<small>{short_date(series.points[-1].day)}</small></span></figcaption>"
             f"{trend_svg(self.trend, series, f'{self.name}-{place}')}</figure>"
             for place, (name, series) in enumerate(zip(names, self.trend.series, strict=True))
@@ -164,9 +164,10 @@ class Curves(Part):
         cells = [{point.day: f"{point.cells[1]}" for point in each.points} for each in series]
         rows = tuple((day, *(found.get(day, "too few") for found in cells)) for day in days)
         table = Table(f"{self.name}-days", headings=("Day", *names), rows=rows)
+        said = f"Numbers, {escape(self.title).lower()}"
         return (
-            f'<details id="{self.name}-numbers"><summary>Numbers, day by day</summary>'
-            f'<div class="scroll" tabindex="0" role="region" aria-label="Numbers, day by day">'
+            f'<details id="{self.name}-numbers"><summary>{said}</summary>'
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{said}">'
             f"{table.html()}</div></details>"
         )
 

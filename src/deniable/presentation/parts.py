@@ -289,4 +289,5 @@ def label_html(label: str) -> str:
 
 def _phrase_html(phrase: Phrase) -> str:
     marks = {"name": "<bdi>{}</bdi>", "figure": "<b>{}</b>"}
-    return "".join(marks.get(span.kind, "{}").format(escape(span.text)) for span in phrase)
+    found = "".join(marks.get(span.kind, "{}").format(escape(span.text)) for span in phrase)
+    return found.replace(" %", "\u00a0%")

@@ -58,7 +58,10 @@ def counted_reports(n: int) -> str:
 
 
 def _since(standing: Standing) -> str:
-    return f" since {short_date(write_day(standing.daily[0][0]))}" if standing.daily else ""
+    if not standing.daily:
+        return ""
+    first = short_date(write_day(standing.daily[0][0])).replace(" ", "\u00a0")
+    return f" since {first}"
 
 
 def is_admin(call: Call) -> bool:

@@ -134,7 +134,8 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
         known = await call.services.questions.find(asked.digest)
         shown = Shown(n, (), 0)
         if known.discovers or not known.is_open:
-            wanted = Wanted((Slice(asked.digest),), daily=True)
+            slices = (Slice(asked.digest),)
+            wanted = Wanted(slices, daily=True, rounds=known.question.repeat)
             shown = await call.services.results.look(known, wanted, ROWS)
         alarm = await call.services.alarms.headline(known)
     except Refusal:  # one that cannot be read does not take the others with it
@@ -145,13 +146,13 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
 def _with_results(plain: Listed, known: Known, shown: Shown, alarm: str) -> Listed:
     look = shown.look
     if look is None:
-        said = f"{shown.n:,} of {shown.minimum:,} reports until results appear"
+        said = f"{shown.n:,} of {shown.minimum:,} reports until results appear."
         if shown.searching:
-            said = "Searching for what people answered; look again in a minute"
+            said = "Searching for what people answered. Look again in a minute."
         elif shown.problem is not None:
-            said = "There are no results; open it to see why"
+            said = "There are no results. Open it to see why."
         elif known.is_open and not known.discovers:
-            said = "Takes any text; open it to name what to count"
+            said = "Takes any text. Open it to name what to count."
         return Listed(*_head(plain), said, alarm=alarm)
     said = one_line(look.headline.replace("\u00a0", " "), _SAID_WIDTH)
     return Listed(*_head(plain), said, look.spark, look.moved, look.tone, alarm)

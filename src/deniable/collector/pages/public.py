@@ -51,8 +51,9 @@ async def _results(call: Call) -> dict[str, object]:
 async def content_of(call: Call, known: Known) -> tuple[Markup, str]:
     """Return the parts of the results, or why there are none yet."""
     if known.is_open and not known.discovers:
-        return Markup(), "Any text is an answer, so that there is no list of all shares."
-    wanted = Wanted((Slice(known.asked.digest),), daily=True)
+        return Markup(), "People answer in their own words: there is no list of shares to show."
+    slices = (Slice(known.asked.digest),)
+    wanted = Wanted(slices, daily=True, rounds=known.question.repeat)
     shown = await call.services.results.look(known, wanted, _ROWS)
     if shown.look is None and shown.searching:
         return Markup(), "The answers are searched for at the moment. Look again in a minute."
