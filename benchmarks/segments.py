@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.timing import Result, describe_machine
 from deniable import Question
-from deniable.collector import folding, housekeeping
+from deniable.collector import folding
 from deniable.collector.groups import Division, group_parts
 from deniable.collector.jobs import Wanted
 from deniable.collector.metrics import Health
@@ -35,6 +35,7 @@ from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.dialect import Transaction
 from deniable.collector.stores.records import Asked, Slice, State, today
+from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
 from tests.stores.server import running
 
@@ -114,13 +115,25 @@ async def read(url: str, question: Question) -> tuple[Result, bytes]:
         worker.close()
 
 
+def sum_months(store: Store) -> int:
+    """Keep the sums of all sealed months, and return how many."""
+    documents = {asked.digest: asked.document for asked in store.all_asked()}
+    kept = 0
+    while ripe := store.ripe():
+        sums = folding.sum_month(documents[ripe.question], ripe.tallies)
+        if not sums or not store.keep_month(ripe, sums):
+            break
+        kept += len(sums)
+    return kept
+
+
 def measure(url: str, sizes: Sizes) -> Result:
     """Fill a store, and return its size and how long a year by segment takes."""
     question = ask(sizes)
     fill(url, question, sizes)
     from_days, first = asyncio.run(read(url, question))
     store = open_store(url)
-    kept = housekeeping.sum_months(store)
+    kept = sum_months(store)
     store.write(lambda transaction: transaction.execute("DELETE FROM published"))
     store.close()
     from_months, second = asyncio.run(read(url, question))

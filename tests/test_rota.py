@@ -107,15 +107,6 @@ def test_days_belong_to_rounds() -> None:
         WEEKLY.days_of(4)
 
 
-@given(repeats, st.integers(1, 4000), st.integers(0, 90))
-def test_no_range_has_more_turns_of_a_person_than_said(repeat, days, offset) -> None:
-    """``turns_within`` bounds the turns of every phase in every range of so many days."""
-    first = repeat.first_day + timedelta(days=offset)
-    rounds = range(repeat.round_of(first), repeat.round_of(first + timedelta(days=days - 1)) + 1)
-    phases = Counter(r % repeat.rounds for r in rounds if r < repeat.total_rounds)
-    assert max(phases.values(), default=0) <= repeat.turns_within(days)
-
-
 def test_the_lifetime_is_what_ceilings_are_held_to() -> None:
     """Three turns of epsilon 2 reveal 6, which a device with a ceiling of 5 refuses."""
     question = Question("q", ("a", "b"), DE(2.0, 2), repeat=Repeat("2026-03-02", 7, 4, 3))

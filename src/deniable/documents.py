@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar, cast
 
-from deniable.errors import InvalidDocument, InvalidParameter, brief
+from deniable.errors import InvalidDocument, InvalidParameter
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -67,11 +67,8 @@ def synchronise(path: Path) -> None:
 
 def check_path(path: object) -> Path:
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        raise InvalidParameter(
-            f"expected the name of a file, got {brief(path)}; pass it as text or as a path, and "
-            "everything else by name",
-            value=path,
-        )
+        remedy = "pass it as text or as a path, and everything else by name"
+        raise InvalidParameter.expected("the name of a file", path, remedy)
     return Path(path)
 
 

@@ -212,7 +212,5 @@ def _check_arms(arms: Mapping[str, Estimates], control: str | None) -> str:
         raise InvalidParameter.expected("two arms or more", list(arms), "name the others too")
     control = next(iter(arms)) if control is None else control
     if control not in arms:
-        raise InvalidParameter(
-            f"expected the control among {', '.join(arms)}, got {brief(control)}", value=control
-        )
+        raise InvalidParameter.expected(f"the control among {', '.join(arms)}", control)
     return control

@@ -261,6 +261,14 @@ def log_above(ratio: Fraction) -> float:
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
+def _too_small(epsilon: float, over: str, instead: str = "") -> InvalidParameter:
+    return InvalidParameter(
+        f"expected an epsilon that 64-bit probabilities can express over {over}, got {epsilon!r}: "
+        f"the true answer would be no likelier than any other; use a larger epsilon{instead}",
+        value=epsilon,
+    )
+
+
 @dataclass(frozen=True)
 class Weights:
     """Two probabilities p > q, as integers over 2^64."""
@@ -301,12 +309,7 @@ class Direct(Weights):
         q = math.ceil(WORD / (low + size - 1))
         p = WORD - (size - 1) * q
         if p <= q:
-            raise InvalidParameter(
-                f"expected an epsilon that 64-bit probabilities can express over {size} values, "
-                f"got {epsilon!r}: the true answer would be no likelier than any other; use a "
-                "larger epsilon or local hashing (OLH)",
-                value=epsilon,
-            )
+            raise _too_small(epsilon, f"{size} values", " or local hashing (OLH)")
         return cls(p, q, size)
 
     def perturb(self, values: Integers, words: Integers) -> Integers:
@@ -347,12 +350,7 @@ class Places:
         outside = math.floor(WORD / (kept * low + size - kept)) or 1
         inside = min(math.floor(low * outside), (WORD - (size - kept) * outside) // kept)
         if inside <= outside:
-            raise InvalidParameter(
-                f"expected an epsilon that 64-bit probabilities can express over {size} places, "
-                f"got {epsilon!r}: the true answer would be no likelier than any other; use a "
-                "larger epsilon",
-                value=epsilon,
-            )
+            raise _too_small(epsilon, f"{size} places")
         return cls(size, kept, inside, outside)
 
     @property

@@ -18,8 +18,6 @@ Arm     the same with 3 in the place of 2, and the number of arms in that of rou
 Days and rounds are those of UTC. ``vectors/turns.json`` has examples.
 """
 
-from __future__ import annotations
-
 import hmac
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
@@ -73,7 +71,7 @@ class Repeat:
             )
 
     @staticmethod
-    def of(given: object, protocol: str, *, memoises: bool) -> Repeat | None:
+    def of(given: object, protocol: str, *, memoises: bool) -> "Repeat | None":
         """Return the repeat of a question, or say why it has none with this protocol."""
         if given is None:
             return None
@@ -128,16 +126,11 @@ class Repeat:
             return "already"
         return "not-now" if turn < self.times else "finished"
 
-    def turns_within(self, days: int) -> int:
-        """Return how many turns of one person so many successive days can have, at most."""
-        rounds = -(-(days - 1) // self.every) + 1
-        return min(self.times, -(-rounds // self.rounds))
-
     def document(self) -> dict[str, object]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @staticmethod
-    def from_document(document: object) -> Repeat | None:
+    def from_document(document: object) -> "Repeat | None":
         """Return the repeat that a document describes, None for a question that is asked once."""
         if document is None:
             return None

@@ -9,8 +9,6 @@ Each combination of values is a *cell*. Cells are numbered in mixed radix, the f
 most significant one; one number more says that the segment was not stated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,7 +102,7 @@ class Segments:
             )
 
     @staticmethod
-    def of(given: object) -> Segments:
+    def of(given: object) -> "Segments":
         """Return the segments that a caller means: as they are, or values by dimension."""
         if isinstance(given, Segments):
             return given
@@ -253,7 +251,7 @@ class Segments:
         ]
 
     @staticmethod
-    def from_document(document: object) -> Segments:
+    def from_document(document: object) -> "Segments":
         wanted = {"name", "values", "other"}
         parts = document if isinstance(document, list) else []
         found = [part for part in parts if isinstance(part, dict) and set(part) == wanted]

@@ -145,7 +145,6 @@ class Rehearsal(NamedTuple):
     """The same as the estimates state it, where they do."""
     covered: float | None
     """The share of 95 % intervals that held the truth."""
-    runs: int
 
 
 def rehearse(
@@ -171,7 +170,6 @@ def rehearse(
         math.sqrt(float(np.mean(squares))) / n,
         math.sqrt(float(np.mean(stated))) / n if stated else None,
         float(np.mean(covered)) if covered else None,
-        runs,
     )
 
 

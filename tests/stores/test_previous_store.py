@@ -11,8 +11,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from benchmarks.segments import sum_months
 from deniable import Question
-from deniable.collector import housekeeping
 from deniable.collector.app import create_app
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
@@ -175,7 +175,7 @@ def test_months_change_nothing(url: str, version: str) -> None:
         for _, kept in asked(version):
             part = Slice(kept["digest"])
             before = store.snapshot(part)
-            housekeeping.sum_months(store)
+            sum_months(store)
             months = months_within(Days(), [day for day, _ in store.standing(part).daily])
             after = store.snapshot(part, months=months)
             assert after.n == before.n

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 
 from deniable.advice import ranking
 from deniable.advice.ranking import Listed, percent
-from deniable.errors import InvalidParameter, brief
+from deniable.errors import InvalidParameter
 from deniable.law.binomial_sum import last_true
 from deniable.presentation.parts import Fact, summary
 from deniable.presentation.verdict import points, rounded, share
+from deniable.presentation.view import counted
 from deniable.protocols.sets import Sets
 from deniable.validation import check_domain_size, check_epsilon, check_positive
 
@@ -83,7 +84,7 @@ class Plan:
         people = None if self.users is None else f"{self.users:,}"
         margin = None if self.error is None else f"± {points(_SURE * self.error)}"
         rare = None if self.significant is None else f"{share(self.significant, up=True)} and more"
-        size = ranking.in_bytes(self.protocol.report_dtype.itemsize)
+        size = counted(self.protocol.report_dtype.itemsize, "byte")
         found = (
             Fact("People", people or "", f"who choose among {self.domain_size:,} answers"),
             Fact("Privacy", f"epsilon = {self.protocol.epsilon:g}", "of one report"),
@@ -189,11 +190,8 @@ def _goal(error: float | None, significant: float | None) -> _Goal:
     name, target = ("error", error) if significant is None else ("significant", significant)
     number: object = target
     if not isinstance(number, int | float) or not _LEAST_GOAL <= number < 1:
-        raise InvalidParameter(
-            f"expected {name} as a share between {_LEAST_GOAL:g} and 1, got {brief(target)}; "
-            "0.01 is one percentage point",
-            value=target,
-        )
+        wanted = f"{name} as a share between {_LEAST_GOAL:g} and 1"
+        raise InvalidParameter.expected(wanted, target, "0.01 is one percentage point")
     return _Goal(float(number), significant is not None)
 
 
@@ -215,10 +213,8 @@ def _picker(
             return ranking.rank(able, mean if share is None else share, None)[0]
         named = next((p for p in found if p.name == name), None)
         if named is None:
-            raise InvalidParameter(
-                f"expected a protocol among {', '.join(p.name for p in able)}, got {brief(name)}",
-                value=name,
-            )
+            known = ", ".join(p.name for p in able)
+            raise InvalidParameter.expected(f"a protocol among {known}", name)
         return named
 
     return pick
@@ -273,7 +269,7 @@ def _planned(protocol: Listed, users: int, start: str = "", *, share: float | No
         f"{protocol.name} at epsilon = {protocol.epsilon:g} estimates shares with a typical "
         f"standard error of {percent(error)} ({percent(rare)} for an answer that nobody gives, "
         f"{percent(unanimous)} for one that all give), and {found}; a report takes "
-        f"{ranking.in_bytes(protocol.report_dtype.itemsize)}."
+        f"{counted(protocol.report_dtype.itemsize, 'byte')}."
     )
     spared = ranking.saving(protocol, users, share)
     explanation += "" if spared is None else f" {spared}"

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from deniable.errors import InvalidParameter
+from deniable.presentation.view import counted
 from deniable.protocol import Closed
 from deniable.protocols import discover
 from deniable.protocols.sets import Sets, check_at_most
@@ -35,7 +36,7 @@ _SMALL_DOMAIN = 1 << 16
 MANY_BYTES = 1400
 """More than fit in one network packet: too many where something else is as good, and for the
 paper's guideline where no limit is given."""
-_HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
+HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Advice:
 
     def __str__(self) -> str:
         least = self.best.noise(self.goal)
-        rows = [_HEADS, *(option.cells(least, self.goal) for option in self.options)]
+        rows = [HEADS, *(option.cells(least, self.goal) for option in self.options)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows
@@ -260,7 +261,7 @@ def _option(
         mean_variance=mean_variance(protocol),
         std_error=std_error,
         report_bytes=size,
-        client_cost=f"{count:,} random word{'s' if count > 1 else ''}, {growth}",
+        client_cost=f"{counted(count, 'random word')}, {growth}",
         server_cost=_server_cost(protocol, growth),
         fits=limit is None or size <= limit,
         guideline=guideline,
@@ -300,9 +301,9 @@ def _server_cost(protocol: Listed, growth: str) -> str:
 def _reason(options: Sequence[Option], limit: int | None, goal: Goal) -> str:
     best, able = options[0], [option for option in options if option.fits]
     least = min(able, key=lambda option: option.noise(goal))
-    of = "of all" if limit is None else f"of those that send at most {in_bytes(limit)}"
+    of = "of all" if limit is None else f"of those that send at most {counted(limit, 'byte')}"
     what = "variance of rare answers" if goal == "rare" else "variance"
-    size = f"in {in_bytes(best.report_bytes)} a report"
+    size = f"in {counted(best.report_bytes, 'byte')} a report"
     if best.noise(goal) <= least.noise(goal):
         return f"{best.name} has the least {what} {of}, {size}."
     return (
@@ -372,7 +373,3 @@ def not_known(name: str, consequence: str) -> str:
 
 def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
-
-
-def in_bytes(size: int) -> str:
-    return f"{size:,} byte{'s' if size != 1 else ''}"

@@ -47,10 +47,8 @@ class Choice(Answers):
         if self.other is not None and (
             not isinstance(self.other, str) or self.other not in self._index
         ):
-            raise InvalidParameter(
-                f"expected other to be one of the labels, got {brief(self.other)}; add it to them",
-                value=self.other,
-            )
+            wanted = "other to be one of the labels"
+            raise InvalidParameter.expected(wanted, self.other, "add it to them")
 
     def __repr__(self) -> str:
         """Return a short line, however many labels there are."""
@@ -138,17 +136,13 @@ def few_labels(labels: tuple[str, ...]) -> str:
 def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
     """Return the labels of a question, each a string of its own, or say what is wrong with them."""
     if isinstance(labels, str) or not isinstance(labels, Iterable):
-        raise InvalidParameter(
-            f"expected a sequence of labels, got {brief(labels)}; pass a tuple of strings",
-            value=labels,
-        )
+        wanted = "a sequence of labels"
+        raise InvalidParameter.expected(wanted, labels, "pass a tuple of strings")
     result = tuple(labels)
     sound = all(isinstance(label, str) for label in result) and encodes("".join(result))
     for label in () if sound else result:
         if not isinstance(label, str) or not encodes(label):
-            raise InvalidParameter(
-                f"expected labels as strings that UTF-8 can encode, got {brief(label)}", value=label
-            )
+            raise InvalidParameter.expected("labels as strings that UTF-8 can encode", label)
     if len(set(result)) != len(result):
         twice = Counter(result).most_common(1)[0][0]
         raise InvalidParameter(

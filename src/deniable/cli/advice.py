@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 
 from deniable import advice
-from deniable.advice import ranking
-from deniable.advice.ranking import Goal, find_protocols
+from deniable.advice.ranking import HEADS, Goal, find_protocols
 from deniable.answers import Answers, Choices, Number, Record
 from deniable.answers.forecast import AnswersPlan, plan_answers
 from deniable.cli import options, outputs
@@ -18,14 +17,13 @@ from deniable.cli.group import InputError, command
 from deniable.cli.inputs import read_code
 from deniable.cli.labels import About, read_labels
 from deniable.presentation.verdict import points, rounded
+from deniable.presentation.view import counted
 from deniable.protocol import Closed
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import Views
 
-_HEADS = ("protocol", "variance", "relative", "std error", "bytes", "client", "server", "paper")
 _SPARED = ("server", "client", "paper", "relative")
 """The columns that a narrow terminal does without, in this order."""
-_DOMAIN_SIZE = 4
 _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), (" a report", ""))
 
 
@@ -92,7 +90,7 @@ def recommend(
         click.echo(json.dumps(document, indent=2))
         return
     console, best = outputs.open_console(), ranked.best.noise(goal)
-    rows = [_HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
+    rows = [HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
     columns = [column for column in zip(*rows, strict=True) if users or column[0] != "std error"]
     outputs.print_columns(console, columns, spared=_SPARED, left=("client", "server", "paper"))
     none = f"Impossible at this epsilon and domain size: {', '.join(impossible)}."
@@ -116,7 +114,7 @@ def _say_views(kind: Record | Number, epsilon: float, goal: Goal, as_json: bool)
     rows = [(what, f"{100 * people:.1f} %", name) for what, people, name in asked]
     columns = list(zip(("asked about", "people", "by"), *rows, strict=True))
     outputs.print_columns(console, columns, left=("asked about", "by"))
-    size = ranking.in_bytes(protocol.report_dtype.itemsize)
+    size = counted(protocol.report_dtype.itemsize, "byte")
     outputs.say(console, f"\nEach person draws one of these by lot and spends all of epsilon = "
                 f"{epsilon:g} on it; a report takes {size}.\n\n{advice.meaning(epsilon)}",
                 "bold")  # fmt: skip

@@ -3,8 +3,6 @@
 A name of ``-`` is standard input, and gzip is decompressed. Errors name the file.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,7 +77,7 @@ class Watched:
     """A stream that is hashed as it is read; ``advance`` is told how many bytes are done."""
 
     def __init__(
-        self, stream: Readable, hash: _Hash, advance: Advance | None = None, done: int = 0
+        self, stream: Readable, hash: "_Hash", advance: Advance | None = None, done: int = 0
     ) -> None:
         self._stream, self._hash, self._advance, self.done = stream, hash, advance, done
 

@@ -1,8 +1,7 @@
 """Where results go: a terminal, or a file that appears whole or not at all; progress on stderr."""
 
-from __future__ import annotations
-
 import errno
+import json
 import os
 import sys
 import warnings
@@ -123,6 +122,14 @@ def announce(path: Path, said: str) -> None:
         click.echo(f"{path}: {said}", err=True)
 
 
+def sum_up(path: Path, said: str, as_json: bool, **facts: object) -> None:
+    """Say what a file of reports or a tally now holds, or print it as JSON."""
+    if as_json:
+        click.echo(json.dumps({**facts, "output": str(path)}))
+    else:
+        announce(path, said)
+
+
 def check_outputs(outputs: Sequence[Path], inputs: Sequence[Path], *, force: bool) -> None:
     """Refuse outputs that are inputs or each other, and those that exist unless ``force``."""
     for position, path in enumerate(outputs):
@@ -146,9 +153,11 @@ def check_replaceable(path: Path, *, force: bool) -> None:
         raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
-def check_summary(output: Path, as_json: bool) -> None:
+def check_binary(output: Path, as_json: bool) -> None:
+    """Refuse to write bytes to a terminal, or where a summary goes."""
     if as_json and str(output) == STDIO:
         raise click.UsageError("--json prints to standard output; name a file with -o")
+    refuse_terminal(output)
 
 
 def check_plot(path: Path | None) -> None:
@@ -157,7 +166,7 @@ def check_plot(path: Path | None) -> None:
         raise click.UsageError(f"a plot is written as .png, .svg or .pdf, not as {path.name!r}")
 
 
-def write_plot(figure: Figure, path: Path, metadata: dict[str, str] | None = None) -> None:
+def write_plot(figure: "Figure", path: Path, metadata: dict[str, str] | None = None) -> None:
     sink, kind = BytesIO(), path.suffix.lower().removeprefix(".")
     figure.savefig(sink, format=kind, dpi=150, metadata=metadata)
     write_atomically(path, sink.getvalue())

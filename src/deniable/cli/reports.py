@@ -71,8 +71,7 @@ def privatize(
     segment of a person is not stated. Segments are public: the report file holds them as they are.
     """
     inputs.check_stdin(question_file, source.path)
-    outputs.check_summary(output, as_json)
-    outputs.refuse_terminal(output)
+    outputs.check_binary(output, as_json)
     question = inputs.read_question(question_file)
     segments = stated(question)
     source = segments.read_from(of_question(source, question))
@@ -85,14 +84,11 @@ def privatize(
         cells, drawn = tee(segments.take(_draw_reports(question, values)))
         count = write_reports(stream, question, map(itemgetter(1), drawn),
                               cells=map(itemgetter(0), cells))  # fmt: skip
-    if said := matcher.describe_unknown():
-        click.echo(f"{source.name}: {said}", err=True)
-    summary = {"reports": count, "other": matcher.unknown, "question": question.digest,
-               "output": str(output)}  # fmt: skip
-    if as_json:
-        click.echo(json.dumps(summary))
-    else:
-        outputs.announce(output, f"{counted(count, 'report')} on {outputs.shorten(question.name)}")
+    if unknown := matcher.describe_unknown():
+        click.echo(f"{source.name}: {unknown}", err=True)
+    said = f"{counted(count, 'report')} on {outputs.shorten(question.name)}"
+    outputs.sum_up(output, said, as_json, reports=count, other=matcher.unknown,
+                   question=question.digest)  # fmt: skip
 
 
 def _draw_reports(question: Question, values: Iterator[_Values]) -> Iterator[Reports]:
@@ -152,8 +148,7 @@ def tally(
     checked to its last byte before anything is written; gzip is decompressed. A file with the same
     content as another is counted too, with a warning.
     """
-    outputs.check_summary(output, as_json)
-    outputs.refuse_terminal(output)
+    outputs.check_binary(output, as_json)
     inputs.check_stdin(question_file, *files)
     question = inputs.read_question(question_file)
     if segments and raw:
@@ -163,13 +158,9 @@ def tally(
     total = inputs.collect(question, files, raw=raw, cells=cells)
     with outputs.open_output(output) as stream:
         write_tally(stream, total)
-    summary = {"reports": total.n, "files": len(files), "question": question.digest,
-               "output": str(output)}  # fmt: skip
-    if as_json:
-        click.echo(json.dumps(summary))
-    else:
-        said = f"{counted(total.n, 'report')} in {counted(len(files), 'file')}"
-        outputs.announce(output, said)
+    said = f"{counted(total.n, 'report')} in {counted(len(files), 'file')}"
+    outputs.sum_up(output, said, as_json, reports=total.n, files=len(files),
+                   question=question.digest)  # fmt: skip
 
 
 @command(

@@ -19,10 +19,10 @@ from deniable.cli.outputs import open_console, say
 from deniable.cli.store import settings_options
 from deniable.collector import access, demonstration, stores
 from deniable.collector.app import create_app
-from deniable.collector.questions import Terms, write_terms
+from deniable.collector.questions import Terms, opened
 from deniable.collector.server import Server, configure_log
 from deniable.collector.settings import Settings, read_settings
-from deniable.collector.stores.records import Asked, State, StoreUnavailable
+from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.stores.store import Store
 
 _log = logging.getLogger("deniable.collector")
@@ -114,7 +114,7 @@ def _prepare(settings: Settings, files: tuple[Path, ...], *, demo: bool) -> str 
             demonstration.fill(store)
         for file in files:
             question = read_question(file)
-            store.ask(Asked(question.digest, question.to_json(), State.OPEN, write_terms(Terms())))
+            store.ask(opened(question, Terms()))
             if settings.log_format == "json":
                 _log.info("asking %r: %s", question.name, question.digest)
             else:

@@ -8,8 +8,6 @@ certain. After an attempt of unknown outcome another day would be another key, a
 count twice.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import random
@@ -58,7 +56,7 @@ class Reply:
     days: int | None = None
 
     @staticmethod
-    def read(status: int, body: bytes, headers: Message | Mapping[str, str]) -> Reply:
+    def read(status: int, body: bytes, headers: Message | Mapping[str, str]) -> "Reply":
         after, days = headers.get("Retry-After", ""), headers.get("Deniable-Days", "")
         problem: object = {}
         if headers.get("Content-Type", "").lower().startswith("application/problem+json"):
@@ -110,7 +108,7 @@ class Outcome(Enum):
     """Nothing is sent: this device has no turn left."""
 
     @staticmethod
-    def read(mark: str) -> Outcome:
+    def read(mark: str) -> "Outcome":
         """Return the outcome that a file holds; version 0.2.0 named one differently."""
         return Outcome("maybe" if mark == "maybe counted" else mark)
 

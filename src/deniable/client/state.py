@@ -7,8 +7,6 @@ last turn that was taken. Files of version 0.2.0 can still be read: the columns 
 added.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import sqlite3
@@ -268,7 +266,7 @@ class Outbox:
         question: str,
         input: Callable[[], str],
         parcels: Iterable[tuple[int, Parcel]],
-    ) -> Outbox:
+    ) -> "Outbox":
         """Write a new outbox, which appears under its name only when all of it is on the disk.
 
         ``input`` gives the digest once the last parcel is made: that of a pipe is known only then.

@@ -152,29 +152,21 @@ def _fields(kind: type[msgspec.Struct], *names: str) -> tuple[Schema, ...]:
 DAY = _parameter("day", "The day of the submission.", _DAY, required=True)
 ONE_DAY = _parameter("day", "Only this day; all days by default.", _DAY)
 CONFIRMED = _parameter("name", "The name of the question, to be sure.", _TEXT, required=True)
-CANDIDATE = _parameter("candidate", "An answer; repeat it.", {"type": "array", "items": _TEXT})
-SEGMENT = _parameter(
-    "segment", "Only people with dimension:value; repeat it.", {"type": "array", "items": _TEXT}
-)
-CROSS = _parameter(
-    "cross", "An attribute of a record; repeat it for a table.", {"type": "array", "items": _TEXT}
-)
+_TEXTS = {"type": "array", "items": _TEXT}
+CANDIDATE = _parameter("candidate", "An answer; repeat it.", _TEXTS)
+SEGMENT = _parameter("segment", "Only people with dimension:value; repeat it.", _TEXTS)
+CROSS = _parameter("cross", "An attribute of a record; repeat it for a table.", _TEXTS)
+_FORMAT = _parameter("format", "The form.", {"enum": ["json", "csv"]})
 RANGE = (*_fields(handlers.Query, *NAMES, "round"), SEGMENT)
 READING = (*_fields(handlers.Query, *handlers.PARAMETERS), SEGMENT, CANDIDATE, CROSS)
 SEARCHING = (*RANGE, *_fields(handlers.Query, "format"), CANDIDATE)
-TREND = (
-    *RANGE,
-    *_fields(handlers.Query, "by", "pooled"),
-    _parameter("format", "The form.", {"enum": ["json", "csv"]}),
-    CANDIDATE,
-    CROSS,
-)
+TREND = (*RANGE, *_fields(handlers.Query, "by", "pooled"), _FORMAT, CANDIDATE, CROSS)
 COMPARING = (
     _parameter("dimension", "The dimension whose values are the arms of an experiment.", _TEXT),
     *_fields(handlers.Query, "control", "primary", "looks"),
     *RANGE,
     _parameter("with", "The round to compare a round with.", {"type": "integer", "minimum": 0}),
-    _parameter("format", "The form.", {"enum": ["json", "csv"]}),
+    _FORMAT,
 )
 QUESTION = "/v1/questions/{digest}"
 

@@ -25,9 +25,9 @@ import numpy as np
 
 from deniable.answers import Choice, Choices, Number, Record, Text
 from deniable.client import Courier, Outcome, Parcel, Transport
-from deniable.collector.questions import Terms, write_terms
+from deniable.collector.questions import Terms, opened
 from deniable.collector.stores import records
-from deniable.collector.stores.records import Asked, State, Submission
+from deniable.collector.stores.records import Asked, Submission
 from deniable.collector.stores.store import Store
 from deniable.protocols.discovery import Discovery
 from deniable.protocols.hashing import OpenLH
@@ -90,7 +90,7 @@ def asked() -> Asked:
     days = (records.today() - HISTORY, records.today() - CHANGED + 1)
     truth = tuple((day, tuple(shares(day).items())) for day in days)
     terms = Terms(minimum=10, public_results=True, collect=True, truth=truth)
-    return Asked(QUESTION.digest, QUESTION.to_json(), State.OPEN, write_terms(terms))
+    return opened(QUESTION, terms)
 
 
 def fill(store: Store) -> None:
@@ -101,9 +101,9 @@ def fill(store: Store) -> None:
     surnames, bearers = census.labels[:-1], census.bearers[:-1]  # without all other ones
     names = Question("What is your surname?", surnames, epsilon=3.0)
     words = Question("Which word comes to your mind first?", None, OpenLH(2.0))
+    terms = Terms(minimum=50, public_results=True, collect=True)
     for question in (names, words):
-        terms = write_terms(Terms(minimum=50, public_results=True, collect=True))
-        store.ask(Asked(question.digest, question.to_json(), State.OPEN, terms))
+        store.ask(opened(question, terms))
     spoken = list(_WORDS)
     for day in range(records.today() - HISTORY + 1, records.today() + 1):
         for source, people in _SOURCES.items():
@@ -117,8 +117,7 @@ def fill(store: Store) -> None:
         said = rng.choice(spoken, 200, p=[n / sum(_WORDS.values()) for n in _WORDS.values()])
         _keep(store, words, day, "web", words.privatize(said.tolist(), rng))
     for kind in _other_kinds(rng):
-        asked_too = Asked(kind.question.digest, kind.question.to_json(), State.OPEN, terms)
-        store.ask(asked_too)
+        store.ask(opened(kind.question, terms))
         for day in range(records.today() - HISTORY + 1, records.today() + 1):
             reports = kind.question.privatize(kind.given(_OTHERS), rng)
             cells = bytes(rng.integers(0, kind.cells, _OTHERS).tolist()) if kind.cells else b""

@@ -16,14 +16,8 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
-from deniable.collector import alarms, folding, groups, housekeeping, jobs, requests
-from deniable.collector.problems import (
-    Conflict,
-    InvalidRequest,
-    NotFound,
-    Searching,
-    UnknownQuestion,
-)
+from deniable.collector import alarms, folding, groups, housekeeping, jobs, problems, requests
+from deniable.collector.problems import InvalidRequest, UnknownQuestion
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
 from deniable.collector.stores.records import EPOCH, Outcome, Slice, Total, write_day
@@ -230,7 +224,7 @@ async def discover(call: Call) -> Response:
     wanted = jobs.Wanted(parts, candidates=query.candidates, cells=cells)
     found = await call.services.results.discover_soon(known, wanted)
     if found is None:
-        raise Searching("the search goes on; ask again in half a minute")
+        raise problems.Searching("the search goes on; ask again in half a minute")
     result = await call.services.worker.run(jobs.render, found, query.format, known.question.name)
     return streamed(result, jobs.FORMATS[query.format])
 
@@ -346,17 +340,13 @@ async def upload_tally(call: Call) -> Response:
     digest, mark = known.asked.digest, sha256(data).digest()
     outcome = await call.services.writer.run(lambda store: store.upload(digest, total, mark))
     if outcome is Outcome.CONFLICT:
-        raise Conflict("another tally came with this id before")
+        raise problems.Conflict("another tally came with this id before")
     if outcome is Outcome.UNKNOWN:
         raise UnknownQuestion("this question was deleted")
     return answer({"source": total.source, "reports": n}, 201 if outcome is Outcome.STORED else 200)
 
 
 async def list_sources(call: Call) -> Response:
-    return await _sources(call)
-
-
-async def _sources(call: Call) -> Response:
     digest = (await call.known()).asked.digest
     found = await call.services.readers.run(lambda store: store.sources(digest))
     shown = [
@@ -391,5 +381,5 @@ async def exclude_source(call: Call) -> Response:
     if not await call.services.writer.run(
         lambda store: store.exclude(digest, source, wanted.excluded, day=day)
     ):
-        raise NotFound("this question has no such source")
-    return await _sources(call)
+        raise problems.NotFound("this question has no such source")
+    return await list_sources(call)

@@ -25,8 +25,15 @@ from deniable.collector import folding
 from deniable.collector.metrics import Counters
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores import records
-from deniable.collector.stores.records import Aside, Asked, Holding, Source, write_day
+from deniable.collector.stores.records import (
+    Aside,
+    Asked,
+    Holding,
+    Source,
+    StoreBroken,
+    StoreError,
+    write_day,
+)
 from deniable.collector.stores.store import Store
 from deniable.collector.worker import Readers, Worker, Writer
 
@@ -79,7 +86,7 @@ class Housekeeping:
                     await self._attempt(self.sum_months)
                 if sweeping and await self._attempt(self.sweep):
                     last_sweep = began
-            except records.StoreBroken:  # already reported by whoever met it
+            except StoreBroken:  # already reported by whoever met it
                 return
             else:
                 if self.failures == failures:
@@ -93,11 +100,11 @@ class Housekeeping:
         """Do one step; whatever goes wrong, the next turn may succeed."""
         try:
             await step()
-        except records.StoreBroken:
+        except StoreBroken:
             raise
         except Exception as error:  # submissions do not depend on it
             self.failures += 1
-            reason = f": {error.reason}" if isinstance(error, records.StoreError) else ""
+            reason = f": {error.reason}" if isinstance(error, StoreError) else ""
             said = f"{type(error).__name__}{reason}"
             if self.trouble is None:
                 _log.error("housekeeping failed and will be tried again: %s", said)
@@ -191,18 +198,6 @@ def fold_all(store: Store) -> int:
         if found.tally is not None:
             store.set_tally_aside(pile, found.tally)
     return folded
-
-
-def sum_months(store: Store) -> int:
-    """Keep the sums of all sealed months, and return how many."""
-    documents = {asked.digest: asked.document for asked in store.all_asked()}
-    kept = 0
-    while ripe := store.ripe():
-        sums = folding.sum_month(documents[ripe.question], ripe.tallies)
-        if not sums or not store.keep_month(ripe, sums):
-            break
-        kept += len(sums)
-    return kept
 
 
 def check(store: Store) -> Iterator[str]:

@@ -18,13 +18,8 @@ from math import isnan
 from time import monotonic
 
 from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
-from deniable.collector.stores.records import (
-    KINDS,
-    StoreBroken,
-    StoreError,
-    StoreUnavailable,
-    today,
-)
+from deniable.collector.stores import records
+from deniable.collector.stores.records import StoreBroken, StoreError
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets of histograms, in seconds."""
@@ -115,7 +110,7 @@ class Counters:
     def _count(self, digest: str, what: str) -> None:
         """Count something for a question, unless strangers could fill the memory so."""
         if digest in self.questions or len(self.questions) < _MOST:
-            self.questions.setdefault(digest, Counter())[today(), what] += 1
+            self.questions.setdefault(digest, Counter())[records.today(), what] += 1
 
     def document(self) -> dict[str, object]:
         return {
@@ -158,7 +153,7 @@ class Health:
     """What is known about the store: all well, trouble that may pass, or broken for good."""
 
     def __init__(self) -> None:
-        self.errors: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+        self.errors: Counter[str] = Counter(dict.fromkeys(records.KINDS, 0))
         self.trouble: StoreError | None = None
         """Why nothing is stored at the moment."""
         self.broken: StoreBroken | None = None
@@ -202,9 +197,8 @@ class Health:
                 self._probe = asyncio.create_task(self._try(probe))
             done, _ = await asyncio.wait({self._probe}, timeout=_PATIENCE)
             if not done and monotonic() - self._wrote > _PATIENCE:
-                self.failed(
-                    StoreUnavailable(f"a write takes more than {_PATIENCE:g} seconds", kind="busy")
-                )
+                said = f"a write takes more than {_PATIENCE:g} seconds"
+                self.failed(records.StoreUnavailable(said, kind="busy"))
         return self.trouble
 
     async def _try(self, probe: Probe) -> None:

@@ -145,6 +145,11 @@ def write_terms(terms: Terms) -> str:
     return msgspec.json.encode(terms).decode()
 
 
+def opened(question: Question, terms: Terms) -> Asked:
+    """Return a question as a store takes it, to be asked from now on."""
+    return Asked(question.digest, question.to_json(), State.OPEN, write_terms(terms))
+
+
 class Recent(Generic[Named, Value]):
     """The values used last, up to a number of bytes."""
 

@@ -198,19 +198,10 @@ class Sets(Pure, abstract=True):
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> SetEstimates:
         """Apply the unbiased estimator to items and dummies alike.       [eq:absestimate]."""
-        d, all_points = (
-            self.domain_size,
-            self.unbiased(self._support(tally.statistic, chosen), tally.n),
-        )
-        errors = all_points.std_errors
-        return SetEstimates(
-            all_points.counts[:d],
-            None if errors is None else errors[:d],
-            tally.n,
-            all_points.null_std_error,
-            law=all_points.law,
-            padding=all_points.counts[d:],
-        )
+        d, found = self.domain_size, super()._estimate(tally, chosen)
+        errors = None if found.std_errors is None else found.std_errors[:d]
+        null, law, padding = found.null_std_error, found.law, found.counts[d:]
+        return SetEstimates(found.counts[:d], errors, tally.n, null, law=law, padding=padding)
 
     def _estimate_bytes(self, chosen: Chosen) -> int:
         return super()._estimate_bytes(chosen) + 64 * self.points
