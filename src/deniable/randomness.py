@@ -24,6 +24,7 @@ import numpy as np
 from deniable.errors import InvalidParameter
 
 Integers = np.typing.NDArray[np.uint64]
+Small = np.typing.NDArray[np.uint8] | np.typing.NDArray[np.uint16]
 
 WORD = 1 << 64
 BULK_WORDS = 1 << 16
@@ -226,10 +227,37 @@ class Lots:
         return cls(weights)
 
     def of(self, words: Integers) -> np.typing.NDArray[np.int64]:
-        place = np.zeros(len(words), dtype=np.int64)
-        for end in accumulate(self.weights[:-1]):
-            place += words >= np.uint64(end)
-        return place
+        return passed(words, list(accumulate(self.weights[:-1]))).astype(np.int64)
+
+    def draw(self, source: Source, count: int) -> Small:
+        """Draw as many lots as ``of`` gives of whole words, which few of them need.
+
+        The two leading bytes settle all lots but those next to where one ends.
+        """
+        leading = source.bytes(2 * count).view("<u2")
+        settled, unsettled = self._settled
+        places, rest = settled.take(leading), np.flatnonzero(unsettled.take(leading))
+        words = source.bytes(8 * len(rest)).view("<u8") >> np.uint64(16)
+        places[rest] = self.of(words | leading[rest].astype(np.uint64) << np.uint64(48))
+        return places
+
+    @cached_property
+    def _settled(self) -> tuple[Small, np.typing.NDArray[np.bool_]]:
+        """The lot of the least word with each two leading bytes, and whether others differ."""
+        least = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+        ends = list(accumulate(self.weights[:-1]))
+        places = passed(least, ends)
+        return places, places != passed(least + np.uint64((1 << 48) - 1), ends)
+
+
+def passed(words: np.typing.NDArray[Any], ends: Sequence[int]) -> Small:
+    """Count how many of the ends each word has reached, by comparing it with all of them."""
+    few = len(ends) < 256
+    count: Small = np.zeros(len(words), np.uint8) if few else np.zeros(len(words), np.uint16)
+    for end in ends:
+        # Numbers of one byte make this several times as fast as longer ones.
+        count += (words >= words.dtype.type(end)).view(np.uint8)
+    return count
 
 
 def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:

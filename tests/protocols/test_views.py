@@ -296,3 +296,37 @@ def test_a_short_form_of_the_laws() -> None:
     """Random settings spend at most their epsilon; ``benchmarks.answers law`` runs 500."""
     for made in answers.drawn_settings(8).values():
         assert all(p.worst_ratio <= exponential_bounds(p.epsilon)[0] for p in made)
+
+
+@pytest.mark.parametrize("shares", [(1, 2, 5), (1,), (1e-9, 1, 1e-9, 1e-9), (1,) * 300])
+def test_lots_of_a_batch_are_those_of_whole_words(shares):
+    """Lots drawn of two bytes, and of the others where they count, are those of all eight."""
+    lots, rng = Lots.near(shares), np.random.default_rng(4)
+    ends = np.cumsum(np.array(lots.weights, dtype=object))[:-1]
+    near = [int(end) + step for end in ends for step in (-1, 0)] * 2
+    drawn = rng.integers(0, WORD, 5_000, dtype=np.uint64)
+    words = np.concatenate([drawn, np.array(near, dtype=np.uint64)])
+    leading = words >> np.uint64(48)
+    open_ = np.isin(leading, np.array([int(end) - step >> 48 for end in ends for step in (0, 1)]))
+    rest = (words[open_] << np.uint64(16)).tobytes()
+    source = Replayed(leading.astype("<u2").tobytes() + rest)
+    found = lots.draw(source, len(words))
+    assert found.tolist() == lots.of(words).tolist()
+
+
+def test_reports_of_a_large_batch_stand_where_their_values_stood():
+    """Each report of many chunks is of its own value, which a large epsilon hardly hides."""
+    protocol, rng = Views(30.0, (2, 3), ((0,), (1,), (0, 1))), np.random.default_rng(6)
+    values = rng.integers(0, 6, 150_000)
+    reports = protocol.privatize(values, rng).astype(np.int64)
+    views = protocol.drawn(reports.astype(protocol.report_dtype))
+    told = np.choose(views, [values // 3, 2 + values % 3, 5 + values])
+    assert np.array_equal(reports, told)
+    counts = np.concatenate([np.bincount(views), np.bincount(reports, minlength=11)])
+    tally = protocol.tally(reports.astype(protocol.report_dtype))
+    assert np.array_equal(
+        np.concatenate(
+            [[n for n, _ in protocol.counted(tally)], *(c for _, c in protocol.counted(tally))]
+        ),
+        counts,
+    )

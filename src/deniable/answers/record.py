@@ -21,6 +21,7 @@ from deniable.answers.survey import RecordEstimates, row_labels
 from deniable.documents import encodes
 from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
+from deniable.kernels.parallel import run_chunks
 from deniable.law.normal import Floats
 from deniable.law.tables import Digits
 from deniable.protocol import Protocol
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 Part = Choice | Number
 _MOST_PARTS, _MOST_LABELS = 64, 1 << 12
+_CACHED = 1 << 14
+"""How many records are joined at once, within a core's cache."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -193,10 +196,17 @@ class Record(Answers):
                 value=len(places),
             )
         values = np.zeros(len(places[0]), dtype=np.uint64)
-        for column, radix in zip(places, self.radices, strict=True):
-            if len(column) and (int(np.min(column)) < 0 or int(np.max(column)) >= radix):
-                raise OutOfDomain(f"expected places from 0 to {radix - 1} in a column")
-            values = values * np.uint64(radix) + column.astype(np.uint64)
+
+        def fill(start: int, stop: int) -> None:
+            own = values[start:stop]
+            for each, radix in zip(places, self.radices, strict=True):
+                column = each[start:stop]
+                if int(column.min()) < 0 or int(column.max()) >= radix:
+                    raise OutOfDomain(f"expected places from 0 to {radix - 1} in a column")
+                own *= np.uint64(radix)
+                own += column.astype(np.uint64)
+
+        run_chunks(fill, len(values), _CACHED)
         return values
 
     def digits(self, table: Iterable[str]) -> Digits:

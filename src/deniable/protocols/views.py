@@ -43,7 +43,7 @@ from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.levels import Levels
 from deniable.protocols.parts import Part, check_part, check_radices, check_views, listed_in
-from deniable.randomness import WORD, Integers, Lots, Source, Words
+from deniable.randomness import WORD, Integers, Lots, Small, Source, Words, passed
 from deniable.statistics import Counts, Statistic, of_form
 from deniable.sums import CountsSum, Sum
 from deniable.tally import Tally
@@ -51,8 +51,8 @@ from deniable.tally import Tally
 MOST_CELLS = 1 << 22
 _BLOCK = 1 << 20
 """How many people are grouped by their views at once."""
-_CACHED = 1 << 14
-"""How many of them are compared with all views at once, within a core's cache."""
+_CACHED = 1 << 16
+"""How many of them are sorted at once, within a core's cache."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +180,7 @@ class Views(Protocol, Coded):
 
     def drawn(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         """Return which view each report is of, by its place: it is public."""
-        place = np.zeros(len(reports), dtype=np.int64)
-        for end in self._offsets[1:-1]:
-            place += reports >= self.report_dtype.type(end)
-        return place
+        return passed(reports, self._offsets[1:-1]).astype(np.int64)
 
     def _held(self, values: Integers, view: Digits) -> Integers:
         """Return the numbers that the digits of a view make."""
@@ -213,17 +210,20 @@ class Views(Protocol, Coded):
 
     def _privatize_block(self, values: Integers, source: Source) -> Reports:
         """Draw the lots of all first, then only the words of the drawn views."""
-        first, *sources = source.split(1 + len(self.views))
-        lots = first.bytes(8 * len(values)).view("<u8")
-        order, ends = _grouped(lots, self._lots.of, len(self.views))
+        sources = source.split(len(self.views) + -(-len(values) // _CACHED))
+
+        def draw(start: int, stop: int) -> Small:
+            return self._lots.draw(sources[-1 - start // _CACHED], stop - start)
+
+        grouped = _Grouped(values, draw, len(self.views))
         reports = np.empty(len(values), dtype=self.report_dtype)
 
         def fill(start: int, stop: int) -> None:
             for i in range(start, stop):
-                mine, part = order[ends[i] : ends[i + 1]], self._parts[i]
-                held = self._held(values[mine], self.views[i])
-                own = part._perturb_many(held, part.words.draw(sources[i], len(mine)))
-                reports[mine] = own.astype(np.uint64) + np.uint64(self._offsets[i])
+                part, mine = self._parts[i], grouped.of(i)
+                words = part.words.draw(sources[i], len(mine))
+                own = part._perturb_many(self._held(mine, self.views[i]), words)
+                reports[grouped.where(i)] = own + self.report_dtype.type(self._offsets[i])
 
         run_chunks(fill, len(self.views), 1)
         return reports
@@ -236,13 +236,17 @@ class Views(Protocol, Coded):
             self._add_block(reports[start : start + _BLOCK], total)
 
     def _add_block(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
-        order, ends = _grouped(reports, self.drawn, len(self.views))
-        total[: len(self.views)] += np.diff(ends)
+        ends = self._offsets[1:-1]
+
+        def drawn(start: int, stop: int) -> Small:
+            return passed(reports[start:stop], ends)
+
+        grouped = _Grouped(reports, drawn, len(self.views))
 
         def add(start: int, stop: int) -> None:
             for i in range(start, stop):
-                mine, part = order[ends[i] : ends[i + 1]], self._parts[i]
-                own = reports[mine].astype(np.uint64) - np.uint64(self._offsets[i])
+                own, part = grouped.of(i) - reports.dtype.type(self._offsets[i]), self._parts[i]
+                total[i] += len(own)
                 if len(own):
                     part._add_counts(own.astype(part.report_dtype), total[self._slices[i]])
 
@@ -346,16 +350,26 @@ def _cells(part: Part) -> int:
     return part.codes if isinstance(part, Levels) else part.domain_size
 
 
-def _grouped(
-    items: Reports, place: Callable[[Reports], np.typing.NDArray[np.int64]], groups: int
-) -> tuple[np.typing.NDArray[np.int64], list[int]]:
-    """Return the order that brings items of one place together, and where each place starts."""
-    places = np.empty(len(items), dtype=validation.smallest_unsigned(groups))
+class _Grouped:
+    """Items brought together by their places: first within chunks, which caches hold."""
 
-    def fill(start: int, stop: int) -> None:
-        for low in range(start, stop, _CACHED):
-            places[low : low + _CACHED] = place(items[low : min(low + _CACHED, stop)])
+    def __init__(self, items: Reports, places: Callable[[int, int], Small], count: int) -> None:
+        self._items, self._order = np.empty_like(items), np.empty(len(items), dtype=np.int64)
 
-    run_chunks(fill, len(items), 8 * _CACHED)
-    order = np.argsort(places, kind="stable")
-    return order, [0, *np.cumsum(np.bincount(places, minlength=groups)).tolist()]
+        def sort(start: int, stop: int) -> list[int]:
+            own = places(start, stop)
+            order = np.argsort(own, kind="stable")
+            self._items[start:stop] = items[start:stop][order]
+            np.add(order, start, out=self._order[start:stop])
+            return [start, *(start + np.cumsum(np.bincount(own, minlength=count))).tolist()]
+
+        bounds = run_chunks(sort, len(items), _CACHED)
+        self._parts = [[slice(b[i], b[i + 1]) for b in bounds] for i in range(count)]
+
+    def of(self, place: int) -> Reports:
+        """Return the items of a place."""
+        return np.concatenate([self._items[part] for part in self._parts[place]])
+
+    def where(self, place: int) -> np.typing.NDArray[np.int64]:
+        """Return where they stood."""
+        return np.concatenate([self._order[part] for part in self._parts[place]])
