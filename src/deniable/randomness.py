@@ -95,11 +95,7 @@ class Replayed:
 
 
 def open_source(rng: "np.random.Generator | Source | None") -> Source:
-    """Return the source that ``rng`` stands for: None is the operating system.
-
-    >>> len(open_source(None).bytes(8))
-    8
-    """
+    """Return the source that ``rng`` stands for: None is the operating system."""
     if rng is None:
         return OperatingSystem()
     if isinstance(rng, np.random.Generator):
@@ -276,11 +272,7 @@ def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:
 
 
 def log_above(ratio: Fraction) -> float:
-    """Return the smallest float that is not below ln(ratio).
-
-    >>> log_above(Fraction(1))
-    0.0
-    """
+    """Return the smallest float that is not below ln(ratio)."""
     if ratio == 1:
         return 0.0
     quotient = _CONTEXT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
@@ -368,12 +360,7 @@ class Places:
 
     @classmethod
     def at(cls, epsilon: float, size: int, kept: int) -> Self:
-        """Return the weights at ``epsilon``, or say that 64 bits cannot express them.
-
-        >>> found = Places.at(1.0, 9, 3)
-        >>> found.limit <= 2**64, round(found.inside / found.outside, 12)
-        (True, 2.718281828459)
-        """
+        """Return the weights at ``epsilon``, or say that 64 bits cannot express them."""
         low, _ = exponential_bounds(epsilon)
         outside = math.floor(WORD / (kept * low + size - kept)) or 1
         inside = min(math.floor(low * outside), (WORD - (size - kept) * outside) // kept)

@@ -87,6 +87,19 @@ class Trial:
         runs = self.squared_errors
         return float(np.std(runs, ddof=1)) if len(runs) > 1 else None
 
+    def document(self, top: int) -> dict[str, object]:
+        return {
+            "protocol": self.protocol.specification(),
+            "report_bytes": self.protocol.report_dtype.itemsize,
+            "mse": self.squared_error,
+            "mse_of_runs": self.squared_errors,
+            "mse_std": self.spread,
+            "theoretical_mse": self.theory,
+            f"recall_at_{top}": self.recall,
+            "significant": self.found,
+            "significant_but_absent": self.false,
+        }
+
 
 def try_protocol(
     protocol: Protocol,
@@ -145,6 +158,26 @@ class Rehearsal(NamedTuple):
     """The same as the estimates state it, where they do."""
     covered: float | None
     """The share of 95 % intervals that held the truth."""
+    people: int
+    runs: int
+
+    def __str__(self) -> str:
+        times = "one run" if self.runs == 1 else f"{self.runs} runs"
+        said = f"{self.people:,} people, {times}: shares are {100 * self.error:.3g} points off"
+        if self.stated is not None:
+            said += f", where the estimates state {100 * self.stated:.3g}"
+        said += " (root mean square)"
+        if self.covered is not None:
+            said += f"; {100 * self.covered:.0f} % of the 95 % intervals hold the truth"
+        return f"{said}."
+
+    def document(self) -> dict[str, object]:
+        columns = (self.estimates.keys, self.truth.tolist(), self.estimates.counts.tolist())
+        named = [{"label": str(key), "true": true, "count": count}
+                 for key, true, count in zip(*columns, strict=True)]  # fmt: skip
+        return {"people": self.people, "runs": self.runs, "error": self.error,
+                "stated_error": self.stated, "covered": self.covered,
+                "estimates": named}  # fmt: skip
 
 
 def rehearse(
@@ -170,6 +203,8 @@ def rehearse(
         math.sqrt(float(np.mean(squares))) / n,
         math.sqrt(float(np.mean(stated))) / n if stated else None,
         float(np.mean(covered)) if covered else None,
+        n,
+        runs,
     )
 
 

@@ -17,8 +17,7 @@ from deniable.cli import options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import check_stdin, read_question
-from deniable.cli.labels import Form, Matcher, read_labels
-from deniable.cli.rehearsal import check_own, rehearse
+from deniable.cli.labels import Form, Matcher, encode, match, of_question, read_labels
 from deniable.estimates import Estimates
 from deniable.presentation.view import counted
 from deniable.protocol import Open, Protocol
@@ -104,9 +103,8 @@ def simulate(
         labels = (*labels, other)
     if question is not None:
         if not question.answers.textual:
-            check_own(question, alone=not (names or epsilons or plot))
-            rehearse(question, source, form, people=people, runs=runs or _RUNS, top=top,
-                      seed=seed, as_json=as_json)  # fmt: skip
+            _rehearse(question, source, form, alone=not (names or epsilons or plot), people=people,
+                      runs=runs or _RUNS, top=top, seed=seed, as_json=as_json)  # fmt: skip
             return
         labels, other = question.labels, question.other
     matcher = Matcher(labels, other, form)
@@ -123,7 +121,8 @@ def simulate(
     if said := matcher.describe_unknown():
         click.echo(f"{source.name}: {said}", err=True)
     if as_json:
-        found = [_trial_document(t, top, s) for t, s in zip(trials, seconds, strict=True)]
+        each = zip(trials, seconds, strict=True)
+        found = [{**trial.document(top), "seconds": took} for trial, took in each]
         document = {"people": population.size, "answers": len(population.labels), "runs": runs,
                     "other": matcher.unknown, "skipped": skipped, "trials": found}  # fmt: skip
         click.echo(json.dumps(document, indent=2))
@@ -143,6 +142,41 @@ def _read_population(source: Source, matcher: Matcher) -> Population:
     if not held:
         raise InputError(f"{source.name}: there are no answers in the file; check it")
     return Population(matcher.labels, np.concatenate(held))
+
+
+def _rehearse(
+    question: Question,
+    source: Source,
+    form: Form,
+    *,
+    alone: bool,
+    people: int | None,
+    runs: int,
+    top: int,
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Ask a question for records, numbers or sets of the people in a file, and tell the truth."""
+    if not alone:
+        raise click.UsageError(
+            f"answers to {question.name} are {question.answers.wanted}: simulate tries the "
+            "question's own protocol; leave out --protocol, --epsilon and --plot"
+        )
+    matcher, read = match(question, form), of_question(source, question)
+    held = [encode(question, matcher, batch, read) for batch in read_answers(read)]
+    if not held:
+        raise InputError(f"{source.name}: there are no answers in the file; check it")
+    values = np.concatenate(held)
+    if people is not None:
+        values = np.random.default_rng(seed or 0).choice(values, people)
+    rng = None if seed is None else np.random.default_rng(seed)
+    found = simulation.rehearse(question, values, runs=runs, rng=rng)
+    if as_json:
+        click.echo(json.dumps(found.document(), indent=2))
+        return
+    console, shown = outputs.open_console(), found.estimates.largest(top)
+    outputs.say(console, f"{found}\n", "bold")
+    outputs.print_rows(console, found.estimates.take(shown).view(truth=found.truth[shown]))
 
 
 def _choose_protocols(
@@ -187,21 +221,6 @@ def _run_trials(
             seconds.append((perf_counter() - start) / options["runs"])
             advance(position + 1)
     return trials, seconds
-
-
-def _trial_document(trial: Trial, top: int, seconds: float) -> dict[str, object]:
-    return {
-        "protocol": trial.protocol.specification(),
-        "report_bytes": trial.protocol.report_dtype.itemsize,
-        "mse": trial.squared_error,
-        "mse_of_runs": trial.squared_errors,
-        "mse_std": trial.spread,
-        "theoretical_mse": trial.theory,
-        f"recall_at_{top}": trial.recall,
-        "significant": trial.found,
-        "significant_but_absent": trial.false,
-        "seconds": seconds,
-    }
 
 
 def _print_trials(population: Population, trials: Sequence[Trial], top: int) -> None:

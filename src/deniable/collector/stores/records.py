@@ -27,11 +27,7 @@ MOST_PUBLISHED = 128
 
 
 def write_day(day: int) -> str:
-    """Return a day as YYYY-MM-DD.
-
-    >>> write_day(19_675)
-    '2023-11-14'
-    """
+    """Return a day as YYYY-MM-DD."""
     return date.fromordinal(day + EPOCH).isoformat()
 
 
