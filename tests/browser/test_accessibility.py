@@ -1,4 +1,4 @@
-"""Every page by axe-core, light and dark; on a narrow screen; with labels that mean harm."""
+"""Every page of every kind of question: by axe-core, at four widths, in print, without scripts."""
 
 import csv
 import io
@@ -8,8 +8,10 @@ import secrets
 import numpy as np
 import pytest
 
-from deniable.answers import Number
+from deniable.collector import demonstration
+from deniable.collector.access import Role
 from deniable.collector.settings import Settings
+from deniable.collector.stores import open_store
 from deniable.presentation import unguarded
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import OLH
@@ -44,74 +46,113 @@ def ask(collector, question, count, days=(0,)):
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory):
-    """Return a collector with a question that has days, one with hostile labels, an empty one."""
+    """Return a collector with the questions of the demonstration, a hostile and an empty one."""
     path = tmp_path_factory.mktemp("accessibility") / "store.db"
-    for found in start(Settings(store=str(path), port=0, minimum=10)):
-        fruit = Question("Favourite fruit", ("apple", "fig", "kiwi"), DE(1.0, 3))
-        found.fruit = ask(found, fruit, 2000, (-2, -1, 0))
-        terms = b'{"public_results": true}'
-        found.request("PATCH", f"/v1/questions/{found.fruit}", terms, role="admin")
+    settings = Settings(store=str(path), port=0, minimum=10, window=demonstration.HISTORY + 1)
+    store = open_store(settings.store, window=settings.window)
+    demonstration.fill(store)
+    asked = [Question.from_json(each.document) for each in store.all_asked()]
+    store.close()
+    for found in start(settings):
+        found.drinks, *others = (question.digest for question in asked)
+        found.kinds = dict(zip(KINDS, others, strict=True))
         hostile = Question("<script>alert(2)</script>" + "x" * 10_000, HOSTILE, DE(1.0, 5))
         found.hostile = ask(found, hostile, 2000)
         found.empty = found.ask().digest
         yield found
 
 
+KINDS = ("many", "text", "set", "number", "record", "discovery")
+"""The questions of the demonstration after the first, in their order."""
+
+
 def pages(collector):
-    """Return the address of every kind of page."""
-    fruit = f"/questions/{collector.fruit}"
-    return {
+    """Return the address of every page, of each kind of question that differs there."""
+    drinks = f"/questions/{collector.drinks}"
+    found = {
         "home": "/",
         "new": "/new",
-        "question": fruit,
-        "compared": f"{fruit}?from={today()}&compare_to={today(-1)}",
+        "question": drinks,
+        "compared": f"{drinks}?from={today()}&compare_to={today(-1)}",
         "hostile": f"/questions/{collector.hostile}",
         "empty": f"/questions/{collector.empty}",
-        "collect": f"{fruit}/collect",
-        "quality": f"{fruit}/quality",
-        "settings": f"{fruit}/settings",
-        "results": f"/results/{collector.fruit}",
-        "embed": f"/results/{collector.fruit}/embed",
+        "collect": f"{drinks}/collect",
+        "quality": f"{drinks}/quality",
+        "settings": f"{drinks}/settings",
+        "results": f"/results/{collector.drinks}",
+        "embed": f"/results/{collector.drinks}/embed",
         "check": "/check",
         "access": "/access",
         "status": "/status",
         "unknown": f"/questions/{'0' * 64}",
         "login": "/login",
-        "try": f"/try/{collector.fruit}",
+        "try": f"/try/{collector.drinks}",
         "try hostile": f"/try/{collector.hostile}",
         "missing": "/nothing-here",
-        "swapped": f"{fruit}?from={today()}&to={today(-1)}",
+        "swapped": f"{drinks}?from={today()}&to={today(-1)}",
         "new, wrong": "/new",
-        "settings, wrong": f"{fruit}/settings",
-        "delete, wrong": f"{fruit}/settings",
+        "settings, wrong": f"{drinks}/settings",
+        "delete, wrong": f"{drinks}/settings",
         "token": "/access",
-        "try, drawn": f"/try/{collector.fruit}",
+        "drawn": f"/try/{collector.drinks}",
+        "named": f"/questions/{collector.kinds['text']}?candidates=hello%0Acoffee",
+        "unwatched": f"/questions/{collector.kinds['set']}/quality",
+    }
+    for kind, digest in collector.kinds.items():
+        found[kind] = f"/questions/{digest}"
+        found[f"{kind}, collect"] = f"/questions/{digest}/collect"
+        found[f"{kind}, results"] = f"/results/{digest}"
+        found[f"{kind}, drawn"] = f"/try/{digest}"
+    return found | {
+        f"{kind}, wrong": "/new" for kind in ("record", "number", "choices", "discover")
     }
 
 
 def bring(page, name):
     """Do on a page what its name says."""
+    kind, _, what = name.rpartition(", ")
     if name == "new":
         page.fill("[name=labels]", "a\nb\nc")
         until(page, "document.querySelector('.light.good') !== null")
-    elif name == "new, wrong":
-        page.fill("[name=labels]", "a\na")
-        page.click("text=Create the question")
     elif name == "settings, wrong":
         page.fill("[name=origins]", "no site")
         page.click("text=Save")
     elif name == "delete, wrong":
         page.fill("[name=name]", "another name")
         page.click("button.danger")
+    elif what == "wrong":
+        page.evaluate("sessionStorage.clear()")
+        if kind != "new":
+            page.check(f"[name=kind][value={kind}]")
+        page.click("text=Create the question")
     elif name == "token":
         page.fill("[name=name][required]", f"token {secrets.token_hex(4)}")
         page.click("text=Make a token")
         page.wait_for_selector(".panel.done")
-    elif name == "try, drawn":
-        page.click(".chips button")
-        page.wait_for_selector("#first:not([hidden])")
-    if name.endswith("wrong"):
+    elif name in ("discovery", "discovery, results"):
+        for _ in range(60):
+            if page.locator("text=Texts that are sure").count():
+                break
+            page.wait_for_timeout(500)
+            page.reload()
+        assert page.locator("text=Texts that are sure").count() == 1
+    elif what == "drawn":
+        answer(page)
+    if what == "wrong":
         page.wait_for_selector("[aria-invalid]")
+
+
+def answer(page):
+    """Answer on the page to try a question of any kind, and see what would be sent."""
+    page.wait_for_selector("#try:not([hidden])")
+    for box in page.locator("#choices [type=checkbox]").all()[:2]:
+        box.check()
+    for field in page.locator("#choices select").all():
+        field.select_option(index=1)
+    for field in page.locator("#choices input:not([type=checkbox])").all():
+        field.fill("60" if field.get_attribute("type") == "number" else "Smith")
+    page.click("#ask button" if page.is_visible("#ask button") else ".chips button")
+    page.wait_for_selector("#first:not([hidden])")
 
 
 @pytest.fixture
@@ -128,26 +169,26 @@ def narrow(browser, collector, request):
     context.close()
 
 
+UNFOLD = "for (const each of document.querySelectorAll('details')) each.open = true"
+
+
 @pytest.mark.node
-@pytest.mark.parametrize("narrow", ["light", "dark"], indirect=True)
-def test_every_page_is_accessible_and_fits(narrow, collector):
-    """axe-core finds nothing on any page, and no page is wider than a narrow screen."""
+def test_every_page_is_accessible(narrow, collector):
+    """axe-core finds nothing on any page, nor in its dark colours, with all details opened."""
     narrow.log_in()
     script = AXE.read_text(encoding="utf-8")
     found = {}
     for name, path in pages(collector).items():
         page = narrow.open(path)
         bring(page, name)
-        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
+        page.evaluate(UNFOLD)
         page.evaluate(script)
-        results = page.evaluate("axe.run()")
-        for violation in results["violations"]:
+        results = page.evaluate("axe.run()")["violations"]
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+        results += page.evaluate("axe.run({ runOnly: ['color-contrast'] })")["violations"]
+        for violation in results:
             found[name, violation["id"]] = [node["html"][:200] for node in violation["nodes"]]
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > 360:
-            found[name, "width"] = width
-        page.evaluate("delete window.axe")
-        assert narrow.violations() == []
+        assert narrow.violations() == [], name
         page.close()
     assert found == {}
 
@@ -156,8 +197,11 @@ def test_every_page_is_accessible_and_fits(narrow, collector):
 @pytest.mark.parametrize("narrow", ["light", "dark"], indirect=True)
 def test_pages_for_strangers_are_accessible(narrow, collector):
     """What is seen without a session, by a login link too, is found clean by axe-core."""
-    for place in ("/", "/login?next=/new", link(collector).removeprefix(collector.address)):
-        page = narrow.open(place)
+    places = ["/", "/login?next=/new", link(collector).removeprefix(collector.address)]
+    for place in (*places, "a viewer"):
+        page = narrow.log_in(Role.VIEWER) if place == "a viewer" else narrow.open(place)
+        if place == "a viewer":
+            assert page.goto(f"{collector.address}/new").status == 403
         page.evaluate(AXE.read_text(encoding="utf-8"))
         assert page.evaluate("axe.run()")["violations"] == [], place
 
@@ -217,26 +261,6 @@ SMALL = """() => [...document.querySelectorAll("a, button, input, select, textar
 """Returns what can be pressed and is smaller than 24 pixels, except links inside sentences."""
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280, 1920])
-def test_no_page_overflows_and_targets_are_large(browser, collector, width):
-    """At every width nothing is wider than the screen, and what can be pressed has 24 pixels."""
-    context = browser.new_context(viewport={"width": width, "height": 900})
-    visit = Visit(context, collector)
-    visit.log_in()
-    wrong = {}
-    for name, path in pages(collector).items():
-        page = visit.open(path)
-        bring(page, name)
-        found = page.evaluate("document.documentElement.scrollWidth")
-        if found > width:
-            wrong[name, "width"] = found
-        if small := page.evaluate(SMALL):
-            wrong[name, "small"] = small
-        page.close()
-    context.close()
-    assert wrong == {}
-
-
 FAINT = """() => {
     const pixel = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     const read = (colour) => {
@@ -286,32 +310,57 @@ is behind them, and how many of each there were. Bars and bands are fainter: the
 and the line in a band carry the meaning."""
 
 
-@pytest.mark.long("every mark of many pages")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_marks_stand_out(browser, collector, scheme):
-    """Marks, borders and rings of focus of every page have a contrast of at least 3 as drawn."""
-    minutes = Question("Minutes", Number(0, 60, 5), epsilon=2.0)
-    collector.request("POST", "/v1/questions", minutes.to_json().encode(), role="admin")
-    rng = np.random.default_rng(5)
-    sent = minutes.privatize((5 * rng.integers(0, 13, 2000)).tolist(), rng).tobytes()
-    assert collector.submit(minutes, sent, role="relay").status == 204
-    context = browser.new_context(color_scheme=scheme)
+def test_no_page_overflows_targets_are_large_and_marks_stand_out(browser, collector):
+    """At four widths nothing is wider than the screen, and what can be pressed has 24 pixels.
+
+    Marks, borders and rings of focus have a contrast of at least 3 as drawn, in both schemes.
+    """
+    context = browser.new_context(reduced_motion="reduce")
     visit = Visit(context, collector)
     visit.log_in()
     wrong, seen = {}, set()
-    places = {**pages(collector), "number": f"/questions/{minutes.digest}"}
-    for name, path in places.items():
+    for name, path in pages(collector).items():
         page = visit.open(path)
         bring(page, name)
-        page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
-        found, some = page.evaluate(FAINT)
-        seen |= some.keys()
-        wrong.update({(name, mark): ratio for mark, ratio in found.items()})
+        for width in (360, 768, 1280, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            if (found := page.evaluate("document.documentElement.scrollWidth")) > width:
+                wrong[name, "width"] = found
+            if small := page.evaluate(SMALL):
+                wrong[name, "small", width] = small
+        page.evaluate(UNFOLD)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found, some = page.evaluate(FAINT)
+            seen |= some.keys()
+            wrong.update({(name, scheme, mark): ratio for mark, ratio in found.items()})
         if name == "question":  # what is faint is found
+            page.emulate_media(color_scheme="light")
             page.evaluate("document.querySelector('svg .interval').style.fill = '#9cc0ee'")
-            assert scheme == "dark" or page.evaluate(FAINT)[0].keys() == {".interval"}
+            assert page.evaluate(FAINT)[0].keys() == {".interval"}
         page.close()
     context.close()
     assert wrong == {}
     marks = (".interval", ".line", ".dot", ".whisker", ".bracket", ".traffic rect", "ring")
     assert seen.issuperset(marks)
+
+
+def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collector):
+    """Twelve answers and their trends fit on one A4 page; every kind says its results as HTML."""
+    context = browser.new_context(java_script_enabled=False)
+    visit = Visit(context, collector)
+    page = visit.log_in()
+    page.goto(f"{collector.address}/questions/{collector.drinks}")
+    assert page.locator("#live .chart tbody tr").count() == 12
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
+    for kind, digest in collector.kinds.items():
+        page.goto(f"{collector.address}/questions/{digest}")
+        if kind in ("text", "discovery"):
+            page.goto(f"{page.url}?candidates=hello%0Abusy")
+        assert page.is_visible("#live .say"), kind
+        assert page.locator("#live svg.bars, #live svg.histogram").count(), kind
+        page.goto(f"{collector.address}/questions/{digest}/collect")
+        assert "<form" in page.inner_text("#snippet")
+        page.goto(f"{collector.address}/try/{digest}")
+        assert "allow JavaScript on this page" in page.inner_text("main")
+    context.close()

@@ -1,5 +1,6 @@
 """Numbers, several attributes, sets and texts to be discovered: from the form to a report."""
 
+import math
 import re
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.answers import Choices, Number, Record, Text
+from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
 from tests.browser.dashboard import site_with, until
 from tests.browser.test_accessibility import AXE
@@ -35,7 +37,9 @@ ASKED = {
         "Which of many?", Choices(tuple(f"box {i}" for i in range(40)), 8), epsilon=1.0
     ),
     "discover": Question("Which word?", Text("english"), epsilon=2.0),
+    "text": Question("Which word first?", None, OpenLH(2.0)),
 }
+FIRST_SCREEN = ("h1", "#choices", "#own", "#sent-words", "#reveals", "#before-after")
 
 
 @pytest.fixture
@@ -59,7 +63,7 @@ def fill(page, kind):
         for box in page.query_selector_all("[type=checkbox]")[1:3]:
             box.check()
     else:
-        page.fill("[type=text]", "hello")
+        page.fill("[name=answer]" if kind == "text" else "[type=text]", "hello")
 
 
 def violations(page):
@@ -138,6 +142,32 @@ def test_a_mistake_is_told_at_its_field(visit):
         assert said in page.inner_text(f"#{place}-wrong")
 
 
+def read(question, kind, report):
+    """Return what the page says of a report at first: what fits it, or how many answers do."""
+    if kind == "text":
+        fits = question.protocol.supports(report, question.values(["hello"])[0])
+        return "“hello”" if fits[0] else "none of the answers"
+    if kind in ("choices", "polynomial"):
+        every = enumerate(question.labels)
+        some = [f"“{label}”" for i, label in every if question.protocol.supports(report, i)[0]]
+        more = f" or one of {len(some) - 3} more" if len(some) > 3 else ""
+        return " or ".join(some[:3]) + more if some else "none of the answers"
+    (cells,) = [cells for n, cells in question.protocol.counted(question.tally(report)) if n]
+    if kind == "number":  # the last ranges are beyond the largest number
+        share = len(cells) / math.prod(question.protocol.radices)
+        cells = cells[: math.ceil(question.answers.steps * share)]
+    return int(np.count_nonzero(cells))
+
+
+def shown(page, kind):
+    """Return the same as the page has it."""
+    said = page.inner_text("#sent-words")
+    if kind not in ("record", "number"):
+        return said
+    more = re.search(r"or one of ([\d,]+) more", said)
+    return said.count("“") + (int(more[1].replace(",", "")) if more else 0)
+
+
 @pytest.mark.parametrize("kind", ASKED)
 def test_what_was_shown_is_what_is_sent(visit, kind):
     """The page to try says what was asked by lot, and sends the report that it showed first."""
@@ -151,9 +181,10 @@ def test_what_was_shown_is_what_is_sent(visit, kind):
     said = page.inner_text("#first")
     own = {"record": "FR, pro, 40 years", "number": "50 ms", "mean": "60 h", "discover": "hello"}
     assert page.inner_text("#own") == own.get(kind, page.inner_text("#own"))
-    if kind not in ("choices", "polynomial"):
+    first = shown(page, kind)
+    if kind not in ("choices", "polynomial", "text"):
         assert re.search("You were asked .*, by lot", said)
-    else:  # as often as one of both ticked labels is in a report, whatever fills the set up
+    elif kind != "text":  # as often as one of both ticked labels is in a report
         answer = [question.labels[i] for i in (1, 2)]
         some = question.privatize([answer] * 20_000, np.random.default_rng(1))
         fits = question.protocol.supports(some, 1) | question.protocol.supports(some, 2)
@@ -166,15 +197,19 @@ def test_what_was_shown_is_what_is_sent(visit, kind):
     for width, height in ((1280, 800), (360, 740)):
         page.set_viewport_size({"width": width, "height": height})
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        if kind != "polynomial":
-            box = page.locator("#before-after").bounding_box()
-            assert box["y"] + box["height"] <= height, (kind, width)
+        page.evaluate("scrollTo(0, 0)")
+        for place in FIRST_SCREEN if kind != "polynomial" else ():
+            box = page.locator(place).bounding_box()
+            assert box["height"] > 0, (kind, place)
+            assert box["y"] + box["height"] <= height, (kind, place, width)
     page.click("#send")
     until(page, "document.querySelector('#sent').textContent.startsWith('Thank you')")
     (sent,) = visit.sent
     body = sent.post_data_buffer
     assert visit.collector.n(question) == len(question.parse(body[16:])) == 1
     assert body[16:].hex(" ") in page.inner_text("#left")
+    if kind not in ("mean", "discover"):  # what they show is no list of answers
+        assert read(question, kind, question.parse(body[16:])) == first
 
 
 def test_the_page_reads_reports_as_the_protocol_does(visit):

@@ -298,7 +298,7 @@ def test_without_javascript_the_page_still_explains(browser, collector, visit):
     page.goto(f"{collector.address}/try/{question.digest}")
     while (closed := page.locator("main details:not([open]) > summary:visible")).count():
         closed.first.click()
-    text = page.inner_text("main")
+    text = page.inner_text("main").replace("\u00a0", " ")
     context.close()
     p, q = protocol.parameters.p, protocol.parameters.q
     for said in (meaning(1.0), f"{p:.5g}", f"{q:.5g}", "2.7183", "allow JavaScript on this page"):
