@@ -72,6 +72,17 @@ def test_noise_makes_few_candidates() -> None:
     assert len(result.found.words) < 150
 
 
+@pytest.mark.parametrize(("crowd", "complete"), [(60, True), (120, False)])
+def test_a_bucket_with_many_strong_beginnings_is_searched_whole_or_said_not_to_be(
+    crowd: int, complete: bool
+) -> None:
+    """Before the last round 4,000 strong beginnings of a bucket find room; 10,000 do not."""
+    strong, rng = scores(LAYOUT, {}), np.random.default_rng(3)
+    for j in (0, 1):
+        strong[5, j, rng.choice(1 << LAYOUT.piece_bits, crowd, replace=False)] += 1.2
+    assert search(strong, ENGLISH, LAYOUT).complete == complete
+
+
 @pytest.mark.parametrize("height", [100.0, 3.0])
 @pytest.mark.long("a full search")
 def test_hostile_tallies_are_searched_in_bounded_time(height: float) -> None:

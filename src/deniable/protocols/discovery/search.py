@@ -37,8 +37,9 @@ NOISE = 50.0
 """How many candidates noise alone makes, about."""
 CUT = 127
 """The size of a code that goes on after the payload."""
-ROOM, GROWN, ENDED = 1 << 11, 1 << 14, 1 << 19
-"""Of each bucket and depth: beginnings kept, beginnings looked at, and endings tried."""
+ROOM, WIDE, GROWN, ENDED = 1 << 11, 1 << 12, 1 << 14, 1 << 19
+"""Of each bucket and depth: beginnings kept in the last round and before it, where few are noise,
+beginnings looked at, and endings tried."""
 MOST_FOUND, MOST_KEPT, MOST_TESTED = 1 << 10, 64, 1 << 12
 """Candidates of a bucket in a round, of a bucket in all, and of all buckets."""
 _PARTS, _SOME, _PAIRS, _BISECTIONS = 6, 32, 1 << 17, 16
@@ -204,7 +205,7 @@ class _Search:
             longer = CUT if last else min(m * r, max(self.short, (j + 1) * r) + 1)
             keep = max(factor * tau[longer] * part - bridge, 0.0 if last else self._fills(j))
             least = factor * tau[CUT if last else max(self.short, j * r) + 1] / m - self.slack
-            nodes = self._extend(nodes, j, self._grown(nodes, j, keep, least))
+            nodes = self._extend(nodes, j, self._grown(nodes, j, factor, keep, least))
             on = np.flatnonzero(nodes.states != self.automaton.end)
             nodes = nodes.take(on if last else self._strongest(nodes, on, factor))
         sizes = np.full(len(nodes.words), CUT)
@@ -239,7 +240,9 @@ class _Search:
             count += step * (flat.take(first + count + step) >= least)
         return count
 
-    def _grown(self, nodes: "_Beginnings", j: int, keep: float, least: float) -> Integers:
+    def _grown(
+        self, nodes: "_Beginnings", j: int, factor: float, keep: float, least: float
+    ) -> Integers:
         """Return how many cells of a piece each beginning goes on with, the best of them first.
 
         Where a bucket would have too many, it asks for more: only the strongest find room anyway.
@@ -250,6 +253,8 @@ class _Search:
         many = np.flatnonzero(total > GROWN)
         if not len(many):
             return wanted
+        if factor > 1.0 and j < self.m - 1:
+            self.complete = False
         low, high = np.full(len(total), keep), np.full(len(total), keep)
         high[many] += sums.max() + self.sorted[many, j, 0]
         which = np.flatnonzero(total[buckets] > GROWN)
@@ -278,14 +283,14 @@ class _Search:
 
     def _strongest(self, nodes: "_Beginnings", which: Integers, factor: float) -> Integers:
         """Return those of some beginnings that find room in their bucket."""
-        buckets = nodes.buckets[which]
-        if np.bincount(buckets).max(initial=0) <= ROOM:
+        buckets, room = nodes.buckets[which], WIDE if factor > 1.0 else ROOM
+        if np.bincount(buckets).max(initial=0) <= room:
             return which
         if factor > 1.0:
             self.complete = False
         order = np.lexsort((-nodes.sums[which], buckets))
         rank = np.arange(len(order)) - np.searchsorted(buckets[order], buckets[order])
-        return which[order[rank < ROOM]]
+        return which[order[rank < room]]
 
     def _end(self, nodes: "_Beginnings", j: int, factor: float) -> Strings:
         """Return the strong codes that end within piece j, of those that begin with these."""
