@@ -46,6 +46,9 @@ def test_code_that_cuts_too_many_examples_is_refused() -> None:
     """Addresses by the English code are refused, and the remedy is to learn one."""
     with pytest.raises(InvalidParameter, match="code learn"):
         plan_discovery(PAGES, users=10**6, epsilon=2.0)
+    with pytest.raises(InvalidParameter, match=r"…xample\.com/news/299' \(\d+ bits\)"):
+        plan_discovery([f"https://www.a-very-long-name.example.com/news/{i}" for i in (299, 7)],
+                       users=10**6, epsilon=2.0)  # fmt: skip
     fitting = plan_discovery(PAGES, users=10**6, epsilon=2.0, code=Code.learn(PAGES))
     assert fitting.cut <= 0.05
 

@@ -26,12 +26,13 @@ def test_texts_are_discovered_and_asked_again(words) -> None:
     words("privatize", "words.json", "answers.txt", "-o", "reports.bin")
     words("tally", "words.json", "reports.bin", "-o", "tally.bin")
     shown = words("discover", "words.json", "tally.bin").text
-    assert "5 sure texts" in shown
-    assert "papaya" in shown
+    assert "sure texts" in shown
+    assert all(word in shown for word in WORDS)
     found = words("discover", "words.json", "tally.bin", "--json", "--follow-up", 2,
                   "--follow-up-file", "closed.json")  # fmt: skip
     rows = json.loads(found.text)["discoveries"]
-    assert {row["label"] for row in rows if row["sure"]} == set(WORDS)
+    # Devices draw from the system, and alpha allows a false text in one of twenty runs.
+    assert {row["label"] for row in rows if row["sure"]} >= set(WORDS)
     assert set(WORDS) < set(Question.from_json(words.read("closed.json")).labels)
     named = words("estimate", "words.json", "tally.bin", "--candidates", "words.txt", "--json")
     assert len(json.loads(named.text)["estimates"]) == len(WORDS)
@@ -76,10 +77,10 @@ def test_question_has_the_settings_of_the_plan(shell) -> None:
     assert planned["too_long"][0] == long
     told = shell(*line).text
     assert planned["create"] in told
-    assert long[:30] in " ".join(told.split())
+    assert f"{long[:20]}…{long[-19:]}" in " ".join(told.split())
     words = planned["create"].replace("NAME", "made").split()[1:]
     made = shell(*words)
-    assert long[:30] in " ".join(made.err.split())
+    assert f"{long[:20]}…{long[-19:]}" in " ".join(made.err.split())
     assert Question.from_json(shell.read("made.json")).protocol.payload == 6
     shell("question", "create", "usual", "--discover", "--epsilon", 4, "-o", "usual.json")
     assert Question.from_json(shell.read("usual.json")).protocol.payload == 5

@@ -132,7 +132,8 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
 
 
 def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+    half = _SHOWN // 2  # of each end: long texts often begin alike
+    return repr(text if len(text) <= _SHOWN else f"{text[:half]}…{text[1 - half :]}")
 
 
 def plan_discovery(
