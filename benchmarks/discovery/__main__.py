@@ -96,18 +96,17 @@ def planted(seeds: int) -> Iterator[Row]:
             for size in sizes:
                 rng = np.random.default_rng([seed, size])
                 share = smallest_share(Discovery(epsilon, salt="0" * 16), 10**6, size) or 1.0
-                count = min(24, 16 if size == 14 else 24, int(0.9 / share))
-                chosen = _of_size(english, size, count, rng)
+                chosen = _of_size(english, size, 24, rng)
                 kept = [i for i, word in enumerate(listed) if word not in chosen]
-                rest = rare[kept] / rare[kept].sum() * (1 - share * count)
+                rest = rare[kept] / rare[kept].sum() * (1 - share * len(chosen))
                 among = Texts(
                     [*chosen, *(listed[i] for i in kept)],
-                    np.concatenate([np.full(count, share), rest]),
+                    np.concatenate([np.full(len(chosen), share), rest]),
                     english,
                 )
                 trial = run(f"planted{size}", epsilon, seed, among=among)
                 found = sum(text in trial.found.sure for text in chosen)
-                yield trial.row() | {"size": size, "planted": count, "found": found}
+                yield trial.row() | {"size": size, "planted": len(chosen), "found": found}
 
 
 def _of_size(english: Code, size: int, count: int, rng: Rng) -> list[str]:
