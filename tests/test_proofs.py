@@ -123,6 +123,29 @@ DRAWS: dict[str, Draw] = {
 }
 
 
+def small(rng: Random) -> float:
+    """Draw an epsilon for an instance of which all reports are listed."""
+    return epsilon_of(rng, 0.1, 2.0)
+
+
+LISTED: dict[str, Draw] = {
+    "SubsetSelection": lambda rng: deniable.SubsetSelection(small(rng), rng.randint(2, 7)),
+    "AffineSelection": lambda rng: deniable.AffineSelection(small(rng), rng.randint(2, 7)),
+    "SetSelection": lambda rng: deniable.SetSelection(
+        small(rng), rng.randint(3, 6), rng.randint(1, 2)
+    ),
+    "PolynomialSelection": lambda rng: deniable.PolynomialSelection(
+        small(rng), 3, rng.randint(1, 2), 5, rng.randint(1, 3)
+    ),
+    "Levels": lambda rng: Levels(small(rng), rng.randint(2, 9)),
+    "Views": lambda rng: deniable.Views(
+        small(rng), (rng.randint(2, 3), rng.randint(2, 4)), ((0,), (0, 1))
+    ),
+    "Discovery": lambda rng: Discovery(small(rng), 1, 1, rng.randint(1, 2), 2, "5eed5eed5eed5eed"),
+}
+"""Small instances of the protocols whose worst ratio takes an argument to see."""
+
+
 def some(draw: Draw, count: int, seed: int) -> list[Protocol]:
     """Draw so many protocols; parameters that are refused are drawn again."""
     rng, found = Random(seed), list[Protocol]()
@@ -159,6 +182,26 @@ def test_the_worst_ratio_is_below_the_power_of_epsilon(name: str, seed: int) -> 
         # Where epsilon is computed from probabilities it is rounded up to a float.
         assert 1 < protocol.worst_ratio <= low < high, protocol
         assert protocol.realised_epsilon <= protocol.epsilon <= protocol.total_epsilon
+
+
+@pytest.mark.parametrize("seed", shortened(range(2), "more parameters"))
+@pytest.mark.parametrize("name", LISTED)
+def test_the_code_has_the_worst_ratio_that_the_proof_bounds(name: str, seed: int) -> None:
+    """The law of all reports, listed from what devices execute, has exactly the stated ratio."""
+    (protocol,) = some(LISTED[name], 1, seed)
+    found = deniable.audit(protocol, calls=100, rng=np.random.default_rng(seed))
+    assert found.exact
+    assert found.worst_ratio == protocol.worst_ratio <= exponential_bounds(protocol.epsilon)[0]
+
+
+def test_a_number_of_two_steps_can_be_averaged() -> None:
+    """The least number of levels: nobody is between two, so nobody is raised."""
+    levels = Levels(1.0, 2)
+    first, last = levels._weights.p, WORD - 1
+    drawn = levels._perturb(
+        words_at(0, 1, 0, 1), np.array([[0, 0]] * 2 + [[last, first]] * 2, "u8")
+    )
+    assert drawn.tolist() == [0, 1, 1, 0]
 
 
 def words_at(*edges: int) -> np.ndarray:

@@ -106,8 +106,9 @@ class Levels(Protocol, Counted, Coded):
     def _perturb(self, values: Integers, words: Integers) -> Reports:
         last = self.domain_size - 1
         level, rest = np.divmod(values * np.uint64(self._k - 1), np.uint64(last))
-        whole, left = divmod(WORD, last)
-        # floor(2^64 rest / last) within 64 bits; the top level has no rest and is never raised.
+        # floor(2^64 rest / last) within 64 bits; the top level has no rest and is never raised, and
+        # two steps have none at all.
+        whole, left = divmod(WORD, last) if last > 1 else (0, 0)
         chance = rest * np.uint64(whole) + rest * np.uint64(left) // np.uint64(last)
         raised = level + (words[:, 0] < chance)
         return self._weights.perturb(raised, words[:, 1]).astype(self.report_dtype)
