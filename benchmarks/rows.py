@@ -3,7 +3,8 @@
 ``python -m benchmarks.rows [--seconds 10]`` prints JSON. No HTTP is involved: each connection adds
 groups of single reports, each group in a transaction that is on disk before the next begins. The
 PostgreSQL is one of our own on the same machine, with its default settings; it also has several
-connections at once, as from several collectors, each in a process of its own.
+connections at once, as from several collectors, each in a process of its own. What stays of a
+submission until its day is sealed, its id and fingerprint, is weighed once all reports are folded.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sqlite3
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.ingest import QUESTION, prepare
 from benchmarks.timing import Result, describe_machine
+from deniable.collector import housekeeping
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Outcome, Submission
 from tests.stores.server import running
@@ -51,6 +55,27 @@ def _together(url: str, size: int, seconds: float) -> Result:
     return {"connections": CONNECTIONS, "group": size, "rows per second": total}
 
 
+def weigh(url: str, rows: int) -> float:
+    """Return the bytes that one submission takes, with indexes, once its report is folded."""
+    store = open_store(url)
+    housekeeping.fold_all(store)
+    store.close()
+    if "://" in url:
+        import psycopg  # noqa: PLC0415 - an extra
+
+        with psycopg.connect(url) as connection:
+            text = "SELECT pg_total_relation_size('deniable.arrivals')"
+            (size,) = connection.execute(text).fetchone() or (0,)
+    else:
+        with closing(sqlite3.connect(url)) as connection:
+            names = ("page_count", "freelist_count", "page_size")
+            pages, free, each = (
+                connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names
+            )
+            size = (pages - free) * each
+    return round(float(size) / rows, 1)
+
+
 def main() -> None:
     """Measure both stores, and print what came out."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rows", description=__doc__)
@@ -61,6 +86,8 @@ def main() -> None:
         for name, url in (("sqlite", str(Path(folder, "store.db"))), ("postgres", server.url())):
             prepare(url)
             found[name] = [measure(url, size, seconds) for size in GROUPS]
+            total = sum(part["rows"] for part in found[name])
+            found[f"{name}, bytes of an id"] = weigh(url, total)
         found["postgres, several"] = [_together(server.url(), size, seconds) for size in GROUPS]
     print(json.dumps(found, indent=1))
 

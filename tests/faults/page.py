@@ -5,8 +5,8 @@ from __future__ import annotations
 _HEAD = """# Reliability
 
 How the promises of the [collector](collector.md) were tested, and with what result. Written by
-`python -m tests.faults` (`make torture`), which takes about an hour; short forms of all these tests
-are part of `make test-all`.
+`python -m tests.faults` (`make torture`), which takes almost two hours; short forms of all these
+tests are part of `make test-all`.
 
 The method: clients only record what they saw of each submission: acknowledged, refused or unknown.
 Afterwards a judge, which has tests of its own, compares the record with the store. An acknowledged
