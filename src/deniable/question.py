@@ -17,6 +17,7 @@ from deniable import documents, presentation
 from deniable.answers import Answers, Choice
 from deniable.answers.base import find_kind
 from deniable.answers.choice import few_labels
+from deniable.documents import MOST_BYTES, PathName, canonical_json, encodes
 from deniable.errors import IncompatibleTally, InvalidDocument, InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
@@ -84,7 +85,7 @@ class Question:
         repeat: Repeat | None = None,
         segments: Segments | Mapping[str, Sequence[str]] | Sequence[Dimension] = (),
     ) -> None:
-        if not isinstance(name, str) or not name or not documents.encodes(name):
+        if not isinstance(name, str) or not name or not encodes(name):
             raise InvalidParameter.expected(
                 "a name as a string that is not empty and that UTF-8 can encode", name
             )
@@ -146,13 +147,13 @@ class Question:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the canonical JSON form, in hexadecimal."""
-        return sha256(documents.canonical_json(self._document())).hexdigest()
+        return sha256(canonical_json(self._document())).hexdigest()
 
     @cached_property
     def provenance(self) -> Provenance:
         """What estimates say of where they come from."""
         document = {key: value for key, value in self._document().items() if key != "name"}
-        substance = sha256(documents.canonical_json(document)).hexdigest()
+        substance = sha256(canonical_json(document)).hexdigest()
         return Provenance(
             self.protocol.name, self.protocol.epsilon, self.name, self.digest, substance=substance
         )
@@ -169,14 +170,14 @@ class Question:
     @overload
     def to_json(self, path: None = None) -> str: ...
     @overload
-    def to_json(self, path: documents.PathName) -> None: ...
-    def to_json(self, path: documents.PathName | None = None) -> str | None:
+    def to_json(self, path: PathName) -> None: ...
+    def to_json(self, path: PathName | None = None) -> str | None:
         """Return or write the question as JSON for people to read, its digest included."""
         document = {**self._document(), "digest": self.digest}
         return documents.returned(json.dumps(document, indent=2, ensure_ascii=False) + "\n", path)
 
     @classmethod
-    def open(cls, path: documents.PathName) -> Question:
+    def open(cls, path: PathName) -> Question:
         """Read the question in a file, as ``from_json`` does; errors name the file."""
         try:
             return cls.from_json(documents.read_file(path))
@@ -218,7 +219,7 @@ class Question:
         return question
 
     @staticmethod
-    def from_json(text: str | bytes, *, most_bytes: int = documents.MOST_BYTES) -> Question:
+    def from_json(text: str | bytes, *, most_bytes: int = MOST_BYTES) -> Question:
         """Read a question, refusing one that was altered or that this version cannot answer.
 
         This is the analyst's door and has no ceiling on epsilon; a device uses ``load``.
@@ -227,7 +228,7 @@ class Question:
         document = documents.read_document(data, most_bytes, _FORMAT, tuple(_FIELDS))
         claimed = document.pop("digest", None)
         documents.check_fields(document, *_FIELDS[int(document["version"])])
-        found = sha256(documents.canonical_json(document)).hexdigest()
+        found = sha256(canonical_json(document)).hexdigest()
         if claimed != found:
             raise InvalidDocument(
                 f"expected the digest {str(claimed)[:80]}, got {found}; the question was altered: "

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.estimates import Estimates, Floats
 from deniable.presentation import charts
@@ -83,15 +82,15 @@ class Sizes(Estimates):
         lower, _ = self.interval(1 - 2 * alpha / max(self.total, 2))
         return float(np.max(self.counts - lower, initial=0.0))
 
-    def take(self, rows: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+    def take(self, rows: Sequence[int] | np.typing.NDArray[np.integer]) -> Self:
         return replace(super().take(rows), ends=self.ends[np.asarray(rows, dtype=np.int64)])
 
-    def largest(self, k: int | None = None) -> npt.NDArray[np.integer]:
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
         """Return the places of the first ``k`` sizes: they are shown in their own order."""
         return np.arange(len(self))[:k]
 
     def view(
-        self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
     ) -> View:
         shown = super().view(level=level, alpha=alpha, truth=truth)
         words = replace(shown.words, axis=f"people who gave so many answers (of {self.n:,})")

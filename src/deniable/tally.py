@@ -14,7 +14,6 @@ from hashlib import sha256
 from typing import ClassVar, Self, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable import presentation
 from deniable.documents import PathName, as_bytes, canonical_json, parse_json, read_file, returned
@@ -117,13 +116,13 @@ class Counted(Summable, abstract=True):
     def _footprint(self) -> Footprint:
         """How many integers a tally has, and what one report can add to them."""
 
-    def _count(self, reports: Reports) -> npt.NDArray[np.int64]:
+    def _count(self, reports: Reports) -> np.typing.NDArray[np.int64]:
         """Return what a batch of reports, which have been checked, adds to the integers."""
         total = np.zeros(self._footprint.length, dtype=np.int64)
         self._add_counts(reports, total)
         return total
 
-    def _add_counts(self, reports: Reports, total: npt.NDArray[np.int64]) -> None:
+    def _add_counts(self, reports: Reports, total: np.typing.NDArray[np.int64]) -> None:
         """Add a batch to the integers; a subclass supplies this or ``_count``."""
         total += self._count(reports)
 

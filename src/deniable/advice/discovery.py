@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.advice.ranking import percent
 from deniable.errors import InvalidParameter
@@ -30,8 +29,8 @@ _LONG = 24
 _NAMED, _SHOWN = 3, 40
 """How many examples are named that are too long, and how much of each is shown."""
 
-Floats = npt.NDArray[np.float64]
-Sizes = npt.NDArray[np.int64]
+Floats = np.typing.NDArray[np.float64]
+Sizes = np.typing.NDArray[np.int64]
 
 
 def power(

@@ -17,7 +17,6 @@ from dataclasses import Field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.candidates import Candidates
 from deniable.errors import DeniableError, InvalidDocument, InvalidParameter, OutOfDomain, brief
@@ -88,7 +87,7 @@ class Answers(ABC):
     def value(self, answer: object) -> int | Sequence[int] | None:
         """Return the value of one answer, or None for what is no answer."""
 
-    def true_counts(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+    def true_counts(self, values: np.typing.NDArray[np.integer]) -> np.typing.NDArray[np.float64]:
         """Return how many people are in each row of results, from everybody's value.
 
         Only a simulation knows that. Kinds whose values are not the rows of results say it.
@@ -124,7 +123,7 @@ class Answers(ABC):
 
     def encode(
         self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
-    ) -> npt.NDArray[np.uint64]:
+    ) -> np.typing.NDArray[np.uint64]:
         """Return the value of each answer, or name the first position that has none.
 
         ``rng`` is for kinds of which a value is drawn, and for simulation. Errors never hold an

@@ -25,7 +25,6 @@ four bits of a candidate are ones in one case of two hundred, which are 3.3 stan
 
 import math
 import warnings
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,7 +138,8 @@ def _select(system: System) -> Integers:
     design, response = system.design, system.response
     equations, candidates = design.shape
     norms = np.asarray(design.multiply(design).sum(axis=0)).ravel()
-    last = _quantile(candidates) * system.noise * float(np.sqrt(norms.mean())) / equations
+    least = upper_normal(ALPHA / candidates)
+    last = least * system.noise * float(np.sqrt(norms.mean())) / equations
     first = float((design.T @ (response - response.mean())).max()) / equations
     if first <= last:
         return np.empty(0, dtype=np.int64)
@@ -166,7 +166,7 @@ def _select(system: System) -> Integers:
 
 def _prune(system: System, chosen: Integers) -> tuple[Integers, Fit]:
     """Drop the least significant candidates, a twentieth at a time, until all that stay are."""
-    least = _quantile(system.design.shape[1])
+    least = upper_normal(ALPHA / system.design.shape[1])
     while True:
         fit = _fit(system, chosen)
         # One that is not told from others goes first, which may leave the others known.
@@ -176,11 +176,6 @@ def _prune(system: System, chosen: Integers) -> tuple[Integers, Fit]:
             return chosen, fit
         dropped = min(weak, max(1, (len(chosen) if fit.known.all() else weak) // 20))
         chosen = np.delete(chosen, np.argsort(ratios, kind="stable")[:dropped])
-
-
-def _quantile(candidates: int) -> float:
-    """Return the number of standard errors that one of all exceeds by chance with ALPHA."""
-    return -NormalDist().inv_cdf(ALPHA / candidates)
 
 
 def _fit(system: System, chosen: Integers) -> Fit:
@@ -243,7 +238,8 @@ def _doubt(
     """Widen the error of a count that the random bits of an answer nobody holds may well have."""
     design, sd = system.design, fit.variance**0.5
     rest = (system.response - design[:, chosen] @ fit.counts) / sd
-    least, widened, selected = _quantile(len(counts)), std_errors.copy(), set(chosen.tolist())
+    least, widened = upper_normal(ALPHA / len(counts)), std_errors.copy()
+    selected = set(chosen.tolist())
     for index in np.flatnonzero(counts > least * std_errors).tolist():
         own = slice(design.indptr[index], design.indptr[index + 1])
         places, weights = design.indices[own], design.data[own]
