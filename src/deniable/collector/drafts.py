@@ -1,7 +1,9 @@
 """Drafts: questions as a form describes them, and what asking them would tell."""
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import sqrt
 from re import sub
 from typing import NamedTuple
 
@@ -9,13 +11,17 @@ import numpy as np
 
 from deniable.advice import meaning, plan_discovery
 from deniable.advice import plan as solve
+from deniable.advice.groups import sampled_variance, tells
 from deniable.answers import Answers, Choices, Number, Text
 from deniable.answers.forecast import plan_answers
+from deniable.division import least_reports
 from deniable.errors import InvalidParameter
 from deniable.presentation.charts import Bar, Bars
 from deniable.presentation.verdict import points, rounded
 from deniable.presentation.view import counted
 from deniable.question import Question
+from deniable.rota import Repeat
+from deniable.segments import Segments
 
 _NORMAL = 1.96
 _GOOD, _COARSE = 0.05, 0.15
@@ -39,6 +45,8 @@ class Draft(NamedTuple):
     epsilon: float | None = None
     error: float | None = None
     protocol: str | None = None
+    repeat: Repeat | None = None
+    segments: Segments = Segments()
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,10 @@ class Proposal:
     error: float | None
     reachable: bool
     document: str | None
+    parts: tuple[str, ...] = ()
+    """What a round and a group will tell, where there are any."""
+    lifetime: float = 0.0
+    """What all answers of a person reveal together."""
 
 
 def split_labels(text: str) -> tuple[str, ...]:
@@ -87,7 +99,8 @@ def propose(draft: Draft) -> Proposal:
         protocol=draft.protocol,
     )
     # Made also without a name, so that labels which no question can have are told at once.
-    made = Question(draft.name or "?", labels, found.protocol, other=draft.other)
+    made = Question(draft.name or "?", labels, found.protocol, other=draft.other,
+                    repeat=draft.repeat, segments=draft.segments)  # fmt: skip
     document = made.to_json() if draft.name and found.reachable else None
     told = () if found.epsilon is None or not found.reachable else (meaning(found.epsilon),)
     details = (found.explanation, *told)
@@ -99,8 +112,31 @@ def propose(draft: Draft) -> Proposal:
     reach = points(_NORMAL * found.error)
     title = f"{_people(found.users)}: each share is right to ±\u00a0{reach}, 95\u00a0% sure."
     sample = _sample(labels[: len(_SAMPLE)], found.error)
+    # Those of a round or a group are drawn from all people, which counts as well.
+    spread = sampled_variance(found.protocol, 1 / len(labels))
+    parts = _parts(made, found.users, lambda n: (
+        f"each share is right to ±\u00a0{points(_NORMAL * sqrt(spread / n))}"))  # fmt: skip
     return Proposal(title, light, advice, sample, details, found.users, found.epsilon, found.error,
-                    True, document)  # fmt: skip
+                    True, document, parts, made.total_epsilon)  # fmt: skip
+
+
+def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tuple[str, ...]:
+    """Say what all answers of a person reveal, and what so few people tell as a part has."""
+    repeat, cells = made.repeat, made.segments.cells if made.segments else 1
+    if repeat is None and cells == 1:
+        return ()
+    said = []
+    for part, count in (("round", repeat.rounds if repeat else 1), ("group", cells)):
+        if count > 1:
+            n = max(1, users // count)
+            right = "." if told is None else f": {told(n)}, 95\u00a0% sure."
+            said.append(f"A {part}, one of {count}, has about {_people(n)}{right}")
+    if cells > 1:
+        said[-1] += f" It is shown from {least_reports(made):,} reports on."
+    days = 1 if repeat is None else repeat.every * repeat.total_rounds
+    asked = "" if repeat is None else f"Asked: {repeat}. "
+    reveals = f"{asked}All that a person answers reveals ε = {made.total_epsilon:g}, for ever."
+    return (*said, reveals, tells(users, cells=cells, days=days))
 
 
 def _people(users: int) -> str:
@@ -144,7 +180,8 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     if isinstance(answers, Text) and answers.discover is not None:
         return _propose_discovery(draft, answers)
     found = plan_answers(answers, users=draft.users, epsilon=draft.epsilon, error=draft.error)
-    made = Question(draft.name or "?", answers, found.protocol)
+    made = Question(draft.name or "?", answers, found.protocol, repeat=draft.repeat,
+                    segments=draft.segments)  # fmt: skip
     users, error, epsilon = found.users, found.error, found.protocol.epsilon
     if not found.reachable:
         return Proposal("This cannot be reached.", "hopeless", found.verdict, "", (), users,
@@ -162,7 +199,9 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     sample = _sample(listed[: len(_SAMPLE)], error) if listed else ""
     details = (*(told if len(told) > 1 else ()), *details)
     document = made.to_json() if draft.name else None
-    return Proposal(title, light, advice, sample, details, users, epsilon, error, True, document)
+    parts = _parts(made, users, lambda n: f"{what} is right to {worst.shown(n)}")
+    return Proposal(title, light, advice, sample, details, users, epsilon, error, True, document,
+                    parts, made.total_epsilon)  # fmt: skip
 
 
 def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
@@ -174,7 +213,8 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
             "will be found; let that be computed"
         )
     found = plan_discovery(draft.examples, epsilon=epsilon, users=users, code=code)
-    made = Question(draft.name or "?", answers, found.protocol)
+    made = Question(draft.name or "?", answers, found.protocol, repeat=draft.repeat,
+                    segments=draft.segments)  # fmt: skip
     document = made.to_json() if draft.name and found.reachable else None
     if found.share is None:
         light, title = "hopeless", "No text will be found, not even one that all people give."
@@ -184,4 +224,4 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
         title = f"{rounded(users)} people: texts that {share} of them give will be found."
     details = (found.explanation, meaning(epsilon))
     return Proposal(title, light, "", "", details, users, epsilon, None, found.reachable,
-                    document)  # fmt: skip
+                    document, _parts(made, users, None), made.total_epsilon)  # fmt: skip

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from deniable.collector import drafts
 from deniable.collector.drafts import Draft, Proposal
+from deniable.collector.pages.again import AGAIN, GROUPS, read_groups, read_repeat
 from deniable.collector.pages.kinds import KINDS, Wrong
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Mistake
@@ -20,6 +21,7 @@ from deniable.presentation.parts import privacy_word
 _FIRST = {
     "name": "", "kind": "closed", "solve": "error", "users": "10000", "epsilon": "1", "error": "2",
     "protocol": "", **{each.name: each.initial for kind in KINDS.values() for each in kind.fields},
+    **{each.name: each.initial for each in (*AGAIN, *GROUPS)},
 }  # fmt: skip
 """What the form has when it is opened."""
 _THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
@@ -39,6 +41,7 @@ class Plan:
     sample: Markup = field(default_factory=Markup)
     details: tuple[str, ...] = ()
     warning: str = ""
+    parts: tuple[str, ...] = ()
     solved: str = ""
     """The number that was solved for, as its field shows it."""
 
@@ -83,7 +86,7 @@ def _page(
         word = ""
     return page("new_question.html", 400 if wrong else 200, fields=shown, plan=plan,
                 wrong=wrong or {}, kinds=tuple(KINDS.values()), protocols=_CHOICES, word=word,
-                admin=True, place="new")  # fmt: skip
+                again=AGAIN, groups=GROUPS, admin=True, place="new")  # fmt: skip
 
 
 async def _create(call: Call, fields: Mapping[str, str]) -> str:
@@ -112,6 +115,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
         Markup(found.sample),
         found.details,
         _warning(found),
+        found.parts,
         _solved(found, fields["solve"]),
     )
 
@@ -130,9 +134,9 @@ def _solved(found: Proposal, solve: str) -> str:
 
 
 def _warning(found: Proposal) -> str:
-    if not found.reachable or found.epsilon is None or found.epsilon <= CEILING:
+    if not found.reachable or found.lifetime <= CEILING:
         return ""
-    said = f"ε = {found.epsilon:g} hides little, and browsers refuse more than {CEILING:g}."
+    said = f"ε = {found.lifetime:g} hides little, and browsers refuse more than {CEILING:g}."
     return f"{said} 1 to 3 is usual."
 
 
@@ -151,6 +155,8 @@ def _draft(fields: Mapping[str, str]) -> Draft:
         epsilon=numbers["epsilon"],
         error=None if error is None else error / 100 / _NORMAL,
         protocol=fields["protocol"] or None,
+        repeat=read_repeat(fields),
+        segments=read_groups(fields),
     )
     return kind.read(fields, draft)
 

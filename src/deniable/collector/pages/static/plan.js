@@ -170,6 +170,8 @@ const restore = () => {
     if (found instanceof RadioNodeList) found.value = value;
     else if (found && "value" in found) /** @type {HTMLInputElement} */ (found).value = value;
   });
+  for (const part of form.querySelectorAll("details"))
+    part.open ||= [.../** @type {NodeListOf<HTMLInputElement>} */ (part.querySelectorAll("input, textarea"))].some((input) => input.value !== input.defaultValue);
   timer = setTimeout(plan, 0);
 };
 
