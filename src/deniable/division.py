@@ -88,12 +88,11 @@ class Parts:
         shown = [(part.value, part.estimates) for part in self.parts if part.estimates is not None]
         columns: dict[str, list[object]] = {self.dimension: []}
         for value, found in shown:
-            rows, figures = len(found), found.figures().items()
+            rows = len(found)
             for name, column in found.columns().items():
                 columns.setdefault(name, []).extend(plain(column, rows))
-            told = {f"{name} {end}": x for name, each in figures for end, x in each.row.items()}
-            for name, same in {self.dimension: value, **(found.constants() or {}), **told}.items():
-                columns.setdefault(name.replace(" ", "_"), []).extend([same] * rows)
+            for name, same in {self.dimension: value, **found.repeated()}.items():
+                columns.setdefault(name, []).extend([same] * rows)
         return csv_text({k: np.array(cells, dtype=object) for k, cells in columns.items()}, None)
 
 

@@ -75,6 +75,16 @@ class NumberEstimates(InOrder):
         found = {name: self.quantile(share, level=level) for name, share in quartiles}
         return {**found, "mean": self.mean_at(level)}
 
+    def shown(self, k: int | None = None) -> "NumberEstimates":
+        """Return at most ``k`` bins, in order; of some bins that were taken the largest."""
+        if k is None or k >= len(self) or len(self) != self.total or not self._tables.views:
+            return self.top(k)
+        return replace(self, **vars(plain(self.brief(max(k, 1)))))
+
+    def caption(self) -> str:
+        """Return where half of the people are, and the middle half."""
+        return " ".join(self.findings()[: 2 if self._tables.views else 1])
+
     def brief(self, rows: int, like: Estimates | None = None) -> Estimates:
         """Return at most so many bins; none where only the mean was asked for."""
         del like  # all have the same bins

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from math import isnan
 from typing import Protocol
 
 import numpy as np
 
 from deniable.answers.choice import Choice
+from deniable.answers.cross import CrossEstimates, Within
 from deniable.answers.distribution import InOrder, plain
 from deniable.answers.number import Number
 from deniable.answers.scale import told
@@ -75,7 +77,10 @@ class RecordEstimates(Estimates):
         return protocol.tables(tally)
 
     def cross(self, *names: str) -> Estimates:
-        """Return the table over some attributes, with labels such as "DE / pro"."""
+        """Return the table over some attributes, with labels such as "DE / pro".
+
+        The first that is named makes the rows within which shares are told as well.
+        """
         record, _, _ = self._source
         target = record.digits(names)
         if not target or len(set(target)) != len(target):
@@ -92,7 +97,11 @@ class RecordEstimates(Estimates):
             rows = row_labels(record.parts[digit][1])
             labels = [f"{a}{SEPARATOR if a else ''}{b}" for a in labels for b in rows]
         found = estimates_of(self._tables, [target], self.n, strict=True)
-        return replace(found, labels=tuple(labels), provenance=self.provenance)
+        made = replace(found, labels=tuple(labels), provenance=self.provenance)
+        if len(target) == 1:
+            return made
+        row = target.index(record.digits(names[:1])[0])
+        return CrossEstimates(**vars(made), row=row, row_name=names[0])
 
     def margin(self, place: str | int, separator: str = SEPARATOR) -> Estimates:
         """Return one attribute by itself, whose shares add up to 1."""
@@ -131,16 +140,20 @@ class RecordEstimates(Estimates):
         return independence(tables, (pair[0], pair[1]), draws, repeats, generator)
 
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
-        """Return what can be said of each attribute by itself."""
-        claims: list[Claim] = []
-        for name, own in self._attributes():
+        """Return what can be said of each attribute, those first of which anything can.
+
+        All claims together are false with the chance that a single one has elsewhere.
+        """
+        sure, unsure, attributes = list[Claim](), list[Claim](), list(self._attributes())
+        for name, own in attributes:
             moved = [change for change in changes if change.label in own]
-            said = judge(own, moved, since=since).claims
+            found = judge(own, moved, since=since, alpha=ALPHA / len(attributes))
+            said = [_about(name, claim) for claim in found.claims[:2]]
             if isinstance(own, InOrder):
                 value, spread = self.mean(name).cells
-                said = told(f"{name}: the mean is |{value}| ({spread})."), *said[1:]
-            claims += said[:2]
-        return Verdict(tuple(claims))
+                said[0] = told(f"{name}: the mean is |{value}| ({spread}).")
+            (sure if found.sure or isinstance(own, InOrder) else unsure).extend(said)
+        return Verdict((*sure, *unsure))
 
     def _attributes(self) -> Iterator[tuple[str, Estimates]]:
         """Yield each attribute with its rows, whose shares add up to 1."""
@@ -195,13 +208,21 @@ class RecordEstimates(Estimates):
         )
         # The same people have the same p-value each time that a page is drawn.
         tested = self.independence(first, second, rng=np.random.default_rng(self.n))
-        return [
+        found: list[Part] = [
             charts.Grid(f"table-{place}", title, note="share of all people; point at a cell for "
                         "its range", rows=grid.rows, columns=grid.columns, cells=cells),
             Sentences(f"independence-{place}", phrases=(_dependence(first, second, tested),),
                       sure=tested.p_value <= ALPHA, small=True),
             charts.listing_of(table, beside, f"table-{place}-numbers", f"{title}: all numbers"),
         ]  # fmt: skip
+        within = table.within(beside.level) if isinstance(table, CrossEstimates) else None
+        if within is not None:
+            bars = _bars(within, (row.significant for row in table.rows(level=beside.level)))
+            each = tuple(tuple(next(bars) for _ in grid.columns) for _ in grid.rows)
+            note, name = f"share of the people of one {first}", f"{second} within each {first}"
+            found.insert(1, charts.Grid(f"rows-{place}", name, note=note, rows=grid.rows,
+                                        columns=grid.columns, cells=each))  # fmt: skip
+        return found
 
     def figures(self, level: float = 0.95) -> dict[str, Figure]:
         """Return the mean of each attribute that is a number."""
@@ -216,6 +237,23 @@ class RecordEstimates(Estimates):
         means = {name.removeprefix("mean of "): each.row for name, each in figures}
         own = {"adds_up": False, "tables": tables, "means": means}
         return {**super().summary(level=level, alpha=alpha), **own}
+
+
+def _about(name: str, claim: Claim) -> Claim:
+    """Return a claim that says which attribute it is about, as the names of answers do."""
+    if any(span.kind == "name" for span in claim.phrase):
+        return claim
+    first, *rest = claim.phrase
+    text = f": {first.text[:1].lower()}{first.text[1:]}"
+    return replace(claim, phrase=(Span(name, "name"), Span(text), *rest))
+
+
+def _bars(within: Within, told: Iterable[bool | None]) -> Iterator[charts.Bar]:
+    """Yield the shares within rows as cells; of those that are not known only a limit is said."""
+    columns = (column.tolist() for column in within)
+    for share, low, high, known in zip(*columns, told, strict=True):
+        sure = known and not isnan(share)
+        yield charts.Bar("", share if sure else 0.0, low, high, sure)
 
 
 def _dependence(first: str, second: str, found: Independence) -> Phrase:

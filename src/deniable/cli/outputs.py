@@ -212,7 +212,7 @@ class Export:
         if self.significant:
             found = found.only_significant(self.alpha)
         if self.form == "table" or self.top is not None:
-            found = found.top(most)
+            found = found.shown(most)
         if self.form == "table" and str(self.output) == STDIO:
             console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
             if findings and console.is_terminal:  # elsewhere rows are read by programs
@@ -229,10 +229,10 @@ class Export:
         load("matplotlib.figure", "plot")
         from deniable.presentation import figure  # noqa: PLC0415 - needs the extra
 
-        view = found.top(most).view(level=self.level, alpha=self.alpha)
+        view = found.shown(most).view(level=self.level, alpha=self.alpha)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            picture = figure.draw(view, "".join(found.findings()[:1]))
+            picture = figure.draw(view, found.caption())
         for text in dict.fromkeys(str(each.message) for each in caught):
             warn(text)
         kind = path.suffix.lower().removeprefix(".")

@@ -90,6 +90,12 @@ class Presentable(Sized, ABC):
     def constants(self) -> dict[str, object] | None:
         """Return the provenance, for exports that can only repeat it in every row."""
 
+    def repeated(self, level: float = 0.95) -> dict[str, object]:
+        """Return what CSV repeats in every row: the provenance, and what is told beside rows."""
+        told = self.figures(level).items()
+        ends = {f"{name} {end}": x for name, each in told for end, x in each.row.items()}
+        return {k.replace(" ", "_"): x for k, x in {**(self.constants() or {}), **ends}.items()}
+
     @abstractmethod
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: npt.ArrayLike | None = None
@@ -106,6 +112,10 @@ class Presentable(Sized, ABC):
         Their significance stays that among all rows.
         """
         return self.take(self.largest(k))
+
+    def shown(self, k: int | None = None) -> Self:
+        """Return at most ``k`` rows to look at: the largest, or of numbers wider bins."""
+        return self.top(k)
 
     def figures(self, level: float = 0.95) -> dict[str, presentation.view.Figure]:
         """Return what is told beside rows: of numbers their mean, and quartiles if known."""
@@ -145,7 +155,7 @@ class Presentable(Sized, ABC):
         No label is cut, unless a ``width`` is given: then bars shrink first, and after them long
         labels lose their middle.
         """
-        return presentation.text.text_table(self.top(top).view(level=level, alpha=alpha), width)
+        return presentation.text.text_table(self.shown(top).view(level=level, alpha=alpha), width)
 
     @overload
     def to_csv(
@@ -168,7 +178,7 @@ class Presentable(Sized, ABC):
         removes.
         """
         columns = self.columns(level=level, alpha=alpha)
-        return returned(tables.csv_text(columns, self.constants(), delimiter), path)
+        return returned(tables.csv_text(columns, self.repeated(level), delimiter), path)
 
     @overload
     def to_json(self, path: None = None, **limits: Unpack[Limits]) -> str: ...
@@ -257,15 +267,20 @@ class Presentable(Sized, ABC):
         load("matplotlib.figure", "plot")
         from deniable.presentation import figure  # noqa: PLC0415 - needs the extra
 
-        order = self.largest(top)
+        shown = self.shown(top)
         if truth is not None:
-            truth = _one_each(truth, len(self))[order]
-        view = self.take(order).view(level=level, alpha=alpha, truth=truth)
-        picture = figure.draw(view, "".join(self.findings()[:1]), ax)
+            order = self.largest(top)
+            shown, truth = self.take(order), _one_each(truth, len(self))[order]
+        view = shown.view(level=level, alpha=alpha, truth=truth)
+        picture = figure.draw(view, self.caption(), ax)
         if path is None:
             return picture
         figure.save(picture, view, path)
         return None
+
+    def caption(self) -> str:
+        """Return what stands over a figure: the most important finding."""
+        return "".join(self.findings()[:1])
 
     def findings(self) -> tuple[str, ...]:
         """Return what the rows say in sentences, the most important first, where that is known."""

@@ -1,0 +1,102 @@
+"""A cross table: of each cell the share of all people, and that within its row.
+
+The share within a row is N / D, a ratio of two estimates. Fieller's interval has every r for which
+N - r D is as near to 0 as its own error allows: (N - r D)^2 <= z^2 (V_N - 2 r C + r^2 V_D). It
+covers also where D is small. Where D cannot be told from none there is no such share, and its
+interval is all from 0 to 1.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from deniable.estimates import Estimates
+from deniable.law.normal import Floats, upper_normal
+from deniable.law.samples import TableJoint
+from deniable.presentation.tables import Columns
+from deniable.presentation.view import NOT_KNOWN, Answer, View, percent
+
+_MOST_CELLS = 1 << 24
+"""So many pairs of a cell that is shown and one of the table are worked on."""
+
+
+class Within(NamedTuple):
+    """Shares of people within rows, with their intervals; not a number where there is none."""
+
+    shares: Floats
+    lower: Floats
+    upper: Floats
+
+
+@dataclass(frozen=True)
+class _Cell(Answer):
+    """A cell with its share within its row, as people read it."""
+
+    within: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        return (*super().cells, self.within)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossEstimates(Estimates):
+    """The cells of a table over some attributes, of which one, by its place, makes the rows."""
+
+    row: int = 0
+    row_name: str = ""
+
+    def within(self, level: float = 0.95) -> Within | None:
+        """Return the share of each cell among the people of its row, or None for huge tables."""
+        joint = self.joint
+        if not isinstance(joint, TableJoint):
+            return None
+        tables, target, z = joint.tables, joint.target, upper_normal((1 - level) / 2)
+        size = tables.size(target)
+        if size * len(self) > _MOST_CELLS:
+            return None
+        radices = [tables.radices[digit] for digit in target]
+        rows = np.unravel_index(np.arange(size), radices)[self.row]
+        places = np.arange(size) if joint.rows is None else joint.rows
+        cell = (places[:, None] == np.arange(size)).astype(np.float64)
+        whole = (rows[places][:, None] == rows).astype(np.float64)
+        found, spread = tables.figures(target, np.concatenate([cell, whole, cell + whole]))
+        (n, d, _), (v_n, v_d, v_both) = found.reshape(3, -1), spread.reshape(3, -1)
+        return _fieller(n, d, (z * z * v_n, z * z * (v_both - v_n - v_d) / 2, z * z * v_d))
+
+    def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
+        found = self.within(level) or (None, None, None)
+        names = ("row_share", "row_lower", "row_upper")
+        return {**super().columns(level=level, alpha=alpha), **dict(zip(names, found, strict=True))}
+
+    def view(
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
+    ) -> View:
+        found, shown = self.within(level), super().view(level=level, alpha=alpha, truth=truth)
+        if found is None:
+            return shown
+        rows = tuple(
+            _Cell(**vars(row), within=_written(*each))
+            for row, *each in zip(shown.rows, *(column.tolist() for column in found), strict=True)
+        )
+        heading = f"share of its {self.row_name} ({percent(level)} interval)"
+        return replace(shown, rows=rows, headings=(*shown.headings, heading))
+
+
+def _fieller(n: Floats, d: Floats, errors: tuple[Floats, Floats, Floats]) -> Within:
+    """Return the ratios n / d with the ends of all that the errors leave possible."""
+    v_n, both, v_d = errors
+    a, b, c = d * d - v_d, n * d - both, n * n - v_n
+    known = (a > 0) & (d > 0)
+    a = np.where(known, a, 1.0)
+    root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+    share = np.where(known, n / np.where(known, d, 1.0), np.nan)
+    lower, upper = np.where(known, (b - root) / a, 0.0), np.where(known, (b + root) / a, 1.0)
+    return Within(*(np.clip(each, 0.0, 1.0) for each in (share, lower, upper)))
+
+
+def _written(share: float, lower: float, upper: float) -> str:
+    if np.isnan(share):
+        return NOT_KNOWN
+    return f"{100 * share:.1f} % ({100 * lower:.1f} to {100 * upper:.1f})"
