@@ -8,6 +8,7 @@ import secrets
 import numpy as np
 import pytest
 
+from deniable.answers import Choices
 from deniable.collector import demonstration
 from deniable.collector.access import Role
 from deniable.collector.settings import Settings
@@ -58,6 +59,9 @@ def collector(tmp_path_factory):
         found.kinds = dict(zip(KINDS, others, strict=True))
         hostile = Question("<script>alert(2)</script>" + "x" * 10_000, HOSTILE, DE(1.0, 5))
         found.hostile = ask(found, hostile, 2000)
+        boxes = Question("Boxes", Choices((*HOSTILE, "👩‍👩‍👧‍👦 می‌خواهم", "שלום"), 2), epsilon=1.0)
+        found.request("POST", "/v1/questions", boxes.to_json().encode(), role="admin")
+        found.boxes = boxes.digest
         found.empty = found.ask().digest
         yield found
 
@@ -76,6 +80,9 @@ def pages(collector):
         "compared": f"{drinks}?from={today()}&compare_to={today(-1)}",
         "hostile": f"/questions/{collector.hostile}",
         "empty": f"/questions/{collector.empty}",
+        "hostile, collect": f"/questions/{collector.hostile}/collect",
+        "boxes, collect": f"/questions/{collector.boxes}/collect",
+        "boxes, drawn": f"/try/{collector.boxes}",
         "collect": f"{drinks}/collect",
         "quality": f"{drinks}/quality",
         "settings": f"{drinks}/settings",

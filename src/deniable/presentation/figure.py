@@ -77,21 +77,39 @@ def draw(view: View, finding: str = "", axes: Axes | None = None) -> Figure:
     return drawn
 
 
+def _turns(text: str) -> bool:
+    return any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+
+
+def _upright(lines: Sequence[str]) -> str:
+    """Join lines of English, which a name that runs from right to left would turn around."""
+    return "\n".join(f"\u200e{line}" if _turns(line) else line for line in lines)
+
+
+def _set_apart(finding: str, labels: Sequence[str]) -> str:
+    """Isolate the names that run from right to left from each other and from what is around."""
+    turning = sorted({one_line(each, 60) for each in labels if _turns(each)}, key=len, reverse=True)
+    found = "|".join(map(re.escape, turning))
+    return re.sub(found, "\u2068\\g<0>\u2069", finding) if turning else finding
+
+
 def _add_words(drawn: Figure, view: View, finding: str) -> None:
     """Write what the rows say over them, and below what the marks are and where it comes from."""
-    (title,), fonts = choose_fonts([printable(finding.replace("\u00a0", " "))])
-    drawn.suptitle("\n".join(wrapped(title, _FINDING_WIDTH)[:3]), x=0.01, ha="left",
+    names = [row.label for row in view.rows]
+    whole = _set_apart(printable(finding.replace("\u00a0", " ")), names)
+    (title,), fonts = choose_fonts([whole])
+    drawn.suptitle(_upright(wrapped(title, _FINDING_WIDTH)[:3]), x=0.01, ha="left",
                    fontsize="x-large", fontweight="bold", color=LIGHT.ink, parse_math=False,
                    fontfamily=fonts)  # fmt: skip
     said = [view.heading, *([] if view.source is None else [view.source])]
     said += [] if view.unknown is None else [view.unknown]
     said, fonts = choose_fonts([printable(line) for line in (*said, *view.doubts)])
-    footer = "\n".join(fill(one_line(line, 3 * _TITLE_WIDTH), _TITLE_WIDTH) for line in said)
+    footer = _upright([fill(one_line(line, 3 * _TITLE_WIDTH), _TITLE_WIDTH) for line in said])
     # Named, since matplotlib warns where it finds nothing by itself: there may be no bar.
     named = [axes.get_legend_handles_labels() for axes in drawn.axes]
     marks = [mark for found in named for mark in found[0]]
-    names = [name for found in named for name in found[1]]
-    legend = drawn.legend(marks, names, loc="outside lower left", ncols=3, frameon=False,
+    words = [name for found in named for name in found[1]]
+    legend = drawn.legend(marks, words, loc="outside lower left", ncols=3, frameon=False,
                           fontsize="small", labelcolor=LIGHT.muted, alignment="left",
                           reverse=True)  # fmt: skip
     legend.set_title(footer, font_manager.FontProperties(family=fonts, size="small"))
