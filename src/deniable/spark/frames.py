@@ -29,6 +29,7 @@ from deniable.optional import load
 from deniable.protocol import Open, Pure
 from deniable.question import Question
 from deniable.spark import executors
+from deniable.spark.executors import Work, send
 from deniable.spark.partitions import COUNT, REASON, REPORT, SUM, added_supports, merged_tallies
 from deniable.tally import Accumulator, Tally
 
@@ -114,8 +115,8 @@ def estimate(  # noqa: PLR0913 - what is read, and how it is judged
     _check_batches(frame, question)
     chosen = choose_open(candidates)
     size, strict = len(chosen.keys), refused is None
-    work = executors.send("partial_supports", question, column, keys=chosen.keys, strict=strict)
-    again = executors.send("added_supports", question, size=size)
+    work = send("partial_supports", question, column, keys=chosen.keys, strict=strict)
+    again = send("added_supports", question, size=size)
     fetched = _sums(frame, question, [column], (work, again), refused)
     (added,) = added_supports(fetched, question, size=size)
     support, n = np.frombuffer(added.column(SUM)[0].as_py(), "<i8"), added.column(COUNT)[0].as_py()
@@ -174,7 +175,7 @@ def privatize(
     _refuse_answers(frame, question, column, refused)
     fields = [types.StructField(REPORT, types.BinaryType())]
     fields += [frame.schema[name] for name in keep]
-    work = executors.send("private_reports", question, column, keep=keep, strict=refused is None)
+    work = send("private_reports", question, column, keep=keep, strict=refused is None)
     drawn = executors.run(frame, work, fields)
     with executors.plain_errors():
         # With version 2 the files of an attempt that failed while committing could be read.
@@ -193,8 +194,8 @@ def _summed(
     """Sum up reports or stored tallies, by the columns that follow the first of the names."""
     column, *by = names
     function = "merged_tallies" if tallies else "partial_tallies"
-    work = executors.send(function, question, column, by=by, strict=refused is None)
-    again = executors.send("merged_tallies", question, SUM, by=by, strict=True)
+    work = send(function, question, column, by=by, strict=refused is None)
+    again = send("merged_tallies", question, SUM, by=by, strict=True)
     fetched = _sums(frame, question, names, (work, again), refused, tallies=tallies)
     if not isinstance(fetched, list):
         return fetched
@@ -208,7 +209,7 @@ def _sums(  # noqa: PLR0913 - one job: what is summed, how, and what becomes of 
     frame: DataFrame,
     question: Question,
     names: Sequence[str],
-    stages: tuple[executors.Work, executors.Work],
+    stages: tuple[Work, Work],
     refused: Counter[str] | None,
     *,
     tallies: bool = False,
@@ -258,7 +259,7 @@ def _refuse_answers(
 ) -> None:
     """Count the rows without an answer before anything is drawn; an error names no answer."""
     with executors.plain_errors():
-        work = executors.send("refused_answers", question, column)
+        work = send("refused_answers", question, column)
         found = executors.measure(executors.sums_of(frame.select(column), work))[2]
     if refused is not None:
         refused += found
