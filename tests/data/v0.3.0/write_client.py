@@ -18,7 +18,7 @@ from write import QUESTIONS
 import deniable
 from deniable.cli import cli
 from deniable.client import Client, Transport
-from deniable.client.transport import Lost, Reply, Unsent
+from deniable.client.delivery import Lost, Reply, Unsent
 from deniable.rota import phase_of
 
 ADDRESS = "https://collector.example"

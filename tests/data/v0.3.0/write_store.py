@@ -18,6 +18,7 @@ import psycopg
 from write import QUESTIONS, drawn
 
 import deniable
+from benchmarks.segments import sum_months
 from deniable.collector import folding, housekeeping
 from deniable.collector.access import TOKEN, Role, hashed
 from deniable.collector.questions import Terms, write_terms
@@ -92,7 +93,7 @@ def fill(place: Place) -> None:
             assert set(store.add(group)) == {Outcome.REPEATED}
         if day == LAST - 1:
             publish(store, QUESTIONS[0][0])
-    assert housekeeping.sum_months(store) > len(QUESTIONS)
+    assert sum_months(store) > len(QUESTIONS)
     last = QUESTIONS[-1][0].digest
     assert store.exclude(last, "relay", True, day=FIRST + 9)
     assert store.change(last, state=State.CLOSED)
