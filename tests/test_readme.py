@@ -34,6 +34,7 @@ FILES = {
     "docs/discovery.md": {
         "words.txt": "hello\nworld\nbanana\n",
         "answers.txt": "kiwi\n" * 9000 + "papaya\n" * 6000,
+        "signatures.txt": "".join(f"TypeError: x at app.js:{i}\n" for i in range(300)),
     },
     "docs/rounds.md": {"people.csv": "crashed,os,arm\n" + "yes,linux,A\nno,beos,B\n" * 1000},
     "docs/sets.md": {
