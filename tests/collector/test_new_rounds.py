@@ -1,16 +1,23 @@
-"""Rounds and groups in the form for a new question."""
+"""Rounds and groups in the form for a new question, and a rehearsal of rounds."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 
 from deniable import DE
 from deniable.advice.groups import cell_minimum, plan_rounds
+from deniable.cli import cli
+from deniable.collector.stores import open_store
 from deniable.presentation.verdict import points
 from deniable.question import Question
 from deniable.rota import Repeat
 from tests.collector.conftest import Collector
 from tests.collector.test_pages import KINDS, post
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_rounds_and_groups_are_planned_and_created(collector: Collector) -> None:
@@ -84,3 +91,35 @@ def test_a_mistake_in_rounds_or_groups_is_told_at_its_field(
     assert "<details open>" in text
     for name, value in fields.items():
         assert value in text.split(f'name="{name}"')[1].split("</label>")[0]
+
+
+def test_the_documented_rehearsal_shows_four_rounds(collector: Collector) -> None:
+    """The example uploads a tally for a day of each round, and the trend has a point for each."""
+    text = (ROOT / "docs" / "rounds.md").read_text(encoding="utf-8")
+    code = text.partition("**Rehearse it**")[2].split("```python\n")[1].split("```")[0]
+    line = next(each for each in code.splitlines() if each.startswith("address, admin"))
+    given = f"address, admin = {collector.address!r}, {collector.tokens['admin']!r}"
+    names: dict[str, object] = {}
+    exec(code.replace(line, given), names)
+    digest = names["rehearsal"].digest  # type: ignore[attr-defined]
+    path = f"/v1/questions/{digest}/trend?by=round&candidate=one"
+    found = collector.request("GET", path, role="viewer").json["trend"]
+    assert [row["n"] for row in found] == [5000] * 4
+    assert found[3]["share"] > found[2]["share"] + 0.03
+    for number in range(4):
+        answer = collector.request(
+            "GET", f"/v1/questions/{digest}/estimates?round={number}", role="viewer"
+        )
+        assert answer.status == 200
+
+
+def test_a_login_link_says_which_address_it_assumes(tmp_path: Path) -> None:
+    """Without --url the address comes from the settings, and that is said where nobody pipes it."""
+    store = ["--store", str(tmp_path / "store.db")]
+    open_store(store[1]).close()
+    found = CliRunner().invoke(cli, ["token", "login", *store], env={"DENIABLE_PORT": "8123"})
+    assert found.stdout.startswith("http://127.0.0.1:8123/login?key=")
+    assert "assumed that the collector is at http://127.0.0.1:8123" in found.stderr
+    found = CliRunner().invoke(cli, ["token", "login", *store, "--url", "https://c.example/"])
+    assert found.stdout.startswith("https://c.example/login?key=")
+    assert found.stderr == ""

@@ -275,10 +275,18 @@ def revoke(store: Store, _: Settings, name: str) -> None:
               show_default=True, help="What the session may do.")  # fmt: skip
 @with_store
 def login(store: Store, settings: Settings, *, role: str) -> None:
-    """Print a login link that works once, for ten minutes."""
+    """Print a login link that works once, for ten minutes.
+
+    It is for the collector at --url or, without, at the host and the port of the settings.
+    """
     secret = access.create(store, access.LOGIN, access.Role(role), seconds=access.LOGIN_SECONDS)
     address = settings.url.rstrip("/") or f"http://{settings.host}:{settings.port}"
     click.echo(f"{address}/login?key={secret}")
+    if not settings.url:
+        said = (
+            f"assumed that the collector is at {address}; if it is not, name its address by --url"
+        )
+        click.echo(f"deniable: {said}", err=True)
 
 
 @token.command(examples=["deniable token sessions"])
