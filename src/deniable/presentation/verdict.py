@@ -99,9 +99,12 @@ def _too_close(answers: tuple[str, ...], total: int) -> Claim:
 
 def changed(change: Change, since: str = "") -> Claim:
     how = " rose by " if change.difference > 0 else " fell by "
-    ends = f", from {share(change.first)} to {share(change.second)}{since and ' '}{since}."
-    by = Span(points(change.difference), "figure")
-    phrase = (_name(change.label), Span(how), by, Span(ends))
+    size = 100 * abs(change.difference)
+    by = points(change.difference) if size < 9.95 else f"{size:.1f}\u00a0points"
+    digit = 0.005 if "." in by else None  # the ends are as exact as their difference
+    first, second = share(change.first, digit), share(change.second, digit)
+    ends = f", from {first} to {second}{since and ' '}{since}."
+    phrase = (_name(change.label), Span(how), Span(by, "figure"), Span(ends))
     return Claim("changed", (change.label,), phrase, (change.first, change.second))
 
 
