@@ -41,7 +41,7 @@ from deniable.protocols.affine import AffineSelection, complete_settings, prime_
 from deniable.protocols.discovery.cells import Layout
 from deniable.protocols.discovery.tables import Tables, read
 from deniable.protocols.linear import Lines
-from deniable.randomness import WORD, Lots, OperatingSystem, Words
+from deniable.randomness import WORD, Lots, Words, open_source
 from deniable.statistics import Table
 from deniable.sums import TableSum
 from deniable.tally import Tally
@@ -85,7 +85,7 @@ class Discovery(Open):
                 value=(self.payload, self.bucket_bits, self.piece_bits),
             )
         if self.salt is None:
-            object.__setattr__(self, "salt", bytes(OperatingSystem().bytes(8)).hex())
+            object.__setattr__(self, "salt", bytes(open_source(None).bytes(8)).hex())
         if not (isinstance(self.salt, str) and len(self.salt) == 16) or set(self.salt) - set(
             "0123456789abcdef"
         ):
