@@ -142,7 +142,7 @@ class RecordEstimates(Estimates):
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
         """Return what can be said of each attribute, those first of which anything can.
 
-        All claims together are false with the chance that a single one has elsewhere.
+        Leaders of all attributes share the level that one question has; a mean has its interval.
         """
         sure, unsure, attributes = list[Claim](), list[Claim](), list(self._attributes())
         for name, own in attributes:
