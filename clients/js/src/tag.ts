@@ -42,7 +42,7 @@ const run = <Answer>(
     if (status && status.textContent !== words) status.textContent = words;
   };
   const say = (detail: unknown): void => {
-    state = (detail as Error).name ? "failed" : (detail as string);
+    state = (detail as Error).name ? (console.warn(detail), "failed") : (detail as string);
     wire();
     tag.dispatchEvent(new CustomEvent("deniable", { detail }));
   };
@@ -64,9 +64,10 @@ const run = <Answer>(
     const earlier = client.resume(digest!);
     const question = await client.load(digest!, url);
     const turn = await client.turn(question);
-    const stated = segment && Object.fromEntries(new URLSearchParams(segment));
     const send = (given: Answer, explicit: boolean) =>
-      client.answer(question, given, { explicit, segment: stated || undefined }).then(say, say);
+      client
+        .answer(question, given, { explicit, segment: Object.fromEntries(new URLSearchParams(segment)) })
+        .then(say, say);
     says = question.says;
     if (!turn) give = send;
     state = turn || "ready";
