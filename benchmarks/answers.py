@@ -61,8 +61,9 @@ from deniable.kernels import jit
 from deniable.law.normal import nearest_shares
 from deniable.law.pairs import Pairs
 from deniable.law.tables import Tables, ViewTable, contrast_variance
+from deniable.protocols.parts import Lots
 from deniable.protocols.views import estimates_of
-from deniable.randomness import Lots, exponential_bounds
+from deniable.randomness import exponential_bounds
 
 Floats = npt.NDArray[np.float64]
 DATA = ROOT.parent / "shared" / "data"

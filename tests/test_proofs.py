@@ -15,8 +15,9 @@ from deniable.protocols import discover
 from deniable.protocols.discovery.mechanism import Discovery
 from deniable.protocols.histogram import UNIT, _ratios, _reach, laplace_weights
 from deniable.protocols.levels import Levels
+from deniable.protocols.parts import Lots
 from deniable.protocols.sets import Cases
-from deniable.randomness import WORD, Direct, Lots, Places, Uniform, exponential_bounds
+from deniable.randomness import WORD, Direct, Places, Uniform, exponential_bounds
 from deniable.rota import Repeat
 from tests.marks import shortened
 from tests.pages import ROOT, text_of

@@ -11,12 +11,11 @@ in the process, so forked workers and threads never share noise.
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ import numpy as np
 from deniable.errors import InvalidParameter
 
 Integers = np.typing.NDArray[np.uint64]
-Small = np.typing.NDArray[np.uint8] | np.typing.NDArray[np.uint16]
 
 WORD = 1 << 64
 BULK_WORDS = 1 << 16
@@ -194,66 +192,6 @@ class Uniform:
     def of(self, words: Integers) -> Integers:
         """Return the integer that each word, below the limit, stands for."""
         return words // np.uint64(self.step) if self.size > 1 else np.zeros_like(words)
-
-
-@dataclass(frozen=True)
-class Lots:
-    """A public draw, made before the answer is looked at: integer weights that add up to 2^64.
-
-    >>> Lots.near([0.25, 0.75]).of(np.array([2**62 - 1, 2**62], dtype=np.uint64))
-    array([0, 1])
-    """
-
-    weights: tuple[int, ...]
-
-    @classmethod
-    def near(cls, shares: Sequence[float]) -> Self:
-        """Return the lots nearest to shares, which need not add up to 1."""
-        scaled = [max(1, int(WORD * float(share / sum(shares)))) for share in shares]
-        scaled[scaled.index(max(scaled))] += WORD - sum(scaled)
-        return cls(tuple(scaled))
-
-    @classmethod
-    def read(cls, texts: Sequence[object]) -> Self:
-        """Return lots from the decimal strings of a specification, since JSON numbers may round."""
-        short = [t for t in texts if isinstance(t, str) and t.isdecimal() and len(t) <= 20]
-        weights = tuple(map(int, short))
-        if len(weights) != len(texts) or sum(weights) != WORD or 0 in weights:
-            raise InvalidParameter.expected("lots as positive integers that add up to 2^64", texts)
-        return cls(weights)
-
-    def of(self, words: Integers) -> np.typing.NDArray[np.int64]:
-        return passed(words, list(accumulate(self.weights[:-1]))).astype(np.int64)
-
-    def draw(self, source: Source, count: int) -> Small:
-        """Draw as many lots as ``of`` gives of whole words, which few of them need.
-
-        The two leading bytes settle all lots but those next to where one ends.
-        """
-        leading = source.bytes(2 * count).view("<u2")
-        settled, unsettled = self._settled
-        places, rest = settled.take(leading), np.flatnonzero(unsettled.take(leading))
-        words = source.bytes(8 * len(rest)).view("<u8") >> np.uint64(16)
-        places[rest] = self.of(words | leading[rest].astype(np.uint64) << np.uint64(48))
-        return places
-
-    @cached_property
-    def _settled(self) -> tuple[Small, np.typing.NDArray[np.bool_]]:
-        """The lot of the least word with each two leading bytes, and whether others differ."""
-        least = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
-        ends = list(accumulate(self.weights[:-1]))
-        places = passed(least, ends)
-        return places, places != passed(least + np.uint64((1 << 48) - 1), ends)
-
-
-def passed(words: np.typing.NDArray[Any], ends: Sequence[int]) -> Small:
-    """Count how many of the ends each word has reached, by comparing it with all of them."""
-    few = len(ends) < 256
-    count: Small = np.zeros(len(words), np.uint8) if few else np.zeros(len(words), np.uint16)
-    for end in ends:
-        # Numbers of one byte make this several times as fast as longer ones.
-        count += (words >= words.dtype.type(end)).view(np.uint8)
-    return count
 
 
 def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:

@@ -22,7 +22,8 @@ from deniable import (
 from deniable.advice import designs
 from deniable.law.pairs import Pairs
 from deniable.law.tables import Tables, ViewTable
-from deniable.randomness import WORD, Lots, Replayed, exponential_bounds
+from deniable.protocols.parts import Lots
+from deniable.randomness import WORD, Replayed, exponential_bounds
 from deniable.statistics import Counts
 from tests.marks import shortened
 

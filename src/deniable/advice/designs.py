@@ -21,9 +21,8 @@ from deniable.errors import InvalidParameter
 from deniable.law.normal import Floats
 from deniable.law.tables import Digits, contrast_variance
 from deniable.protocols.levels import Levels
-from deniable.protocols.parts import Part, Selection, best_part
+from deniable.protocols.parts import Lots, Part, Selection, best_part
 from deniable.protocols.views import Views
-from deniable.randomness import Lots
 
 SurveyGoal = Literal["share", "table"]
 """Whose error is to be least: that of a typical cell, or that of all cells together."""

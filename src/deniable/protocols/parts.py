@@ -1,13 +1,20 @@
-"""Parts: what views are made of, digits of a value and the protocol that reports them.
+"""Parts: what views are made of, digits of a value, the lot and the protocol that reports them.
 
 A view is reported by one of the closed protocols whose reports are integers: direct encoding,
 subset selection, affine selection with one digit over a field of prime order, which takes little
 arithmetic, or levels for the mean of numbers. Each has ``codes`` different reports, the integers
-below that, and a tally of counts.
+below that, and a tally of counts. Which one a person tells of is drawn by lot (``Lots``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from math import prod
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
 
 from deniable import validation
 from deniable.errors import InvalidParameter
@@ -17,16 +24,77 @@ from deniable.protocols.affine import AffineSelection
 from deniable.protocols.direct import DE
 from deniable.protocols.levels import Levels
 from deniable.protocols.subset import SubsetSelection
-from deniable.randomness import WORD
+from deniable.randomness import WORD, Integers, Source
 
 Selection = DE | SubsetSelection | AffineSelection
 Part = Selection | Levels
 Digits = tuple[int, ...]
+Small = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 MOST_VIEWS = 512
 
 _TIE = 1.005
 """Within this factor of the least variance protocols are alike; the one of fewest reports wins."""
+
+
+@dataclass(frozen=True)
+class Lots:
+    """A public draw, made before the answer is looked at: integer weights that add up to 2^64.
+
+    >>> Lots.near([0.25, 0.75]).of(np.array([2**62 - 1, 2**62], dtype=np.uint64))
+    array([0, 1])
+    """
+
+    weights: tuple[int, ...]
+
+    @classmethod
+    def near(cls, shares: Sequence[float]) -> Self:
+        """Return the lots nearest to shares, which need not add up to 1."""
+        scaled = [max(1, int(WORD * float(share / sum(shares)))) for share in shares]
+        scaled[scaled.index(max(scaled))] += WORD - sum(scaled)
+        return cls(tuple(scaled))
+
+    @classmethod
+    def read(cls, texts: Sequence[object]) -> Self:
+        """Return lots from the decimal strings of a specification, since JSON numbers may round."""
+        short = [t for t in texts if isinstance(t, str) and t.isdecimal() and len(t) <= 20]
+        weights = tuple(map(int, short))
+        if len(weights) != len(texts) or sum(weights) != WORD or 0 in weights:
+            raise InvalidParameter.expected("lots as positive integers that add up to 2^64", texts)
+        return cls(weights)
+
+    def of(self, words: Integers) -> npt.NDArray[np.int64]:
+        return passed(words, list(accumulate(self.weights[:-1]))).astype(np.int64)
+
+    def draw(self, source: Source, count: int) -> Small:
+        """Draw as many lots as ``of`` gives of whole words, which few of them need.
+
+        The two leading bytes settle all lots but those next to where one ends.
+        """
+        leading = source.bytes(2 * count).view("<u2")
+        settled, unsettled = self._settled
+        places, rest = settled.take(leading), np.flatnonzero(unsettled.take(leading))
+        words = source.bytes(8 * len(rest)).view("<u8") >> np.uint64(16)
+        places[rest] = self.of(words | leading[rest].astype(np.uint64) << np.uint64(48))
+        return places
+
+    @cached_property
+    def _settled(self) -> tuple[Small, npt.NDArray[np.bool_]]:
+        """The lot of the least word with each two leading bytes, and whether others differ."""
+        least = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+        ends = list(accumulate(self.weights[:-1]))
+        places = passed(least, ends)
+        return places, places != passed(least + np.uint64((1 << 48) - 1), ends)
+
+
+def passed(words: npt.NDArray[Any], ends: Sequence[int]) -> Small:
+    """Count how many of the ends each word has reached, by comparing it with all of them."""
+    few = len(ends) < 256
+    count: Small = np.zeros(len(words), np.uint8) if few else np.zeros(len(words), np.uint16)
+    for end in ends:
+        # Numbers of one byte make this several times as fast as longer ones.
+        count += (words >= words.dtype.type(end)).view(np.uint8)
+    return count
 
 
 def best_part(epsilon: float, size: int) -> Selection:

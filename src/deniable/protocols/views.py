@@ -42,8 +42,17 @@ from deniable.mechanism import Coded, Reports, Values
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.levels import Levels
-from deniable.protocols.parts import Part, check_part, check_radices, check_views, listed_in
-from deniable.randomness import WORD, Integers, Lots, Small, Source, Words, passed
+from deniable.protocols.parts import (
+    Lots,
+    Part,
+    Small,
+    check_part,
+    check_radices,
+    check_views,
+    listed_in,
+    passed,
+)
+from deniable.randomness import WORD, Integers, Source, Words
 from deniable.statistics import Counts, Statistic, of_form
 from deniable.sums import CountsSum, Sum
 from deniable.tally import Tally

@@ -41,7 +41,8 @@ from deniable.protocols.affine import AffineSelection, complete_settings, prime_
 from deniable.protocols.discovery.cells import Layout
 from deniable.protocols.discovery.tables import Tables, read
 from deniable.protocols.linear import Lines
-from deniable.randomness import WORD, Lots, Words, open_source
+from deniable.protocols.parts import Lots
+from deniable.randomness import WORD, Words, open_source
 from deniable.statistics import Table
 from deniable.sums import TableSum
 from deniable.tally import Tally
