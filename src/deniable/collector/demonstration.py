@@ -154,9 +154,8 @@ def _other_kinds(rng: np.random.Generator) -> Iterator[_Kind]:
     yield _Kind(minutes, lambda n: (5 * rng.gamma(2.5, 2.4, n).clip(0, 23).round()).tolist())
     way = Choice(("On foot", "By bicycle", "By bus or train", "By car"))
     place = Choice(("City", "Suburb", "Countryside"))
-    ways = Question(
-        "How do you get to work, and where from?", Record(Way=way, Place=place), epsilon=3.0
-    )
+    record = Record(Way=way, Place=place, tables="pairs")
+    ways = Question("How do you get to work, and where from?", record, epsilon=3.0)
     table = np.array([[9, 8, 4, 2], [3, 5, 7, 10], [1, 2, 4, 15]]) / 70
 
     def both(n: int) -> list[object]:
