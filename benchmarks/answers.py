@@ -66,6 +66,7 @@ from deniable.protocols.views import estimates_of
 from deniable.randomness import exponential_bounds
 
 Floats = npt.NDArray[np.float64]
+Values = npt.NDArray[np.uint64]
 DATA = ROOT.parent / "shared" / "data"
 ADULT = (1, 3, 5, 6, 7, 8, 9, 13, 14)
 SIZES = (9, 16, 7, 15, 6, 5, 2, 42, 2)
@@ -297,31 +298,48 @@ def mean_coverage(epsilon: float, lot: float, n: int, runs: int, rng: np.random.
 
 
 def cells(runs: int = 400, n: int = 100_000) -> Iterator[Line]:
-    """Measure how the cells of a survey are covered, of people drawn anew each time."""
+    """Measure how the cells of a survey are covered, of new people each time and of the same."""
     rng = np.random.default_rng(6)
     radices = (6, 7, 4, 3, 2)
     shares = rng.dirichlet(np.full(math.prod(radices), 0.15))
     views = [v for k in (1, 2) for v in itertools.combinations(range(5), k)]
     for epsilon in (0.5, 1.0, 4.0):
-        covered = cell_coverage(Views(epsilon, radices, tuple(views)), shares, n, runs, rng)
+        protocol = Views(epsilon, radices, tuple(views))
+        covered = cell_coverage(protocol, shares, drawn_from(shares, n, rng), runs, rng)
         yield Line(f"mean coverage of cells, epsilon {epsilon:g}", covered.mean(), 0.945, 0.96)
         yield Line(f"least coverage of a cell, epsilon {epsilon:g}", covered.min(), 0.90)
+    for epsilon in (0.5, 1.0, 4.0):
+        same = drawn_from(shares, n, rng)()
+        own = np.bincount(same, minlength=len(shares)) / n
+        protocol = Views(epsilon, radices, tuple(views))
+        covered = cell_coverage(protocol, own, lambda same=same: same, runs, rng)
+        yield Line(f"mean coverage, the same people, epsilon {epsilon:g}", covered.mean(), 0.945)
+
+
+def drawn_from(shares: Floats, n: int, rng: np.random.Generator) -> Callable[[], Values]:
+    """Return what draws that many people, anew each time."""
+    return lambda: rng.choice(len(shares), n, p=shares).astype(np.uint64)
 
 
 def cell_coverage(
-    protocol: Views, shares: Floats, n: int, runs: int, rng: np.random.Generator
+    protocol: Views,
+    shares: Floats,
+    crowd: Callable[[], Values],
+    runs: int,
+    rng: np.random.Generator,
 ) -> Floats:
-    """Return how often the interval of each cell of each view covers the population's share."""
+    """Return how often the interval of each cell of each view covers the share it should have."""
     true = []
     for view in protocol.views:
         gone = tuple(d for d in range(len(protocol.radices)) if d not in view)
         true.append(shares.reshape(protocol.radices).sum(axis=gone).ravel())
-    wanted, hits = n * np.concatenate(true), np.zeros(sum(map(len, true)))
+    wanted, hits = np.concatenate(true), np.zeros(sum(map(len, true)))
     for _ in range(runs):
-        values = rng.choice(len(shares), n, p=shares).astype(np.uint64)
+        values = crowd()
+        n = len(values)
         found = protocol.tables(protocol.tally(protocol.privatize(values, rng)))
         lower, upper = estimates_of(found, protocol.views, n).interval() or (wanted, wanted)
-        hits += (lower <= wanted) & (wanted <= upper)
+        hits += (lower <= n * wanted) & (n * wanted <= upper)
     return hits / runs
 
 

@@ -106,13 +106,19 @@ def test_errors_of_a_table_are_those_that_are_stated(epsilon: float) -> None:
 
 
 def test_intervals_of_cells_cover() -> None:
-    """A short form of ``benchmarks.answers cells``: mean coverage of 95 % intervals."""
+    """A short form of ``benchmarks.answers cells``: mean coverage of 95 % intervals.
+
+    Of people who answer every time, their own share is covered; of new people, the population's.
+    """
     rng = np.random.default_rng(8)
     views = tuple(v for k in (1, 2) for v in combinations(range(3), k))
-    shares = rng.dirichlet(np.full(60, 0.3))
-    covered = answers.cell_coverage(Views(1.0, (5, 4, 3), views), shares, 20_000, 40, rng)
-    # 2,360 intervals, whose mean has a standard error of about .006.
-    assert 0.93 < covered.mean() < 0.97
+    protocol, shares = Views(1.0, (5, 4, 3), views), rng.dirichlet(np.full(60, 0.3))
+    anew = answers.drawn_from(shares, 20_000, rng)
+    same = anew()
+    for crowd, true in ((anew, shares), (lambda: same, np.bincount(same, minlength=60) / 20_000)):
+        covered = answers.cell_coverage(protocol, true, crowd, 40, rng)
+        # 2,360 intervals, whose mean has a standard error of about .006.
+        assert 0.93 < covered.mean() < (0.97 if crowd is anew else 1)
 
 
 def test_few_people_have_exact_limits() -> None:
