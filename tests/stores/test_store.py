@@ -279,7 +279,7 @@ def test_segments_are_kept_apart(store: Store) -> None:
     assert store.standing(TODAY).segments == {0: 1, 2: 3}
     total = Total(DAY, "upload:1", 4, b"4|", 1)
     assert store.upload(Q, total, b"f") is Outcome.STORED
-    assert store.upload(Q, replace(total, segment=2), b"f") is Outcome.CONFLICT
+    assert store.upload(Q, total._replace(segment=2), b"f") is Outcome.CONFLICT
 
 
 def test_published_sums_are_few_and_go_with_what_they_hold(place: Place, store: Store) -> None:
@@ -311,7 +311,7 @@ def test_an_upload_counts_once(store: Store) -> None:
     assert store.upload(Q, total, b"f") is Outcome.STORED
     assert store.upload(Q, total, b"f") is Outcome.REPEATED
     assert store.upload(Q, total, b"g") is Outcome.CONFLICT
-    assert store.upload(Q, replace(total, day=DAY), b"f") is Outcome.CONFLICT
+    assert store.upload(Q, total._replace(day=DAY), b"f") is Outcome.CONFLICT
     assert store.upload("f" * 64, total, b"f") is Outcome.UNKNOWN
     assert store.snapshot(Slice(Q, Days(0, DAY))).n == 4
 
