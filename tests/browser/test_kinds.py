@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.answers import Choices, Number, Record, Text
+from deniable.collector.pages.templating import client_address
 from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
 from tests.browser.dashboard import site_with, until
@@ -118,6 +119,37 @@ def test_from_the_form_to_a_counted_report(visit, kind):
         without.close()
     page.reload()
     assert reports(page) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("choices", "secret 7;a"),
+        ("choices", ""),
+        ("choices", "7"),
+        ("number", "secret 7"),
+        ("record", '{"country": "secret 7", "plan": pro}'),
+    ],
+)
+def test_no_error_quotes_what_the_page_wrote(visit, kind, given):
+    """An answer that is no JSON, or no answer, is told of in words that are the same for all."""
+    said, address = [], visit.collector.address
+    visit.context.on("console", lambda message: said.append(message.text))
+    question, build = visit.ask(ASKED[kind]), "choices" if kind == "choices" else "views"
+    tag = (
+        f'<script type="module" crossorigin src="{address}{client_address(build)}"'
+        f' data-collector="{address}" data-kind="{build}" data-question="{question.digest}"'
+        f" data-answer='{given}'></script>"
+    )
+    with site_with(tag, visit.collector).running() as site:
+        tab = visit.context.new_page()
+        tab.goto(site.url)
+        until(tab, "outcomes.length > 0")
+        (outcome,) = tab.evaluate("outcomes.map(String)")
+    assert outcome == "DeniableError: no such answer"
+    assert [text for text in said if "no such answer" in text]
+    assert not [text for text in said if "secret" in text or "7;" in text]
+    assert visit.sent == []
 
 
 def test_a_mistake_is_told_at_its_field(visit):

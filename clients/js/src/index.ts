@@ -13,4 +13,4 @@ export type { Source } from "./words.ts";
 export const parse = reading(single);
 export const connect = connecting(parse);
 
-start("", connect, single as never);
+start(undefined, connect, single as never);

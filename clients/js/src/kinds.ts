@@ -64,5 +64,13 @@ export interface Kind<Answer = never, Value = never> {
 /** Tell whether text has an encoding: half a surrogate pair has none. */
 export const encodes = (text: unknown): boolean => !/\p{Cs}/u.test(text as string);
 
+/** What a page wrote as JSON, or nothing: an error of the platform would quote the answer. */
+export const written = <Answer>(text: string): Answer => {
+  try {
+    return JSON.parse(text) as Answer;
+  } catch {}
+  return undefined as Answer;
+};
+
 /** The place of each label; fewer than there are labels if one is there twice. */
 export const indexOf = (labels: string[]): Map<unknown, number> => new Map(labels.map((label, i) => [label, i]));

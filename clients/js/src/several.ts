@@ -5,7 +5,7 @@
  * set the labels with the smallest keys stay, by a word that is drawn before the answer is looked at.
  */
 import { expect } from "./errors.ts";
-import { indexOf, type Kind } from "./kinds.ts";
+import { indexOf, type Kind, written } from "./kinds.ts";
 import { polynomialSelection, type Points, setSelection } from "./protocols/sets.ts";
 import { words } from "./words.ts";
 
@@ -30,6 +30,7 @@ export const several: Kind<string[], Points> = {
       says: { at_most, cut, kind, labels: labels!.map(String) },
       value(answer, source) {
         const word = cut ? words(source(8))[0]! : 0n;
+        if (!Array.isArray(answer)) return;
         let held = [...new Set(answer)].map((label) => index.get(label) ?? d);
         if (held.length < answer.length || held.includes(d) || !(cut || held.length <= at_most!)) return;
         const first = (a: number, b: number): number => (key(word, a) < key(word, b) ? -1 : 1);
@@ -40,7 +41,7 @@ export const several: Kind<string[], Points> = {
     };
   },
   asked: (form) => Array.from(form.querySelectorAll<HTMLInputElement>(":checked:enabled"), ({ value }) => value),
-  written: (text) => JSON.parse(text) as string[],
+  written,
   /** Let no more boxes be ticked than count, and say how many are. */
   prepare(form, says) {
     const most = (says as { at_most: number }).at_most;

@@ -1,6 +1,7 @@
 /** Numbers, and records of attributes that are numbers or labels. */
 import { expect } from "./errors.ts";
-import { encodes, indexOf, type Kind, type Said } from "./kinds.ts";
+import { encodes, indexOf, type Kind, type Said, written } from "./kinds.ts";
+import { whole } from "./mechanism.ts";
 import { type Viewing, views } from "./protocols/views.ts";
 
 /** A record by the names of its attributes; "no answer" to one of them is a label. */
@@ -26,7 +27,7 @@ const attribute = ({ high, kind, labels, low, other, step, unit, want }: Said): 
   /** How many steps there are from low to a number, rounded; what lies outside is taken for the nearest end. */
   const place = (number: number): number => Math.floor((Math.min(Math.max(number, low!), high!) - low!) / step! + 0.5);
   const last = place(high!);
-  expect(kind === "number" && step! > 0 && last > 0 && last < 65536 && Math.abs((high! - low!) / step! - last) < 1e-6);
+  expect(kind === "number" && step! > 0 && whole(last, 65536) && Math.abs((high! - low!) / step! - last) < 1e-6);
   expect(/^\P{Cs}{0,20}$/u.test(unit!) && want![0]);
   return {
     size: last + 1,
@@ -38,7 +39,7 @@ const attribute = ({ high, kind, labels, low, other, step, unit, want }: Said): 
       unit: `${unit}`,
       want: ["distribution", "mean"].filter((name) => want!.includes(name)),
     },
-    value: (answer) => (Number.isFinite(answer) ? Math.min(place(answer as number), last) : undefined),
+    value: (answer) => (Number.isFinite(answer) ? place(answer as number) : undefined),
   };
 };
 
@@ -78,5 +79,5 @@ export const survey: Kind<number | Held, bigint> = {
     });
     return (held[""] as number) ?? held;
   },
-  written: (text) => JSON.parse(text) as number | Held,
+  written,
 };

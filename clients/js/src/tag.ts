@@ -84,14 +84,14 @@ const run = <Answer>(
 
 /** Start every tag of the page for a kind of answers, now and later, and wire up new forms. */
 export const start = <Answer>(
-  name: string,
+  name: string | undefined,
   connect: ReturnType<typeof connecting<Answer>>,
   kind: Kind<Answer>,
 ): void => {
   // Another build may be on the page, for another kind.
   const scan = (): void =>
     document.querySelectorAll<Tag>("script[data-question]").forEach((tag) => {
-      if ((tag.dataset["kind"] ?? "") === name) (tag.wire ??= run(tag, connect, kind))();
+      if (tag.dataset["kind"] === name) (tag.wire ??= run(tag, connect, kind))();
     });
   // Tags and forms may be added later. Outside of a page there are none.
   if (globalThis.document) {
