@@ -8,6 +8,8 @@ Correction    Holm's: the smallest p-value of m tests is held against alpha / m,
               alpha / (m - 1), and so on until one fails. If nothing differs, anything is called
               different with probability of at most alpha. Of two answers, one of which has what
               the other has not, only one is a test.
+Numbers       are compared by their means, a test for each other arm: the difference of two
+              independent means, whose error is that of both together
 Primary       one answer that was named beforehand: there are as many tests as other arms
 Looks         whoever looks K times at growing counts tests at alpha / K each time
 Sample ratio  by chi-square, whether the arms have the people that they should have. If they have
@@ -15,17 +17,24 @@ Sample ratio  by chi-square, whether the arms have the people that they should h
               an arm twice, and no difference between the arms means anything.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from deniable.answers.distribution import NumberEstimates
 from deniable.comparison import Comparison, compare
 from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
+from deniable.law.normal import upper_normal
 from deniable.law.samples import chi_square_tail
+from deniable.presentation.view import Figure
 from deniable.validation import check_probability, check_whole
 
+MEAN = "mean"
+"""What is tested of numbers, unless one of their bins is named as primary."""
 RATIO_ALARM = 0.001
 """Below this p-value of its sample ratio an experiment is broken."""
 
@@ -43,6 +52,9 @@ class Difference:
     p_value: float
     significant: bool
 
+    told: ClassVar[str] = "share"
+    unit: ClassVar[str] = "percentage points"
+
     @property
     def lift(self) -> float:
         """By how much the share is larger than in the control."""
@@ -51,6 +63,46 @@ class Difference:
     def __str__(self) -> str:
         lift, low, high = (100 * each for each in (self.lift, self.lower, self.upper))
         return f"{self.answer} {lift:+.1f} points (95 % interval {low:.1f} to {high:.1f})"
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """What a table says of the control, of the arm, of the lift and of its interval."""
+        spread = f"{100 * self.lower:.2f} to {100 * self.upper:.2f}"
+        return f"{self.control_share:.2%}", f"{self.share:.2%}", f"{100 * self.lift:+.2f}", spread
+
+
+@dataclass(frozen=True)
+class MeanDifference:
+    """The mean of numbers in one arm and in the control, and what can be said of both."""
+
+    arm: str
+    control_mean: float
+    mean: float
+    lower: float
+    upper: float
+    p_value: float
+    significant: bool
+    unit: str
+
+    told: ClassVar[str] = MEAN
+    answer: ClassVar[str] = MEAN
+
+    @property
+    def lift(self) -> float:
+        """By how much the mean is larger than in the control."""
+        return self.mean - self.control_mean
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        reach = (self.upper - self.lower) / 2
+        before, after, (lift, spread) = (
+            Figure(x, x - reach, x + reach).cells for x in (self.control_mean, self.mean, self.lift)
+        )
+        return before[0], after[0], f"{'+' if self.lift > 0 else ''}{lift}", spread
+
+    def __str__(self) -> str:
+        *_, lift, spread = self.cells
+        return f"{MEAN} {f'{lift} {self.unit}'.strip()} ({spread})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +120,7 @@ class Experiment:
     """
 
     control: str
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference | MeanDifference, ...]
     people: dict[str, int]
     sample_ratio: float
     """The p-value of the numbers of people, against what they should be."""
@@ -110,9 +162,15 @@ class Experiment:
         }  # fmt: skip
 
     def rows(self) -> list[dict[str, object]]:
-        names = ("arm", "answer", "control_share", "share", "lift", "lower", "upper", "p_value",
-                 "significant")  # fmt: skip
-        return [{name: getattr(each, name) for name in names} for each in self.differences]
+        names = ("lift", "lower", "upper", "p_value", "significant")
+        return [
+            {
+                name: getattr(each, name)
+                for name in ("arm", "answer", f"control_{each.told}", each.told, *names)
+            }
+            | ({"unit": each.unit} if isinstance(each, MeanDifference) else {})
+            for each in self.differences
+        ]
 
 
 def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
@@ -126,7 +184,8 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
 ) -> Experiment:
     """Compare each arm of an experiment with the control, the first one unless it is named.
 
-    ``primary`` is the one answer that the experiment is about; without it all answers are tested.
+    ``primary`` is the one answer that the experiment is about; without it all answers are tested,
+    and of numbers their means.
     ``weights`` are the planned sizes of the arms; without them all are the same.
     """
     control = _check_arms(arms, control)
@@ -137,31 +196,59 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
     unknown = next((each.unknown for each in found.values() if each.unknown), None)
     if unknown is not None:
         raise InvalidParameter(f"these arms cannot be compared: {unknown}")
-    known = [str(key) for key in found[others[0]].first.keys]
-    if primary is not None and primary not in known:
-        few = ", ".join(map(brief, known[:12])) + (", …" if len(known) > 12 else "")
-        raise InvalidParameter.expected(f"one of the answers {few} as primary", primary)
-    values = {name: _p_values(each) for name, each in found.items()}
-    tested = {name: _tested(each, primary) for name, each in found.items()}
-    family = np.concatenate([values[name][tested[name]] for name in others])
-    passed = holm(family, level)
-    largest = family[passed].max(initial=-1.0)
     ratio = sample_ratio(
         [arms[name].n for name in arms],
         [1.0 if weights is None else weights[name] for name in arms],
     )
-    broken = ratio < RATIO_ALARM / looks
+    level = -1.0 if ratio < RATIO_ALARM / looks else level  # no p-value passes if it is broken
+    means = None if primary not in (None, MEAN) else _means(found, level)
+    rows, tests = _shares(found, primary, level) if means is None else (means, len(means))
+    people = {name: arms[name].n for name in arms}
+    return Experiment(control, rows, people, ratio, alpha, looks, tests)
+
+
+def _shares(
+    found: Mapping[str, Comparison], primary: str | None, level: float
+) -> tuple[tuple[Difference, ...], int]:
+    """Return the answers of each arm, or the primary one, and how many tests they are."""
+    known = [str(key) for key in next(iter(found.values())).first.keys]
+    if primary is not None and primary not in known:
+        few = ", ".join(map(brief, known[:12])) + (", …" if len(known) > 12 else "")
+        raise InvalidParameter.expected(f"one of the answers {few} as primary", primary)
+    values = {name: _p_values(each) for name, each in found.items()}
+    family = np.concatenate([values[name][_tested(each, primary)] for name, each in found.items()])
+    largest = family[holm(family, level)].max(initial=-1.0)
     rows = []
     for name, each in found.items():
         ends = each.interval() or ()
         columns = [each.first.shares, each.second.shares, *ends, values[name]]
         for key, *row in zip(map(str, each.first.keys), *columns, strict=True):
             before, after, low, high, p = map(float, row)
-            sure = bool(p <= largest) and not broken
             if primary in (None, key):
-                rows.append(Difference(name, key, before, after, low, high, p, sure))
-    people = {name: arms[name].n for name in arms}
-    return Experiment(control, tuple(rows), people, ratio, alpha, looks, len(family))
+                rows.append(Difference(name, key, before, after, low, high, p, bool(p <= largest)))
+    return tuple(rows), len(family)
+
+
+def _means(found: Mapping[str, Comparison], level: float) -> tuple[MeanDifference, ...] | None:
+    """Return the means of each arm, or None where the answers are no numbers.
+
+    Each p-value is that of a normal variable with the reach of both means.
+    """
+    rows = []
+    for name, each in found.items():
+        if not (
+            isinstance(each.first, NumberEstimates) and isinstance(each.second, NumberEstimates)
+        ):
+            return None
+        before, after = each.first.mean, each.second.mean
+        lift, reach = after.value - before.value, math.hypot(before.reach, after.reach)
+        p = math.erfc(abs(lift) / max(reach, 1e-300) * upper_normal(0.025) / math.sqrt(2))
+        rows.append(MeanDifference(name, before.value, after.value, lift - reach, lift + reach, p,
+                                   significant=False, unit=after.unit))  # fmt: skip
+    passed = holm(np.array([row.p_value for row in rows]), level)
+    return tuple(
+        replace(row, significant=bool(sure)) for row, sure in zip(rows, passed, strict=True)
+    )
 
 
 def holm(p_values: np.typing.NDArray[np.float64], alpha: float) -> np.typing.NDArray[np.bool_]:

@@ -338,7 +338,11 @@ def compare(
 @options.question_argument
 @click.argument("arms", metavar="ARM=TALLY...", nargs=-1, required=True)
 @click.option("--control", metavar="ARM", help="The arm to compare with. [default: the first]")
-@click.option("--primary", metavar="ANSWER", help="Test this answer alone. [default: all]")
+@click.option(
+    "--primary",
+    metavar="ANSWER",
+    help="Test this answer alone. [default: all; of numbers the mean]",
+)
 @click.option("--looks", type=click.IntRange(1), default=1, show_default=True,
               help="How often results are looked at in all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
@@ -374,14 +378,13 @@ def experiment(
                   style="bold red" if result.broken else "bold")  # fmt: skip
     if result.broken:
         return
-    heads = ("arm", "answer", result.control, "share", "lift", "95 % interval", "p")
+    one = result.differences[0]
+    heads = ("arm", "answer", result.control, one.told, "lift", "95 % interval", "p")
     rows = [
-        (row.arm, row.answer, f"{row.control_share:.2%}", f"{row.share:.2%}",
-         f"{100 * row.lift:+.2f}", f"{100 * row.lower:.2f} to {100 * row.upper:.2f}",
-         f"{row.p_value:.2g}{'  *' if row.significant else ''}")
+        (row.arm, row.answer, *row.cells, f"{row.p_value:.2g}{'  *' if row.significant else ''}")
         for row in result.differences
-    ]  # fmt: skip
+    ]
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
     tests = counted(result.tests, "test")
-    console.print(f"* differs, with at most {result.alpha:.0%} for any false alarm in {tests}; "
-                  "lift and interval in percentage points")  # fmt: skip
+    said = f"* differs, with at most {result.alpha:.0%} for any false alarm in {tests}"
+    console.print(said + (f"; lift and interval in {one.unit}" if one.unit else ""))

@@ -40,9 +40,14 @@ class Figure:
         return {"value": self.value, "lower": self.lower, "upper": self.upper}
 
     @property
+    def reach(self) -> float:
+        """Half of the interval."""
+        return (self.upper - self.lower) / 2
+
+    @property
     def cells(self) -> tuple[str, str]:
         """The value and its range, with as many digits as the range allows."""
-        reach = (self.upper - self.lower) / 2
+        reach = self.reach
         digits = min(max(1 - math.floor(math.log10(reach)), 0), 9) if reach > 0 else 9
         value, low, high = (
             f"{round(x, digits) + 0.0:,.12g}" for x in (self.value, self.lower, self.upper)
