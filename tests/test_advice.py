@@ -405,13 +405,18 @@ def test_plans_that_make_no_sense_are_refused(known: dict[str, float]) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "texts"),
     [
-        (0.01, ("1.01", "49.8 %", "50.2 %")),
-        (1.0, ("2.72", "27 %", "73 %", "2.7 %")),
-        (4.0, ("54.6", "98.2 %", "36 %")),
+        (0.01, ("1.02", "49.7 %", "50.3 %")),
+        (1.0, ("2.72", "26 %", "74 %", "2.7 %")),
+        (math.log(3), ("at most 3:", "25 %", "75 %", "3.0 %")),
+        (2.0, ("7.39", "11 %", "89 %", "7.0 %")),
+        (4.0, ("54.6", "1.7 %", "98.3 %", "36 %")),
         (12.0, ("162,755", "99.99939 %")),
         (60.0, ("e+26", "practically 100 %")),
     ],
 )
 def test_meaning_is_the_change_of_odds(epsilon: float, texts: tuple[str, ...]) -> None:
-    """The words contain the factor and what becomes of a belief of 50 and of 1 %."""
+    """The words contain the factor and what becomes of a belief of 50 and of 1 %.
+
+    What is said to be the most is rounded up and the least down, but for errors of floating point.
+    """
     assert all(text in meaning(epsilon) for text in texts)

@@ -49,7 +49,7 @@ def meaning(epsilon: float, *, forever: float | None = None) -> str:
     One report changes the odds of any guess about a person's answer by a factor of at most 2.72
     """
     power = math.exp(check_epsilon(epsilon))
-    low, high = _percent(1 / (1 + power), power / (1 + power))
+    even, rare = power / (1 + power), power / (99 + power)
     more = (
         "Several reports of one person multiply their factors."
         if forever is None
@@ -58,26 +58,36 @@ def meaning(epsilon: float, *, forever: float | None = None) -> str:
     )
     return (
         "One report changes the odds of any guess about a person's answer by a factor of at most "
-        f"{_factor(epsilon)}: a guess held for 50 % likely becomes at least {low} and at most "
-        f"{high} likely, one held for 1 % likely at most "
-        f"{_percent(power / (99 + power), 99 / (99 + power))[0]}. {more}"
+        f"{_factor(epsilon)}: a guess held for 50 % likely becomes at least "
+        f"{_percent(1 / (1 + power), even, up=False)} and at most "
+        f"{_percent(even, 1 / (1 + power))} likely, one held for 1 % likely at most "
+        f"{_percent(rare, 99 / (99 + power))}. {more}"
     )
 
 
 def _factor(epsilon: float) -> str:
+    """Return e^epsilon, rounded up: it is what no report exceeds."""
     power = math.exp(check_epsilon(epsilon))
+    size = math.floor(math.log10(power))
+    power = _outward(power, 2 - size if power < 1000 else 0 if power < 1e9 else 1 - size, up=True)
     return f"{power:.3g}" if power < 1000 else f"{power:,.0f}" if power < 1e9 else f"{power:.1e}"
 
 
-def _percent(share: float, rest: float) -> tuple[str, str]:
-    """Return a share and what it lacks of one, with the digits that tell both from 0 and 1."""
+def _outward(number: float, digits: int, *, up: bool) -> float:
+    """Round a number up or down, unless only the error of floating point is beyond the digits."""
+    scaled = number * 10.0**digits
+    slack = 1e-12 * scaled
+    return (math.ceil(scaled - slack) if up else math.floor(scaled + slack)) / 10.0**digits
+
+
+def _percent(share: float, rest: float, *, up: bool = True) -> str:
+    """Return a share, rounded up or down, with the digits that tell it and the rest from 0."""
     distance = min(share, rest)
     if distance < 1e-8:
-        ends = ("practically 0 %", "practically 100 %")
-        return ends if share < rest else (ends[1], ends[0])
+        return "practically 0 %" if share < rest else "practically 100 %"
     near_half = abs(share - rest) < 0.1
     digits = max(0, 1 - math.floor(math.log10(100 * distance))) + near_half
-    return f"{100 * share:.{digits}f} %", f"{100 * rest:.{digits}f} %"
+    return f"{_outward(100 * share, digits, up=up):.{digits}f} %"
 
 
 @dataclass(frozen=True)
