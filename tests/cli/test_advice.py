@@ -182,3 +182,11 @@ def test_long_simulations_are_run_once(fruit, monkeypatch):
     args = ["simulate", "answers.txt", "--epsilon", 1, "--protocol", "DE", "--json"]
     assert json.loads(fruit(*args).out)["runs"] == 2
     assert json.loads(fruit(*args, "--runs", 4).out)["runs"] == 4
+
+
+def test_rounds_tell_what_one_report_and_what_all_reveal(shell) -> None:
+    """Epsilon 4 in two reports is a factor of 7.39 by one of them."""
+    told = " ".join(shell("plan", "--domain-size", 3, "--users", 30_000, "--rounds", 3, "--every",
+                          7, "--lifetime", 4, "--times", 2).text.split())  # fmt: skip
+    assert "by a factor of at most 7.39:" in told
+    assert "4 in all" in told

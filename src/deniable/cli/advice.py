@@ -249,8 +249,8 @@ def plan(
                                    times=times, pooled=min(4, rounds), at_most=at_most)  # fmt: skip
         off = points(1.96 * rota.round_error * cells**0.5)
         cell = _of_cells(users // rounds, cells, f"each share in a round is right to ± {off}")
-        _say_plan(asdict(rota), rota.explanation, as_json, advice.meaning(lifetime), *cell[:1],
-                  advice.tells(users, cells=cells, days=rounds * every))  # fmt: skip
+        _say_plan(asdict(rota), rota.explanation, as_json, advice.meaning(lifetime / times),
+                  *cell[:1], advice.tells(users, cells=cells, days=rounds * every))  # fmt: skip
     elif arms is not None:
         stray = any(x is not None for x in (error, significant, name))
         if epsilon is None or start is None or lift is None or stray:
