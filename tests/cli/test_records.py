@@ -94,3 +94,12 @@ def test_cross_tables_are_of_records_only(shell) -> None:
     shell.write("answers.txt", "a\nb\n")
     shell("privatize", "f.json", "answers.txt", "-o", "r.bin")
     assert "about records" in shell.fails("estimate", "f.json", "r.bin", "--cross", "a+b")
+
+
+@pytest.mark.parametrize("row", ["DE,gold,41", "DE,,41"])
+def test_an_attribute_that_is_none_is_named(survey, row: str) -> None:
+    """The line and the attribute are told, and not the answer."""
+    survey.write("people.csv", f"country,plan,age\nDE,pro,41\n{row}\n")
+    refused = survey.attempt("privatize", "set-up.json", "people.csv", "-o", "reports.bin")
+    assert "the answer is not one of the 2 labels (in 'plan')" in " ".join(refused.err.split())
+    assert "gold" not in refused.err

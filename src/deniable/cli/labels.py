@@ -24,7 +24,7 @@ from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
 from deniable.cli.outputs import shorten
 from deniable.documents import fault, read_file
-from deniable.errors import OutOfDomain
+from deniable.errors import OutOfDomain, brief
 from deniable.presentation.tables import unguarded
 from deniable.question import Question
 
@@ -233,8 +233,18 @@ def encode(
         places = {answer: i for i, answer in enumerate(once)}
         return values[list(map(places.__getitem__, batch.answers))]
     # Outside of the handler, so that no answer stands in the chain of errors.
-    line = _line_of(once[place], batch)
-    raise source.wrong(line, f"the answer is not {question.answers.wanted}; correct it")
+    line, wanted = _line_of(once[place], batch), _wanted(question.answers, once[place])
+    raise source.wrong(line, f"the answer is not {wanted}; correct it")
+
+
+def _wanted(answers: Answers, text: str) -> str:
+    """Say what an answer should be: of a record the first attribute that is none, if any."""
+    found = answers.read(text) if isinstance(answers, Record) else None
+    if isinstance(answers, Record) and isinstance(found, dict) and set(found) == set(answers.names):
+        for name, part in answers.parts:
+            if not part.takes(found[name]):
+                return f"{part.wanted} (in {brief(name)})"
+    return answers.wanted
 
 
 def _line_of(answer: str, batch: Batch) -> int:
