@@ -54,6 +54,9 @@ def test_a_broken_split_raises_the_alarm() -> None:
                            weights={"A": 1000, "B": 600})  # fmt: skip
     assert not planned.broken
     assert planned.verdict.startswith("B differs from A: ")
+    for weights in ({"C": 1}, {"A": 0}, {"A": math.nan}):
+        with pytest.raises(InvalidParameter, match="weight"):
+            compare_arms({name: arm(question, (90, 10), 1) for name in "AB"}, weights=weights)
 
 
 def test_two_answers_are_one_test() -> None:

@@ -31,7 +31,7 @@ from deniable.estimates import Estimates
 from deniable.law.normal import upper_normal
 from deniable.law.samples import chi_square_tail
 from deniable.presentation.view import Figure
-from deniable.validation import check_probability, check_whole
+from deniable.validation import check_number, check_probability, check_whole
 
 MEAN = "mean"
 """What is tested of numbers, unless one of their bins is named as primary."""
@@ -186,9 +186,10 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
 
     ``primary`` is the one answer that the experiment is about; without it all answers are tested,
     and of numbers their means.
-    ``weights`` are the planned sizes of the arms; without them all are the same.
+    ``weights`` are the planned sizes of the arms, 9 and 1 for instance; arms without one have 1.
     """
     control = _check_arms(arms, control)
+    planned = _check_weights(arms, weights or {})
     check_whole("the number of looks", looks, 1, 1000)
     level = check_probability("alpha", alpha, "0.05 is usual") / looks
     others = [name for name in arms if name != control]
@@ -196,10 +197,7 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
     unknown = next((each.unknown for each in found.values() if each.unknown), None)
     if unknown is not None:
         raise InvalidParameter(f"these arms cannot be compared: {unknown}")
-    ratio = sample_ratio(
-        [arms[name].n for name in arms],
-        [1.0 if weights is None else weights[name] for name in arms],
-    )
+    ratio = sample_ratio([each.n for each in arms.values()], planned)
     level = -1.0 if ratio < RATIO_ALARM / looks else level  # no p-value passes if it is broken
     means = None if primary not in (None, MEAN) else _means(found, level)
     rows, tests = _shares(found, primary, level) if means is None else (means, len(means))
@@ -301,3 +299,13 @@ def _check_arms(arms: Mapping[str, Estimates], control: str | None) -> str:
     if control not in arms:
         raise InvalidParameter.expected(f"the control among {', '.join(arms)}", control)
     return control
+
+
+def _check_weights(arms: Mapping[str, Estimates], weights: Mapping[str, float]) -> list[float]:
+    """Return the planned size of each arm, in proportion to the others."""
+    for name, weight in weights.items():
+        if name not in arms:
+            raise InvalidParameter.expected(f"weights of arms among {', '.join(arms)}", name)
+        if not 0 < check_number("the weight of an arm", weight) < np.inf:
+            raise InvalidParameter.expected("finite weights of arms above 0", weight)
+    return [float(weights.get(name, 1)) for name in arms]

@@ -170,3 +170,16 @@ def test_questions_that_ask_something_else_are_not_compared(days):
             *("--second-question", "other.json"),
         )
         assert "has other answers or another protocol than fruit.json" in said
+
+
+def test_experiment_takes_the_planned_sizes_of_its_arms(shell) -> None:
+    """Nine to one is a broken split unless it was planned; --weight says that it was."""
+    shell("question", "create", "q", "--label", "a", "--label", "b", "--epsilon", 2, "-o", "q.json")
+    for name, people in (("a", 900), ("b", 100)):
+        shell.write(f"{name}.txt", "a\nb\n" * people)
+        shell("privatize", "q.json", f"{name}.txt", "-o", f"{name}.bin")
+    line = ("experiment", "q.json", "A=a.bin", "B=b.bin", "--json")
+    assert json.loads(shell(*line).text)["split_is_broken"]
+    planned = shell(*line, "--weight", "A", 9)
+    assert json.loads(planned.text)["sample_ratio_p_value"] == 1
+    assert "among A, B" in shell.attempt(*line, "--weight", "C", 9).err

@@ -334,6 +334,7 @@ def compare(
 @command(
     "deniable experiment fruit.json A=a.bin B=b.bin",
     "deniable experiment fruit.json old=a.bin new=b.bin newer=c.bin --control old --primary kiwi",
+    "deniable experiment fruit.json A=a.bin B=b.bin --weight A 9 --weight B 1",
 )
 @options.question_argument
 @click.argument("arms", metavar="ARM=TALLY...", nargs=-1, required=True)
@@ -343,6 +344,9 @@ def compare(
     metavar="ANSWER",
     help="Test this answer alone. [default: all; of numbers the mean]",
 )
+@click.option("--weight", "weights", type=(str, float), metavar="ARM N", multiple=True,
+              help="How many people an arm was planned to have, in proportion to the others; "
+              "repeatable. [default: 1 for each]")  # fmt: skip
 @click.option("--looks", type=click.IntRange(1), default=1, show_default=True,
               help="How often results are looked at in all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
@@ -352,6 +356,7 @@ def experiment(
     *,
     control: str | None,
     primary: str | None,
+    weights: tuple[tuple[str, float], ...],
     looks: int,
     as_json: bool,
 ) -> None:
@@ -359,8 +364,9 @@ def experiment(
 
     Each ARM has a name and a tally or report file of its own, such as `deniable pull --segment`
     fetches. With all answers and arms together, anything is called different by chance with a
-    probability of at most 5 %, by Holm's procedure. If the arms do not have about the same number
-    of people, the split is broken, and nothing is compared.
+    probability of at most 5 %, by Holm's procedure. If the arms do not have about the numbers of
+    people that were planned, the same unless --weight says so, the split is broken, and nothing is
+    compared.
     """
     question = inputs.read_question(question_file)
     found = {}
@@ -369,7 +375,8 @@ def experiment(
         if not mark or not name or name in found:
             raise click.UsageError(f"expected each arm once, as ARM=FILE, got {text[:80]!r}")
         found[name] = question.estimate(inputs.read_tally(question, [Path(path)]))
-    result = compare_arms(found, control=control, primary=primary, looks=looks)
+    result = compare_arms(found, control=control, primary=primary, looks=looks,
+                          weights=dict(weights))  # fmt: skip
     if as_json:
         click.echo(json.dumps(result.document(), indent=2, ensure_ascii=False))
         return
