@@ -27,6 +27,9 @@ def test_plan_tells_how_many_people_it_takes() -> None:
     size = min(found.bits[2], found.protocol.layout.length)
     assert smallest_share(found.protocol, found.users, size) <= 0.02
     assert smallest_share(found.protocol, found.users - 1000, size) > 0.02
+    assert f"A text of up to {size} bits that 2 % of the people give is found with 90 %" in str(
+        found
+    )
 
 
 def test_hopeless_plans_say_so() -> None:

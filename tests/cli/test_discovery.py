@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 
 import pytest
 
@@ -102,6 +103,35 @@ def test_code_that_was_learned_and_does_not_fit_names_the_longest(shell) -> None
         assert "shorten the texts" in " ".join(refused.err.split())
         assert "of your own" not in refused.err
         assert any(text in "".join(refused.err.split()) for text in texts)
+
+
+def test_advice_for_long_texts_ends_and_works(shell) -> None:
+    """What was done is not advised again, and texts that are cut as advised fit."""
+    rng = random.Random(4)
+    texts = ["".join(rng.choices("ABCDefghijklmnop", k=20 + i % 3)) for i in range(400)]
+
+    def advice(*options: str) -> str:
+        shell.write("learned.txt", "".join(f"{text}\n" for text in texts[:200]))
+        shell.write("tried.txt", "".join(f"{text}\n" for text in texts[200:]))
+        shell("code", "learn", "learned.txt", *options, "-o", "code.json", "--force")
+        tried = shell.attempt("plan", "--discover", "--examples", "tried.txt", "--code",
+                              "code.json", "--epsilon", 4, "--users", 10**6)  # fmt: skip
+        return " ".join((tried.err + tried.text).split())
+
+    assert "with --fold-case" in advice("--phrases", "0")
+    done = advice("--fold-case", "--phrases", "512")
+    assert "--fold-case" not in done
+    assert "of this kind; or cut them" in done
+    size = int(re.search(r"first (\d+) characters", done)[1])
+    assert size >= 8
+    texts = [text[:size] for text in texts]
+    assert "1,000,000 people" in advice("--fold-case", "--phrases", "512")
+
+
+def test_question_without_examples_says_that_nothing_was_checked(shell) -> None:
+    """Whether texts fit is known only from examples, and who gives none is told."""
+    made = shell("question", "create", "w", "--discover", "--epsilon", 4, "-o", "made.json")
+    assert "nobody has checked" in made.err
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A plan for discovery: whether a code fits, and how frequent a text must be to be found."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +13,8 @@ from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
 from deniable.law.binomial_sum import last_true
 from deniable.protocols.discovery import Code, Discovery
-from deniable.protocols.discovery.code import presets
+from deniable.protocols.discovery.books import MOST_PHRASES
+from deniable.protocols.discovery.code import USUAL_PHRASES, presets
 from deniable.protocols.discovery.search import CUT, levels
 from deniable.protocols.discovery.tables import RARE
 from deniable.protocols.discovery.verification import LEAST, crafted
@@ -28,6 +30,8 @@ _BEAM = 1.03
 _LONG = 24
 _NAMED, _SHOWN = 3, 40
 """How many examples are named that are too long, and how much of each is shown."""
+_STEP, _TRIED = 4, 2000
+"""In steps of how many characters texts are shortened, and with how many in each half."""
 
 Floats = np.typing.NDArray[np.float64]
 Sizes = np.typing.NDArray[np.int64]
@@ -117,9 +121,7 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
             "learn a code from public examples of your own, with deniable code learn or "
             "Code.learn, or shorten the texts"
             if code in map(Code.preset, presets())
-            else "shorten the texts: leave out numbers, offsets, paths and what else hardly two of "
-            "them have in common; or learn the code from more texts of this kind, with --fold-case "
-            "or --phrases 512"
+            else _shortened(listed, code, protocol.layout.length)
         )
         raise InvalidParameter(
             f"this code is too long for {cut:.0%} of the examples: half of them take {middle} "
@@ -128,6 +130,43 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
             value=cut,
         )
     return Fit(protocol, (low, middle, high), cut, tuple(text for text, _ in long), longest)
+
+
+def _shortened(listed: list[str], code: Code, length: int) -> str:
+    """Say what to do where a code that was learned is too long, without what was done already."""
+    able = ["--fold-case"] if code.fold == "none" and any(t != t.lower() for t in listed) else []
+    if len(code.phrases) <= USUAL_PHRASES:
+        more = Code.learn(listed, phrases=MOST_PHRASES, fold=code.fold)
+        # Other examples of the same kind give about as many phrases, and not quite as many.
+        able += [f"--phrases {MOST_PHRASES}"] * (len(more.phrases) > 1.1 * len(code.phrases))
+
+    ways = "leave out numbers, offsets, paths and what else hardly two of them have in common"
+    ways = f"shorten the texts: {ways}; learn the code from more texts of this kind"
+    ways += f", with {' and '.join(able)}" if able else ""
+    if size := _fitting(listed, code.fold, length):
+        kept = len({text[:size] for text in listed})
+        ways += (
+            f"; or cut them to their first {size} characters, on the device and in the examples "
+            f"alike, and learn the code anew with --phrases {MOST_PHRASES}: about 95 % of them fit "
+            f"then, and {kept:,} of {len(listed):,} examples stay different"
+        )
+    return ways
+
+
+def _fitting(listed: list[str], fold: str, length: int) -> int:
+    """Return how many characters of texts fit, 0 if none: learned from one half, tried on both."""
+    half = listed[: 2 * _TRIED : 2]
+
+    def too_long(size: int) -> bool:
+        code = Code.learn([text[:size] for text in half], phrases=MOST_PHRASES, fold=fold)
+        for part in (half, listed[1 : 2 * _TRIED : 2] or half):
+            sizes = code.values(list({text[:size] for text in part}))[:, 2]
+            if (sizes > length).mean() > MOST_CUT:
+                return True
+        return False
+
+    steps = range(_STEP, max(map(len, listed)), _STEP)
+    return _STEP * bisect_left(steps, True, key=too_long)
 
 
 def _short(text: str) -> str:
@@ -163,8 +202,8 @@ def plan_discovery(
     reached = reached and (share is None or share >= (smallest or 1) * (1 - 1e-9))
     said = _sentences(fitted, people, smallest)
     if share is not None and people <= MOST_PEOPLE:
-        verb = "will be found" if reached else "will most likely not be found"
-        said.append(f"A text that {percent(share)} of the people give {verb}.")
+        verb = "is found with 90 %" if reached else "will most likely not be found"
+        said.append(f"A text of up to {size} bits that {percent(share)} of the people give {verb}.")
     return DiscoveryPlan(protocol, people, fitted.bits, fitted.cut, smallest, reached,
                          " ".join(said), fitted.too_long)  # fmt: skip
 

@@ -179,6 +179,9 @@ def create(
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
     _warn_of_twins(listed)
+    if discovered and examples is None:
+        outputs.warn("nobody has checked how many texts are too long for this code, and those are "
+                     "not found; try it with deniable plan --discover --examples")  # fmt: skip
     _write(output, made)
 
 

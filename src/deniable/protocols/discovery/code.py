@@ -37,8 +37,8 @@ MOST_BYTES = 1 << 18
 LONGEST_TEXT = 1024
 """How many bytes of a text count."""
 _LITERAL = 255
-_LONG = 12
-"""From this mean length of the examples on, phrases are learned."""
+_LONG, USUAL_PHRASES = 12, 300
+"""From this mean length of the examples on phrases are learned, and how many at most."""
 _ONES = (1 << 64) - 1
 _FOLDS = ("none", "case")
 _FIELDS = {"alphabet", "books", "fold", "phrases"}
@@ -122,7 +122,7 @@ class Code:
         if not counts:
             raise InvalidParameter("there are no examples; give at least one public text")
         mean = sum(map(len, counts)) / len(counts)
-        most = 300 if mean >= _LONG else 0
+        most = USUAL_PHRASES if mean >= _LONG else 0
         if phrases is not None:
             most = check_whole("phrases", phrases, 0, books.MOST_PHRASES)
         return cls(*books.learn(counts, most, MOST_STATES - _LITERAL), fold)
