@@ -15,7 +15,7 @@ import numpy as np
 from deniable.advice.groups import CELL_ERROR, FEW_PEOPLE, cell_minimum
 from deniable.answers.forecast import largest_variance
 from deniable.estimates import Estimates
-from deniable.presentation.tables import csv_text
+from deniable.presentation.tables import csv_text, guarded
 from deniable.presentation.view import plain
 from deniable.protocols.views import Views
 from deniable.question import Question
@@ -83,17 +83,27 @@ class Parts:
             ],
         }
 
-    def to_csv(self) -> str:
-        """Return a row for each shown segment and answer, the segment in the first column."""
+    def to_csv(self, delimiter: str = ",") -> str:
+        """Return a row for each shown segment and answer, the segment in the first column.
+
+        That column has the name of the dimension, with ``group_`` before it as long as another
+        column or dimension has that name.
+        """
         shown = [(part.value, part.estimates) for part in self.parts if part.estimates is not None]
-        columns: dict[str, list[object]] = {self.dimension: []}
-        for value, found in shown:
+        cells: dict[str, list[object]] = {}
+        for _, found in shown:
             rows = len(found)
             for name, column in found.columns().items():
-                columns.setdefault(name, []).extend(plain(column, rows))
-            for name, same in {self.dimension: value, **found.repeated()}.items():
-                columns.setdefault(name, []).extend([same] * rows)
-        return csv_text({k: np.array(cells, dtype=object) for k, cells in columns.items()}, None)
+                cells.setdefault(name, []).extend(plain(column, rows))
+            for name, same in found.repeated().items():
+                cells.setdefault(name, []).extend([same] * rows)
+        heading = self.dimension
+        taken = cells.keys() | ({each.name for each in self.question.segments} - {heading})
+        while heading in taken:
+            heading = f"group_{heading}"
+        values = [value for value, found in shown for _ in range(len(found))]
+        columns = {name: np.array(column, dtype=object) for name, column in cells.items()}
+        return csv_text({guarded(heading): values, **columns}, None, delimiter)
 
 
 def divide(  # noqa: PLR0913 - what is divided and how, each by name

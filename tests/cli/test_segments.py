@@ -1,5 +1,6 @@
 """Segments on the command line: stated by columns, summed by dimension, and never by an answer."""
 
+import csv
 import json
 
 import numpy as np
@@ -127,6 +128,35 @@ def test_report_files_are_estimated_by_segment(platforms):
     assert "give --by once" in twice
     assert "JSON or CSV" in platforms.fails("estimate", "q.json", "r.bin", "--by", "arm",
                                             "--format", "html")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("by", "other", "column"),
+    [
+        ("platform", "n", "platform"),
+        ("version", "n", "group_version"),
+        ("n", "version", "group_n"),
+        ("n", "group_n", "group_group_n"),
+        ("group_n", "n", "group_n"),
+        ("label", "version", "group_label"),
+        ("@os", "n", "'@os"),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "tsv"])
+def test_a_dimension_never_takes_the_place_of_a_column(shell, by, other, column, form):
+    """One with the name of a column has another name; the other columns stay as they are."""
+    shell("question", "create", "fruit", "--label", "kiwi", "--label", "fig", "--epsilon", 3,
+          "--segment", f"{by}=1.0,2.0", "--segment", f"{other}=x,y", "-o", "q.json")  # fmt: skip
+    shell.write("p.txt", "kiwi\n" * 400)
+    shell("privatize", "q.json", "p.txt", "--segment", f"{by}=2.0", "--segment", f"{other}=x",
+          "-o", "r.bin")  # fmt: skip
+    text = shell("estimate", "q.json", "r.bin", "--by", by, "--format", form).text
+    whole = shell("estimate", "q.json", "r.bin", "--format", form).text
+    mark = "," if form == "csv" else "\t"
+    head, *rows = csv.reader(text.splitlines(), delimiter=mark)
+    expected_head, *expected = csv.reader(whole.splitlines(), delimiter=mark)
+    assert head == [column, *expected_head]
+    assert rows == [["2.0", *row] for row in expected]
 
 
 def test_numbers_by_segment_have_their_mean_and_quartiles(shell):

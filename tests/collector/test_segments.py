@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import secrets
 from datetime import date, timedelta
@@ -12,7 +13,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
-from deniable import DE, Question, Tally
+from deniable import DE, Question, Tally, __version__
 from deniable.advice.groups import cell_minimum
 from deniable.client import pull
 from deniable.collector.folding import pack_cells, ripe, unpack_cells
@@ -225,6 +226,18 @@ def test_results_by_segment_as_csv_have_a_column_for_it(collector: Collector) ->
     assert [line.split(",")[:2] for line in lines] == [
         ["linux", "a"], ["linux", "b"], ["mac", "a"], ["mac", "b"]
     ]  # fmt: skip
+
+
+def test_a_segment_called_as_a_column_is_told_beside_that_column(collector: Collector) -> None:
+    """The version of the app is not that of the program that wrote the file."""
+    question = ask(collector, segments={"version": ("1.0", "2.0"), "n": ("few", "many")})
+    for cell in range(4):
+        relay(collector, question, [cell] * 400, ["a"] * 200 + ["b"] * 200)
+    for name, values in (("version", ["1.0", "2.0"]), ("n", ["few", "many"])):
+        body = read(collector, question, f"?by={name}&format=csv").body.decode()
+        rows = list(csv.DictReader(body.splitlines()))
+        assert [row[f"group_{name}"] for row in rows] == [each for each in values for _ in "ab"]
+        assert {(row["version"], row["n"]) for row in rows} == {(__version__, "800")}
 
 
 def test_uploads_and_exports_name_their_segment(collector: Collector) -> None:

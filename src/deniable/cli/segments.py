@@ -122,16 +122,16 @@ def write_divided(
 ) -> None:
     """Estimate each value of a dimension from report files, and write all of them."""
     question.segments.dimension(dimension)
-    if export.form not in ("table", "json", "csv") or export.plot is not None:
-        raise click.UsageError("results by segment are a table, JSON or CSV, without a plot")
+    if export.form in ("html", "parquet") or export.plot is not None:
+        raise click.UsageError("results by segment are a table, TSV, JSON or CSV, without a plot")
     parts = divide(question, collect_cells(question, files), dimension, estimate=make)
     if export.form == "table":
         _print(parts, export)
         return
     said = (
-        parts.to_csv()
-        if export.form == "csv"
-        else json.dumps(parts.document(), indent=1, ensure_ascii=False) + "\n"
+        json.dumps(parts.document(), indent=1, ensure_ascii=False) + "\n"
+        if export.form == "json"
+        else parts.to_csv("\t" if export.form == "tsv" else ",")
     )
     outputs.write_atomically(export.output, said.encode())
 
