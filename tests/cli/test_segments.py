@@ -167,7 +167,7 @@ def test_numbers_by_segment_have_their_mean_and_quartiles(shell):
     shell.write("p.csv", "load,os\n" + "50,a\n" * 2000 + "100,a\n" * 1500 + "20,b\n" * 40)
     shell("privatize", "q.json", "p.csv", "--column", "load", "--segment-column", "os",
           "-o", "r.bin")  # fmt: skip
-    by = ("estimate", "q.json", "r.bin", "--by", "os")
+    by = ("estimate", "q.json", "r.bin", "--by", "os", "--above", 70)
     shown = " ".join(shell(*by).text.split())
     assert "median 50 ms (" in shown
     assert "upper quartile 100 ms (" in shown
@@ -179,7 +179,14 @@ def test_numbers_by_segment_have_their_mean_and_quartiles(shell):
     assert (b["estimates"], b["missing"]) == (None, found["shown_from"] - 40)
     head, *lines = shell(*by, "--format", "csv").text.splitlines()
     assert "n,version,lower_quartile_value" in head
+    assert head.endswith("above_number,above_share,above_lower,above_upper")
     assert all(line.startswith("a,") for line in lines)
+    shell("estimate", "q.json", "r.bin", "--above", 70, "--level", 0.5, "-o", "found.csv")
+    rows = list(csv.DictReader(shell.read("found.csv").decode().splitlines()))
+    above = json.loads(shell("estimate", "q.json", "r.bin", "--above", 70, "--level", 0.5,
+                             "--json").out)["above"]  # fmt: skip
+    assert above["lower"] < above["share"] < above["upper"]
+    assert [{key: float(row[f"above_{key}"]) for key in above} for row in rows] == [above] * 16
 
 
 def test_a_file_of_mixed_segments_adds_up_to_the_same_tally(platforms):

@@ -75,6 +75,9 @@ def test_numbers_have_quartiles_a_mean_and_shares_above(
     assert found["unit"] == "ms"
     above = found["above"]
     assert above["lower"] < 0.1 < above["upper"]  # 0.5 (1 - erf(ln(1500 / 800) / (0.5 sqrt 2)))
+    table = read(collector, load, "?above=1500&format=csv").body.decode().splitlines()
+    told = [{name: row[f"above_{name}"] for name in above} for row in csv.DictReader(table)]
+    assert told == [{name: str(above[name]) for name in above}] * 64
     assert len(found["estimates"]) == 64
     wrong = read(collector, load, "?above=9000")
     assert wrong.status == 400
@@ -113,6 +116,7 @@ def test_the_page_of_a_number_shows_a_histogram(collector: Collector, load: Ques
     assert "Above 1,500 ms are <b>" in page
     assert "counted in the first and the last bin" in page
     assert 'name="above"' in page
+    assert len(re.findall("estimates\\?above=1500&amp;format=(?:csv|json)", page)) == 2
     assert "By platform" in page
     assert re.search("4,000 reports; lower quartile .* ms .*; median .*; mean .* ms", page)
     assert page.count('<tr role="row"') < 20  # at most eight bins for a segment

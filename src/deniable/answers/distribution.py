@@ -117,12 +117,19 @@ class NumberEstimates(InOrder):
             name.replace(" ", "_"): each.row for name, each in self.figures(level).items()
         }
         if self.asked is not None:
-            row = self.above(self.asked, level=level)
-            ends = (None if end is None else end / self.n for end in (row.lower, row.upper))
-            shares = zip(("share", "lower", "upper"), (row.share, *ends), strict=True)
-            told["above"] = {"number": self.asked, **dict(shares)}
+            told["above"] = self._asked(self.asked, level)
         unit = {"unit": self.scale.unit if self.scale else ""}
         return {**super().summary(level=level, alpha=alpha), **unit, **told}
+
+    def repeated(self, level: float = 0.95) -> dict[str, object]:
+        asked = {} if self.asked is None else self._asked(self.asked, level)
+        return super().repeated(level) | {f"above_{name}": x for name, x in asked.items()}
+
+    def _asked(self, number: float, level: float) -> dict[str, float | None]:
+        """Return the share of people above a number, with its interval, as the exports have it."""
+        row = self.above(number, level=level)
+        lower, upper = (None if end is None else end / self.n for end in (row.lower, row.upper))
+        return {"number": number, "share": row.share, "lower": lower, "upper": upper}
 
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
         """Return where half of the people are, the mean, and what changed."""

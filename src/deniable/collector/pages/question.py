@@ -337,8 +337,9 @@ def _links(known: Known, address: Address, shown: Shown) -> tuple[Link, ...]:
     """Return the ways out: estimates, trend and tally, and a comparison if there is one."""
     people, searched = address.span.people, known.discovers and not address.wanted.candidates
     what = "discoveries" if searched else "estimates"
+    above = "" if address.wanted.above is None else str(address.wanted.above).removesuffix(".0")
     found = [
-        address.link(what, form, address.span, people=people, format=form)
+        address.link(what, form, address.span, people=people, above=above, format=form)
         for form in ("csv", "json")
     ]
     if searched:
