@@ -62,6 +62,7 @@ def test_sets_become_estimates_that_do_not_add_up() -> None:
     assert found.sizes.adds_up
     assert found.sizes.counts.sum() == pytest.approx(40_000)
     assert found.sizes.labels == ("0", "1", "2", "3 or more")
+    assert found.sizes.findings() == ("How many answers people gave.",)
     lower, upper = found.sizes.interval(0.9999)
     assert np.all((lower <= sizes) & (sizes <= upper))
     assert found.cut.lower < sizes[3] / 40_000 < found.cut.upper

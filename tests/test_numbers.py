@@ -138,6 +138,22 @@ def test_the_distribution_is_near_the_truth(asked) -> None:
     assert abs(some.count - ((values >= 35) & (values <= 45)).sum()) < 5 * some.std_error
 
 
+def test_bins_and_the_distribution_function_keep_the_order_of_numbers(asked) -> None:
+    """Neither is ranked in text, figure or page, and no bin leads."""
+    _, found, _ = asked
+    bins, until = found.bins(10), found.cdf()
+    for rows, said in ((bins, "in each range of numbers"), (until, "at or below each number")):
+        assert rows.caption() == f"Share of people {said}."
+        assert rows.top().labels == rows.labels
+        places = [rows.to_html().index(f">{label}<") for label in rows.labels]
+        assert places == sorted(places)
+    shown = [int(label.split()[2]) for label in until.shown(5).labels]
+    assert shown == [0, 25, 50, 75, 100]
+    drawn = bins.plot()
+    assert drawn.get_suptitle() == "Share of people in each range of numbers."
+    assert [x.get_text() for x in drawn.axes[0].get_yticklabels()] == list(bins.labels)
+
+
 def test_quantiles_and_mean_hold_the_truth(asked) -> None:
     """The spike at 40 is the median, and the interval of the mean is near the mean."""
     _, found, values = asked

@@ -66,6 +66,20 @@ def test_margins_are_the_rows(asked) -> None:
     assert not found.adds_up
 
 
+def test_a_figure_has_one_attribute_after_the_other(asked) -> None:
+    """Rows are ranked within a choice, numbers keep their order, and the title fits all rows."""
+    _, found, _ = asked
+    assert found.top().labels == (
+        "country: DE", "country: FR", "country: other", "plan: free", "plan: pro", "age: 0 y",
+        "age: 20 y", "age: 40 y", "age: 60 y", "age: 80 y",
+    )  # fmt: skip
+    assert found.top(2).labels == ("country: DE", "plan: free")
+    assert found.plot().get_suptitle() == "Share of people by country, plan and age"
+    plans = found.select(["plan: pro", "plan: free"])
+    assert plans.top().labels == ("plan: free", "plan: pro")
+    assert plans.caption().startswith("plan: free leads with")
+
+
 def test_a_cross_table_has_its_cells_and_its_margins(asked) -> None:
     """Cells have labels of both parts, add up to n, and to the margins that are the rows."""
     _, found, places = asked

@@ -15,8 +15,8 @@ import numpy as np
 from deniable.estimates import Estimates, Floats
 from deniable.presentation import charts
 from deniable.presentation.parts import Beside, Part, Sentences
-from deniable.presentation.verdict import Span
-from deniable.presentation.view import View, percent
+from deniable.presentation.verdict import Claim, Span, Verdict
+from deniable.presentation.view import Change, View, percent
 from deniable.validation import check_probability
 
 
@@ -88,6 +88,11 @@ class Sizes(Estimates):
     def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
         """Return the places of the first ``k`` sizes: they are shown in their own order."""
         return np.arange(len(self))[:k]
+
+    def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
+        """Return what the rows are: no size leads."""
+        del changes, since
+        return Verdict((Claim("figure", (), (Span("How many answers people gave."),)),))
 
     def view(
         self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from deniable.answers.order import Bins, Cumulated, InOrder
 from deniable.answers.scale import Scale, told
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
@@ -33,15 +34,6 @@ _QUARTILES = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75
 _MOST_BARS = 40
 _MOST_THRESHOLDS = 1 << 10
 _CURVE_STEPS = 400
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class InOrder(Estimates):
-    """Estimates whose rows have an order of their own, in which they are shown."""
-
-    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
-        """Return the places of the ``k`` largest rows, or of all, in their own order."""
-        return np.sort(super().largest(k))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,7 +247,7 @@ class NumberEstimates(InOrder):
         _, _, scale = self._views
         size = len(scale.numbers)
         bins = check_whole("the number of bins", count, 1, size)
-        return self.binned([size * i // bins for i in range(bins)])
+        return Bins(**vars(plain(self.binned([size * i // bins for i in range(bins)]))))
 
     def between(self, low: float, high: float, *, level: float = 0.95) -> Answer:
         """Return how many people gave a number from ``low`` to ``high``, both included."""
@@ -293,7 +285,8 @@ class NumberEstimates(InOrder):
         # All people are below the last value, whatever the noise is.
         counts, errors = found.counts.copy(), np.array(found.std_errors)
         counts[-1], errors[-1] = self.n, 0.0
-        return self._by_lot(replace(found, counts=counts, std_errors=errors))
+        made = self._by_lot(replace(found, counts=counts, std_errors=errors))
+        return Cumulated(**vars(plain(made)))
 
     def quantile(self, share: float, *, level: float = 0.95) -> Figure:
         """Return the number that a share of people do not exceed: 0.5 is the median.

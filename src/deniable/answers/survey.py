@@ -15,8 +15,9 @@ import numpy as np
 
 from deniable.answers.choice import Choice
 from deniable.answers.cross import CrossEstimates, Within
-from deniable.answers.distribution import InOrder, plain
+from deniable.answers.distribution import plain
 from deniable.answers.number import Number
+from deniable.answers.order import InOrder
 from deniable.answers.scale import told
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
@@ -63,6 +64,32 @@ class RecordEstimates(Estimates):
     def of(cls, record: Attributes, found: ViewEstimates) -> "RecordEstimates":
         held = vars(plain(found)) | {"labels": record.labels}
         return cls(**held, record=record, tally=found.tally)
+
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
+        """Return the places of the ``k`` largest rows, or of all, attribute by attribute."""
+        found, ranks = super().largest(k).tolist(), self._ranks
+        return np.array(sorted(found, key=ranks.__getitem__), dtype=np.int64)
+
+    def caption(self) -> str:
+        """Return what stands over a figure: of several attributes which they are."""
+        places = sorted({place for place, _ in self._ranks})
+        if self.record is None or len(places) < 2:
+            return super().caption()
+        names = [self.record.names[place] for place in places]
+        return f"Share of people by {', '.join(names[:-1])} and {names[-1]}"
+
+    @cached_property
+    def _ranks(self) -> list[tuple[int, int]]:
+        """The attribute of each row by its place, and of a number the place of its value."""
+        if self.record is None:
+            return [(0, 0)] * len(self)
+        labels = iter(self.record.labels)
+        ranks = {
+            next(labels): (place, row if isinstance(part, Number) else 0)
+            for place, (_, part) in enumerate(self.record.parts)
+            for row in range(len(row_labels(part)))
+        }
+        return [ranks[str(key)] for key in self.keys]
 
     @property
     def _source(self) -> tuple[Attributes, Views, Tally]:
