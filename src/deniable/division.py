@@ -38,7 +38,7 @@ class Part:
     @property
     def warning(self) -> str | None:
         """What is wrong with so small a segment, if anything is."""
-        if 0 < self.n < FEW_PEOPLE:
+        if 0 < self.n < FEW_PEOPLE and self.value != NOT_STATED:
             return (
                 f"fewer than {FEW_PEOPLE} reports so far: if it stays so, this label nearly names "
                 "a person, so ask with coarser values next time"
