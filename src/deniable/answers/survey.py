@@ -236,8 +236,8 @@ class RecordEstimates(Estimates):
         # The same people have the same p-value each time that a page is drawn.
         tested = self.independence(first, second, rng=np.random.default_rng(self.n))
         found: list[Part] = [
-            charts.Grid(f"table-{place}", title, note="share of all people; point at a cell for "
-                        "its range", rows=grid.rows, columns=grid.columns, cells=cells),
+            charts.Grid(f"table-{place}", title, note="share of all people; ranges are "
+                        "below, in all numbers", rows=grid.rows, columns=grid.columns, cells=cells),
             Sentences(f"independence-{place}", phrases=(_dependence(first, second, tested),),
                       sure=tested.p_value <= ALPHA, small=True),
             charts.listing_of(table, beside, f"table-{place}-numbers", f"{title}: all numbers"),
