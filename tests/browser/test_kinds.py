@@ -11,10 +11,13 @@ from deniable.answers import Choices, Number, Record, Text
 from deniable.collector.pages.templating import client_address
 from deniable.protocols.hashing import OpenLH
 from deniable.question import Question
+from deniable.rota import Repeat
+from deniable.segments import Dimension
 from tests.browser.dashboard import site_with, until
 from tests.browser.test_accessibility import AXE
 from tests.browser.test_dashboard import collector, digest_of, reports  # noqa: F401 - a fixture
 from tests.browser.test_try import Trying
+from tests.collector.conftest import today
 
 pytestmark = pytest.mark.browser
 
@@ -182,8 +185,8 @@ def read(question, kind, report):
     if kind in ("choices", "polynomial"):
         every = enumerate(question.labels)
         some = [f"“{label}”" for i, label in every if question.protocol.supports(report, i)[0]]
-        more = f" or one of {len(some) - 3} more" if len(some) > 3 else ""
-        return " or ".join(some[:3]) + more if some else "none of the answers"
+        more = f" and {len(some) - 3} more" if len(some) > 3 else ""
+        return " and ".join(some[:3]) + more if some else "none of the boxes"
     (cells,) = [cells for n, cells in question.protocol.counted(question.tally(report)) if n]
     if kind == "number":  # the last ranges are beyond the largest number
         share = len(cells) / math.prod(question.protocol.radices)
@@ -242,6 +245,83 @@ def test_what_was_shown_is_what_is_sent(visit, kind):
     assert body[16:].hex(" ") in page.inner_text("#left")
     if kind not in ("mean", "discover"):  # what they show is no list of answers
         assert read(question, kind, question.parse(body[16:])) == first
+
+
+def test_groups_rounds_and_all_bytes_are_told_before_anything_is_sent(visit):
+    """The group is counted among the bytes; rounds, turns and epsilon in all are told at first."""
+    repeat = Repeat(today(-1), every=7, rounds=2, times=2)
+    groups = {"platform": ("linux", "mac")}
+    asked = Question("Boxes?", Choices(tuple("abcdefgh"), 3), epsilon=1.0, repeat=repeat,
+                     segments=groups)  # fmt: skip
+    question = visit.ask(asked, collect=True, public_results=True)
+    visit.begin(question)
+    page = visit.page
+    said = page.inner_text("main")
+    often = "asked 2 times at most, ε = 1 each time and 2 in all"
+    for text in (often, "group (platform)", "“not stated”", "which one of 2 ", "89\u202f% sure"):
+        assert text in said
+    fill(page, "choices")
+    page.click("#ask button")
+    page.wait_for_selector("#first:not([hidden])")
+    size = question.protocol.report_dtype.itemsize + 1
+    assert f"{size} bytes + 16 of" in page.inner_text("#sent-size")
+    assert "only when it is asked again" in page.inner_text("#first")
+    page.goto(f"{visit.collector.address}/results/{question.digest}")
+    assert often in page.inner_text("main")
+    page = visit.log_in()
+    page.goto(f"{visit.collector.address}/questions/{question.digest}/collect")
+    assert "2 times at most, epsilon = 2 in all" in page.inner_text("main")
+
+
+def test_the_group_that_leaves_is_shown_as_such(visit):
+    """The id, the byte of the group and the report stand apart, as they were sent."""
+    segments = (Dimension("platform", ("linux", "mac", "rest"), "rest"),)
+    question = visit.ask(
+        Question("Boxes?", Choices(tuple("abcdefgh"), 3), epsilon=1.0, segments=segments),
+        collect=True,
+    )
+    visit.begin(question)
+    assert "it says “rest”" in visit.page.inner_text("main")
+    fill(visit.page, "choices")
+    visit.page.click("#ask button")
+    visit.page.click("#send")
+    until(visit.page, "document.querySelector('#sent').textContent.startsWith('Thank you')")
+    (sent,) = visit.sent
+    body = sent.post_data_buffer
+    left = f"the report: {body[:16].hex(' ')} · {body[16:17].hex()} · {body[17:].hex(' ')}"
+    assert visit.page.inner_text("#left").endswith(f"the id, the public group and {left}")
+    assert body[16] == 2
+    visit.begin(question)
+    until(visit.page, "document.querySelector('#sent').textContent.includes('already')")
+    fill(visit.page, "choices")
+    visit.page.click("#ask button")
+    visit.page.wait_for_selector("#first:not([hidden])")
+    assert visit.page.is_disabled("#send")
+
+
+def test_an_empty_set_is_an_answer(visit):
+    """Nothing is said to be included where nothing was ticked."""
+    visit.begin(visit.ask(ASKED["choices"]))
+    visit.page.click("#ask button")
+    visit.page.wait_for_selector("#first:not([hidden])")
+    said = visit.page.inner_text("#often")
+    assert (
+        said.strip() == "You ticked nothing, which is an answer too: whatever such a report "
+        "contains is there by chance."
+    )
+
+
+def test_the_rest_is_named_only_where_there_is_one(visit):
+    """A view of both attributes leaves nothing that was not looked at."""
+    both = Record(country=("DE", "FR"), plan=("free", "pro"), tables="pairs")
+    visit.begin(visit.ask(Question("Both?", both, epsilon=1.0)))
+    visit.page.select_option("[data-name=country]", "FR")
+    visit.page.select_option("[data-name=plan]", "pro")
+    for roll in range(12):
+        visit.page.click("#ask button" if roll == 0 else "#again")
+        until(visit.page, f"document.querySelectorAll('#strip i').length === {roll + 1}")
+        said = visit.page.inner_text("#asked")
+        assert ("The rest" in said) == ("country and plan" not in said)
 
 
 def test_the_page_reads_reports_as_the_protocol_does(visit):

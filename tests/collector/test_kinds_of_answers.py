@@ -6,14 +6,17 @@ import csv
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
+from html import unescape
 
 import numpy as np
 import pytest
 
 from deniable import Answers, Choice, Choices, Number, Question, Record
+from deniable.collector.pages.templating import BUILT, client_address, client_for
 from deniable.collector.settings import Settings
-from deniable.division import least_reports
+from deniable.division import Part, least_reports
 from deniable.rota import Repeat
+from deniable.segments import NOT_STATED
 from tests.collector.conftest import Collector, start, today
 
 PLANS = {"platform": ("web", "desktop")}
@@ -200,3 +203,17 @@ def test_every_kind_has_segments_and_rounds(
     assert "Round by round" in page
     figures = question.estimate(question.tally(question.privatize([person] * 900))).figures()
     assert all(f"; {name} " in page for name in figures)
+
+
+def test_only_a_label_can_name_a_person() -> None:
+    """Few reports of a value are warned of; no values are too fine where none was stated."""
+    assert "coarser values" in str(Part("web", 1, 99, None).warning)
+    assert Part(NOT_STATED, 1, 99, None).warning is None
+
+
+def test_people_can_check_every_script_that_a_tag_may_name(collector: Collector) -> None:
+    """There is a client for each kind of answers, and each is listed with its hash."""
+    said = unescape(collector.request("GET", "/check").body.decode())
+    for kind in BUILT:
+        assert client_address(kind) in said
+        assert client_for(kind).integrity in said

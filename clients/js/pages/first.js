@@ -32,12 +32,29 @@ export const showTold = (own, told, report, draws, said) => {
   find("own").textContent = brief(own, 80);
   find("asked").textContent = told.asked;
   const all = told.fitting.map((label) => `“${brief(label, 40)}”`);
+  // What a report of a set contains stands side by side; other reports fit one answer or another.
+  const words = told.ticked === undefined ? said : { ...said, ...ofSets(said, told.ticked) };
+  showNamed(all, words);
+  showSize(report, told.often, told.mine, words);
+  showOdds(told.own, told.odds, said);
+  showDot(draws, told.mine, words);
+};
+
+/** The sentences that are others for sets; an empty set is an answer too. @param {Record<string, string>} said @param {number} ticked @returns {Record<string, string>} */
+const ofSets = ({ and, and_more, none_fit_set, often_nothing, often_set, rolled_set }, ticked) => ({
+  or: and,
+  more: and_more,
+  none_fit: none_fit_set,
+  rolled: rolled_set,
+  often: ticked ? often_set : often_nothing,
+  ...(ticked ? {} : { this_time_yes: "", this_time_no: "", rolled: "" }),
+});
+
+/** The answers that a report names. @param {string[]} all @param {Record<string, string>} said */
+const showNamed = (all, said) => {
   const more = all.length > NAMED ? fill(said["more"], { count: count(all.length - NAMED) }) : "";
   const some = all.slice(0, NAMED).join(` ${said["or"] ?? "or"} `);
   find("sent-words").replaceChildren(make("bdi", {}, all.length ? `${some}${more}` : (said["none_fit"] ?? "")));
-  showSize(report, told.often, told.mine, said);
-  showOdds(told.own, told.odds, said);
-  showDot(draws, told.mine, said);
 };
 
 /** How sure somebody was and becomes; where nothing is known beforehand, of a 50:50 guess. @param {string} own @param {[number, number] | null} odds @param {Record<string, string>} said */
@@ -47,14 +64,18 @@ const showOdds = (own, odds, said) => {
   find("reveals").textContent = said[after > 0.5 && before < 0.4 ? "could_guess" : "hardly_tell"] ?? "";
   find("before-after").textContent = odds
     ? fill(said["before_after"], { answer: `“${brief(own, 40)}”`, before: plain(before), after: plain(after) })
-    : fill(said["at_most_sure"], { most: `${Math.ceil((100 * bound) / (1 + bound))}\u202f%` });
+    : fill(said["at_most_sure"], { most: dataset["most"] ?? "" });
 };
 
 /** @param {Uint8Array} report @param {number} share @param {boolean} mine @param {Record<string, string>} said */
 const showSize = (report, share, mine, said) => {
-  find("sent-size").textContent = fill(said["all_sent"], { size: report.length === 1 ? "1 byte" : `${count(report.length)} bytes` });
+  // A byte for the public group goes before it.
+  const size = report.length + Number(dataset["grouped"]);
+  find("sent-size").textContent = fill(said["all_sent"], { size: size === 1 ? "1 byte" : `${count(size)} bytes` });
+  const tenths = Math.round(10 * share);
+  const times = tenths < 1 ? "<\u202f1" : tenths > 9 && share < 1 ? ">\u202f9" : String(tenths);
   find("often").textContent =
-    fill(said["often"], { times: String(Math.round(10 * share)) }) + " " + (said[mine ? "this_time_yes" : "this_time_no"] ?? "");
+    fill(said["often"], { times }) + " " + (said[mine ? "this_time_yes" : "this_time_no"] ?? "");
 };
 
 /** One more draw. @param {number} draws @param {boolean} mine @param {Record<string, string>} said */
@@ -72,9 +93,7 @@ export const showFirst = (trial, { report, fits }, said) => {
   find("own").textContent = brief(trial.answer, 50);
   const fitting = trial.candidates.filter((_, i) => fits[i]).map(({ label }) => `“${brief(label, 40)}”`);
   const total = fits.length;
-  const some = fitting.slice(0, NAMED).join(` ${said["or"] ?? "or"} `);
-  const more = fitting.length > NAMED ? fill(said["more"], { count: count(fitting.length - NAMED) }) : "";
-  find("sent-words").replaceChildren(make("bdi", {}, fitting.length ? `${some}${more}` : (said["none_fit"] ?? "")));
+  showNamed(fitting, said);
   const mine = fits[trial.own];
   showSize(report, Number(dataset["often"] ?? 0), mine, said);
   const before = 1 / total;

@@ -12,6 +12,7 @@
  * @property {number} often  How often it is.
  * @property {[before: number, after: number] | null} odds  How likely an observer takes the person's own to be.
  * @property {string} own  The person's own, as far as it was asked.
+ * @property {number} [ticked]  Where an answer is a set: how many it has.
  * @typedef {object} Kind
  * @property {(Node | string)[]} fields
  * @property {(form: HTMLFormElement) => any} read  The answer that the form holds.
@@ -139,9 +140,10 @@ const surveyed = (answers, protocol, said) => {
       const weight = (/** @type {boolean} */ fit) => (fit ? ratio : 1);
       const after = weight(fits[own]) / fits.reduce((/** @type {number} */ sum, /** @type {boolean} */ fit) => sum + weight(fit), 0);
       const names = view.map((/** @type {number} */ digit) => parts[single ? 0 : digit].name);
+      const rest = view.length < parts.length ? ` ${said["asked_rest"]}` : "";
       const asked = single
         ? fill(said["asked_range"], { count: labels.length })
-        : fill(said["asked_about"], { what: names.map((/** @type {string} */ each) => brief(each, 40)).join(` ${said["and"]} `) });
+        : fill(said["asked_about"], { what: names.map((/** @type {string} */ each) => brief(each, 40)).join(` ${said["and"]} `) }) + rest;
       return { asked, fitting, mine: fits[own], often, odds: [1 / labels.length, after], own: labels[own] };
     },
   };
@@ -182,7 +184,7 @@ const ticked = (answers, protocol, said) => {
         fillersOnly *= Math.max(0, most - answer.length - hits) / (most - hits);
       }
       const mine = answer.some((/** @type {string} */ label) => fitting.includes(label));
-      return { asked: "", fitting, mine, often, odds: null, own: "" };
+      return { asked: "", fitting, mine, often, odds: null, own: "", ticked: answer.length };
     },
   };
 };

@@ -131,7 +131,9 @@ const offerSending = async (client, text, shown) => {
   }
   const connection = connect(location.origin, {
     inspect({ id, report }) {
-      find("left").textContent = `${said["left"] ?? ""} ${hex(id)} · ${hex(report)}`;
+      const grouped = Number(root.dataset["grouped"]);
+      const parts = [id, ...(grouped ? [report.slice(0, 1)] : []), report.slice(grouped)];
+      find("left").textContent = `${said[grouped ? "left_group" : "left"] ?? ""} ${parts.map(hex).join(" · ")}`;
     },
   });
   // What an earlier visit could not deliver goes out now.
@@ -139,6 +141,8 @@ const offerSending = async (client, text, shown) => {
   if (earlier) {
     find("sending").hidden = false;
     say(earlier);
+    // It was asked once, and is over.
+    button.disabled = !question.repeat && earlier === "already";
   }
   button.addEventListener("click", async () => {
     const first = shown();

@@ -60,9 +60,19 @@ def meaning(epsilon: float, *, forever: float | None = None) -> str:
         "One report changes the odds of any guess about a person's answer by a factor of at most "
         f"{_factor(epsilon)}: a guess held for 50 % likely becomes at least "
         f"{_percent(1 / (1 + power), even, up=False)} and at most "
-        f"{_percent(even, 1 / (1 + power))} likely, one held for 1 % likely at most "
+        f"{surest(epsilon)} likely, one held for 1 % likely at most "
         f"{_percent(rare, 99 / (99 + power))}. {more}"
     )
+
+
+def surest(epsilon: float) -> str:
+    """Return how likely a guess that was held for 50 % likely can become at most.
+
+    >>> surest(2.0)
+    '89 %'
+    """
+    power = math.exp(check_epsilon(epsilon))
+    return _percent(power / (1 + power), 1 / (1 + power))
 
 
 def _factor(epsilon: float) -> str:

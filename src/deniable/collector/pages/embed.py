@@ -97,6 +97,8 @@ class Snippet:
     script: str
     unknown: str
     beyond: str
+    often: str
+    """How often a person's browser sends a report."""
     segments: tuple[tuple[str, str], ...]
     """The public groups that the page has to name, and their values."""
 
@@ -112,7 +114,17 @@ def make(call: Call, question: Question) -> Snippet:
         BUILT.get(question.answers.build, CLIENT),
         unknown(question),
         refusal(question.total_epsilon, "Browsers"),
+        _often(question),
         tuple((each.name, " or ".join(each.values)) for each in question.segments),
+    )
+
+
+def _often(question: Question) -> str:
+    if question.repeat is None or question.repeat.times == 1:
+        return "once"
+    return (
+        f"once each time that a person is asked: {question.repeat.times} times at most, "
+        f"epsilon = {question.total_epsilon:.3g} in all"
     )
 
 

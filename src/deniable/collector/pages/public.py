@@ -6,7 +6,16 @@ from starlette.responses import Response
 from deniable.collector.jobs import Wanted
 from deniable.collector.pages.head import NAME_WIDTH, standing_sentence
 from deniable.collector.pages.languages import words_for
-from deniable.collector.pages.templating import CLIENT, POLICY, assets, client_address, page
+from deniable.collector.pages.templating import (
+    BUILT,
+    CLIENT,
+    POLICY,
+    assets,
+    client_address,
+    client_for,
+    page,
+)
+from deniable.collector.pages.try_it import how_often
 from deniable.collector.problems import NotFound
 from deniable.collector.questions import Known
 from deniable.collector.requests import Call
@@ -37,14 +46,16 @@ async def _results(call: Call) -> dict[str, object]:
     digest = known.asked.digest
     standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
     content, waiting = await content_of(call, known)
+    words = words_for(call, query.get("lang", ""))
     return {
         "digest": digest,
+        "often": how_often(known.question, words),
         "name": one_line(known.question.name, NAME_WIDTH),
         "standing": standing_sentence(known, standing),
         "content": content,
         "waiting": waiting,
         "answering": known.terms.collect and known.asked.state is State.OPEN,
-        "words": words_for(call, query.get("lang", "")),
+        "words": words,
     }
 
 
@@ -68,5 +79,5 @@ async def check(call: Call) -> Response:
     query = call.query("lang")
     asset = assets()[CLIENT]
     words = words_for(call, query.get("lang", ""))
-    return page("check.html", script=client_address(), integrity=asset.integrity,
-                client=asset.address, words=words)  # fmt: skip
+    scripts = [(kind, client_address(kind), client_for(kind).integrity) for kind in BUILT]
+    return page("check.html", scripts=scripts, client=asset.address, words=words)

@@ -10,15 +10,19 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from deniable.advice import meaning
+from deniable.advice.disclosure import surest
 from deniable.answers import Text
 from deniable.collector.pages.embed import unknown
-from deniable.collector.pages.languages import words_for
+from deniable.collector.pages.languages import Words, words_for
 from deniable.collector.pages.templating import BUILT, CLIENT, page
 from deniable.collector.requests import Call
 from deniable.collector.stores.records import State
 from deniable.policy import refusal
 from deniable.presentation.text import one_line
 from deniable.protocol import Protocol
+from deniable.question import Question
+from deniable.segments import NOT_STATED
+from deniable.validation import MAX_EPSILON
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -40,6 +44,7 @@ async def show(call: Call) -> Response:
     gain, fall = _shifts(protocol)
     lacking, too_much = unknown(question), refusal(question.total_epsilon, "Browsers")
     tried = not lacking and not too_much
+    words = words_for(call, query.get("lang", ""))
     return page(
         "try_it.html",
         name=one_line(question.name, _NAME_WIDTH),
@@ -52,6 +57,10 @@ async def show(call: Call) -> Response:
         tried=tried,
         sending=tried and known.terms.collect and known.asked.state is State.OPEN,
         bound=f"{math.exp(min(protocol.total_epsilon, 700.0)):.7g}",
+        most=_surest(protocol.total_epsilon),
+        beforehand=beforehand(question, words),
+        grouped=bool(question.segments),
+        times=question.repeat.times if question.repeat else 1,
         facts=_facts(protocol),
         meaning=meaning(
             protocol.epsilon, forever=protocol.total_epsilon if protocol.memoises else None
@@ -60,8 +69,37 @@ async def show(call: Call) -> Response:
         fall=fall,
         often=f"{protocol.parameters.p:.4f}" if protocol.parameters else "",
         public=known.terms.public_results,
-        words=words_for(call, query.get("lang", "")),
+        words=words,
     )
+
+
+def beforehand(question: Question, words: Words) -> tuple[str, ...]:
+    """Return what a person should know before answering: groups, rounds, and how often."""
+    said, repeat, dimensions = [], question.repeat, question.segments.dimensions
+    if dimensions:
+        # The page states no group, which is what stands for all others only if each has such.
+        others = [each.other for each in dimensions if each.other is not None]
+        group = ", ".join(others) if len(others) == len(dimensions) else NOT_STATED
+        names = ", ".join(each.name for each in dimensions)
+        said.append(words["groups"].format(names=names, group=group))
+    if repeat is not None:
+        said.append(words["rounds"].format(rounds=repeat.rounds))
+    return (*said, *how_often(question, words))
+
+
+def how_often(question: Question, words: Words) -> tuple[str, ...]:
+    """Return what is revealed in all by a person who is asked more than once."""
+    if question.repeat is None or question.repeat.times == 1:
+        return ()
+    one, total = question.protocol.total_epsilon, question.total_epsilon
+    often = words["times"].format(
+        times=question.repeat.times, one=f"{one:.3g}", total=f"{total:.3g}", most=_surest(total)
+    )
+    return (often,)
+
+
+def _surest(epsilon: float) -> str:
+    return surest(min(epsilon, MAX_EPSILON)).replace(" ", "\u202f")
 
 
 def _facts(protocol: Protocol) -> tuple[Fact, ...]:
