@@ -9,12 +9,14 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 
 from deniable.advice.groups import CELL_ERROR, FEW_PEOPLE, cell_minimum
 from deniable.answers.forecast import largest_variance
 from deniable.estimates import Estimates
+from deniable.presentation.exports import Limits
 from deniable.presentation.tables import csv_text, guarded
 from deniable.presentation.view import plain
 from deniable.protocols.views import Views
@@ -45,12 +47,12 @@ class Part:
             )
         return None
 
-    def told(self) -> dict[str, object]:
+    def told(self, **limits: Unpack[Limits]) -> dict[str, object]:
         """Return the rows as plain data, and what the kind of answer tells beside them."""
         found = self.estimates
         if found is None:
             return {"estimates": None}
-        everything = json.loads(found.to_json())
+        everything = json.loads(found.to_json(**limits))
         rows, known = everything.pop(found.rows_name), Estimates.summary(found)
         return {"estimates": rows, **{k: v for k, v in everything.items() if k not in known}}
 
@@ -64,7 +66,7 @@ class Parts:
     minimum: int
     parts: tuple[Part, ...]
 
-    def document(self) -> dict[str, object]:
+    def document(self, **limits: Unpack[Limits]) -> dict[str, object]:
         """Return all segments as plain data; those that are not shown have no estimates."""
         return {
             "question": self.question.name,
@@ -77,13 +79,13 @@ class Parts:
                     "n": part.n,
                     "missing": part.missing,
                     "warning": part.warning,
-                    **part.told(),
+                    **part.told(**limits),
                 }
                 for part in self.parts
             ],
         }
 
-    def to_csv(self, delimiter: str = ",") -> str:
+    def to_csv(self, delimiter: str = ",", *, level: float = 0.95, alpha: float = 0.05) -> str:
         """Return a row for each shown segment and answer, the segment in the first column.
 
         That column has the name of the dimension, with ``group_`` before it as long as another
@@ -93,9 +95,9 @@ class Parts:
         cells: dict[str, list[object]] = {}
         for _, found in shown:
             rows = len(found)
-            for name, column in found.columns().items():
+            for name, column in found.columns(level=level, alpha=alpha).items():
                 cells.setdefault(name, []).extend(plain(column, rows))
-            for name, same in found.repeated().items():
+            for name, same in found.repeated(level).items():
                 cells.setdefault(name, []).extend([same] * rows)
         heading = self.dimension
         taken = cells.keys() | ({each.name for each in self.question.segments} - {heading})

@@ -116,6 +116,15 @@ def test_report_files_are_estimated_by_segment(platforms):
                       "csv").text.splitlines()  # fmt: skip
     assert lines[0].startswith("platform,label,")
     assert len(lines) == 5
+    asked = ("--level", 0.5, "--top", 1)
+    short = platforms("estimate", "q.json", "r.bin", "--by", "platform", *asked, "--json").out
+    (row,) = json.loads(short)["segments"][0]["estimates"]
+    lower, upper = linux.interval(0.5)
+    assert (row["label"], row["lower"], row["upper"]) == ("kiwi", lower[0], upper[0])
+    text = platforms("estimate", "q.json", "r.bin", "--by", "platform", *asked, "--format",
+                     "csv").text  # fmt: skip
+    rows = {row["platform"]: row for row in csv.DictReader(text.splitlines())}
+    assert (len(rows), float(rows["linux"]["lower"])) == (2, lower[0])
     shown = platforms("estimate", "q.json", "r.bin", "--by", "platform").text
     assert "platform: linux, 300 reports" in shown
     assert "not shown because of its error" in shown

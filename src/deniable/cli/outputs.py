@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
 import click
 from rich.console import Console
@@ -43,6 +43,7 @@ _STYLES = {"head": "bold", "dim": "dim", "yes": "bold green", "no": "dim", "soli
 Advance = Callable[[float], None]
 """Shows how much of some work is done."""
 Column = tuple[str, ...]
+Rows = TypeVar("Rows", bound=Presentable)
 
 
 @contextmanager
@@ -205,14 +206,10 @@ class Export:
 
     def write(self, found: Presentable) -> None:
         """Write the rows that were asked for, and draw them where a figure is wanted."""
-        most = _TOP if self.top is None else self.top or None
         if self.plot is not None:
-            self._draw(self.plot, found, most)
+            self._draw(self.plot, found)
         findings = found.findings()
-        if self.significant:
-            found = found.only_significant(self.alpha)
-        if self.form == "table" or self.top is not None:
-            found = found.shown(most)
+        found = self.chosen(found)
         if self.form == "table" and str(self.output) == STDIO:
             console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
             if findings and console.is_terminal:  # elsewhere rows are read by programs
@@ -224,12 +221,22 @@ class Export:
         else:
             write_atomically(self.output, self._encoded(found))
 
-    def _draw(self, path: Path, found: Presentable, most: int | None) -> None:
+    def chosen(self, found: Rows) -> Rows:
+        """Return the rows that were asked for."""
+        if self.significant:
+            found = found.only_significant(self.alpha)
+        return found.shown(self._most) if self.form == "table" or self.top is not None else found
+
+    @property
+    def _most(self) -> int | None:
+        return _TOP if self.top is None else self.top or None
+
+    def _draw(self, path: Path, found: Presentable) -> None:
         """Draw the largest rows, and say on stderr what could not be drawn."""
         load("matplotlib.figure", "plot")
         from deniable.presentation import figure  # noqa: PLC0415 - needs the extra
 
-        view = found.shown(most).view(level=self.level, alpha=self.alpha)
+        view = found.shown(self._most).view(level=self.level, alpha=self.alpha)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             picture = figure.draw(view, found.caption())

@@ -16,6 +16,7 @@ from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.files import read_contents
 from deniable.mechanism import Reports
+from deniable.presentation.exports import Limits
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.tally import Accumulator, Tally
@@ -124,14 +125,16 @@ def write_divided(
     question.segments.dimension(dimension)
     if export.form in ("html", "parquet") or export.plot is not None:
         raise click.UsageError("results by segment are a table, TSV, JSON or CSV, without a plot")
-    parts = divide(question, collect_cells(question, files), dimension, estimate=make)
+    cells = collect_cells(question, files)
     if export.form == "table":
-        _print(parts, export)
+        _print(divide(question, cells, dimension, estimate=make), export)
         return
+    parts = divide(question, cells, dimension, estimate=lambda tally: export.chosen(make(tally)))
+    limits: Limits = {"level": export.level, "alpha": export.alpha}
     said = (
-        json.dumps(parts.document(), indent=1, ensure_ascii=False) + "\n"
+        json.dumps(parts.document(**limits), indent=1, ensure_ascii=False) + "\n"
         if export.form == "json"
-        else parts.to_csv("\t" if export.form == "tsv" else ",")
+        else parts.to_csv("\t" if export.form == "tsv" else ",", **limits)
     )
     outputs.write_atomically(export.output, said.encode())
 
