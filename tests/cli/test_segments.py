@@ -128,6 +128,8 @@ def test_report_files_are_estimated_by_segment(platforms):
     shown = platforms("estimate", "q.json", "r.bin", "--by", "platform").text
     assert "platform: linux, 300 reports" in shown
     assert "not shown because of its error" in shown
+    platforms("estimate", "q.json", "r.bin", "--by", "platform", "-o", "all.txt")
+    assert platforms.read("all.txt").decode() == shown.lstrip()
     platforms("tally", "q.json", "r.bin", "-o", "all.bin")
     assert "does not say of which segments" in platforms.fails(
         "estimate", "q.json", "all.bin", "--by", "arm"

@@ -141,12 +141,18 @@ def write_divided(
 
 def _print(parts: Parts, export: outputs.Export) -> None:
     """Write a table for each segment that is shown, and a line for each other one."""
+    lines: list[str] = []
+    printed = str(export.output) == outputs.STDIO
+    say = click.echo if printed else lines.append
     for part in parts.parts:
-        click.echo(f"\n{parts.dimension}: {part.value}, {counted(part.n, 'report')}")
-        if part.estimates is not None:
+        say(f"\n{parts.dimension}: {part.value}, {counted(part.n, 'report')}")
+        if part.estimates is None:
+            why = f"not shown because of its error: {part.missing:,} more are needed"
+            say(why + (f"; {part.warning}" if part.warning else ""))
+        elif printed:
             export.write(part.estimates)
         else:
-            click.echo(
-                f"not shown because of its error: {part.missing:,} more are needed"
-                + (f"; {part.warning}" if part.warning else "")
-            )
+            found = export.chosen(part.estimates)
+            lines.append(found.table(None, level=export.level, alpha=export.alpha))
+    if not printed:
+        outputs.write_atomically(export.output, ("\n".join(lines).lstrip() + "\n").encode())
