@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from benchmarks import answers as benchmark
-from deniable import DE, InvalidDocument, InvalidParameter, Number, OutOfDomain, Question, Views
+from deniable import (
+    DE,
+    InvalidDocument,
+    InvalidParameter,
+    Number,
+    OutOfDomain,
+    Question,
+    Views,
+    compare,
+)
 from deniable.advice.designs import tree_radices
 from tests.test_records import read_altered
 
@@ -152,6 +161,23 @@ def test_bins_and_the_distribution_function_keep_the_order_of_numbers(asked) -> 
     drawn = bins.plot()
     assert drawn.get_suptitle() == "Share of people in each range of numbers."
     assert [x.get_text() for x in drawn.axes[0].get_yticklabels()] == list(bins.labels)
+
+
+def test_a_comparison_of_numbers_tells_how_the_mean_changed() -> None:
+    """A fifth less is said with its interval; of the same numbers that nothing changed (seeded)."""
+    question = Question("t", Number(0, 10_000, step=100, unit="ms"), epsilon=2.0)
+    rng = np.random.default_rng(3)
+    first, less, same = (
+        question.estimate(question.tally(question.privatize(x * rng.gamma(4, 0.25, 20_000), rng)))
+        for x in (2200, 1700, 2200)
+    )
+    mean, median = compare(first, less).findings()
+    by, reach = less.mean.value - first.mean.value, np.hypot(first.mean.reach, less.mean.reach)
+    spread = f"({by - reach:.0f} to {by + reach:.0f})"
+    assert by - reach < -500 < by + reach
+    assert mean.startswith(f"The mean changed by {by:.0f} ms {spread}, from 2,")
+    assert median == f"The median was {first.quantile(0.5)}, and is {less.quantile(0.5)}."
+    assert compare(first, same).findings()[0].startswith("The mean has not changed by more than")
 
 
 def test_quantiles_and_mean_hold_the_truth(asked) -> None:

@@ -27,6 +27,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.answers.distribution import NumberEstimates
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.law import Supports, upper_normal
@@ -214,7 +215,9 @@ class Comparison(Presentable):
         return views.Change.over(self.first.keys, columns, truth)
 
     def verdict(self) -> Verdict:
-        """Return which answers have changed for sure, the largest changes first."""
+        """Return which answers have changed for sure, the largest first; of numbers the mean."""
+        if isinstance(self.first, NumberEstimates) and isinstance(self.second, NumberEstimates):
+            return self.second.since(self.first)
         return judge_changes(self.rows(alpha=ALPHA), self.total)
 
     def findings(self) -> tuple[str, ...]:

@@ -238,11 +238,11 @@ def _means(found: Mapping[str, Comparison], level: float) -> tuple[MeanDifferenc
             isinstance(each.first, NumberEstimates) and isinstance(each.second, NumberEstimates)
         ):
             return None
-        before, after = each.first.mean, each.second.mean
-        lift, reach = after.value - before.value, math.hypot(before.reach, after.reach)
-        p = math.erfc(abs(lift) / max(reach, 1e-300) * upper_normal(0.025) / math.sqrt(2))
-        rows.append(MeanDifference(name, before.value, after.value, lift - reach, lift + reach, p,
-                                   significant=False, unit=after.unit))  # fmt: skip
+        by = each.second.mean_since(each.first)
+        p = math.erfc(abs(by.value) / max(by.reach, 1e-300) * upper_normal(0.025) / math.sqrt(2))
+        means = each.first.mean.value, each.second.mean.value
+        rows.append(MeanDifference(name, *means, by.lower, by.upper, p, significant=False,
+                                   unit=by.unit))  # fmt: skip
     passed = holm(np.array([row.p_value for row in rows]), level)
     return tuple(
         replace(row, significant=bool(sure)) for row, sure in zip(rows, passed, strict=True)

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import numpy as np
 
-from deniable import DE, Question
+from deniable import DE, Number, Question
 from deniable.rota import Repeat
 from tests.collector.conftest import Collector, today
 
@@ -68,3 +68,23 @@ def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> 
     assert "the 6 most frequent of 12 answers" in page
     assert "only groups called arm, variant or experiment" in page
     assert "fewer than 20 reports so far: if it stays so" in page
+
+
+def test_numbers_are_compared_by_their_means(collector: Collector) -> None:
+    """The arms, and two days, by the mean and not by single steps."""
+    times = Number(0, 10_000, step=100, unit="ms")
+    question = Question("load", times, epsilon=4.0, segments={"arm": ("A", "B")})
+    body = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    rng = np.random.default_rng(3)
+    for day, factor in ((today(-1), 1.5), (today(), 1.0)):
+        for cell, mean in ((0, 2500), (1, 1500)):
+            reports = question.privatize(factor * mean * rng.gamma(4, 0.25, 3000), rng)
+            sent = question.segments.join(cell, reports.tobytes(), reports.itemsize)
+            assert collector.submit(question, sent, role="relay", day=day).status == 204
+    path = f"/questions/{question.digest}?from={today()}&compare_to={today(-1)}"
+    page = collector.request("GET", path, role="viewer").body.decode()
+    assert re.search(r"B differs from A: mean -[\d,]+ ms \(-[\d,]+ to -[\d,]+\)\.", page)
+    assert page.count("What changed") == 1
+    assert re.search(r"The mean changed by <[^>]+>-[\d,]+ ms<", page)
+    assert "The median was " in page

@@ -9,6 +9,7 @@ from datetime import date
 
 from markupsafe import Markup
 
+from deniable.answers.distribution import NumberEstimates
 from deniable.collector.groups import group_parts
 from deniable.collector.jobs import Sums
 from deniable.collector.stores.records import EPOCH, Days, write_day
@@ -146,7 +147,8 @@ def _compared(sums: Sums, rows: int) -> list[Part]:
         return []
     earlier = int(parts[1].days.first < parts[0].days.first)
     try:
-        view = sums.compared(earlier).top(rows).view()
+        found = sums.compared(earlier)
+        view = found.top(rows).view()
     except DeniableError as error:
         said = Sentences("incomparable", "Changes", phrases=((Span(f"No comparison: {error}."),),))
         return [said]
@@ -154,7 +156,12 @@ def _compared(sums: Sums, rows: int) -> list[Part]:
     headings = tuple(names.get(heading, heading) for heading in view.headings)
     note = f"{names['second']} against {names['first']}"
     shown = replace(view, headings=headings)
-    return [Listing("changes", "What changed", note=note, view=shown)]
+    listed = Listing("changes", "What changed", note=note, view=shown)
+    if not isinstance(found.first, NumberEstimates):
+        return [listed]
+    said = Sentences.of(found.verdict())
+    return [replace(said, name="mean-change", title="What changed", note=note),
+            replace(listed, title="All changes")]  # fmt: skip
 
 
 def span(days: Days) -> str:
