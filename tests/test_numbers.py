@@ -177,7 +177,9 @@ def test_a_comparison_of_numbers_tells_how_the_mean_changed() -> None:
     assert by - reach < -500 < by + reach
     assert mean.startswith(f"The mean changed by {by:.0f} ms {spread}, from 2,")
     assert median == f"The median was {first.quantile(0.5)}, and is {less.quantile(0.5)}."
-    assert compare(first, same).findings()[0].startswith("The mean has not changed by more than")
+    steady, _ = compare(first, same).findings()
+    assert steady.startswith("The mean has not changed by more than chance explains: by ")
+    assert f"(99.5 % interval {same.mean_since(first, 0.995).cells[1]})" in steady
 
 
 def test_quantiles_and_mean_hold_the_truth(asked) -> None:

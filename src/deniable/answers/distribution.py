@@ -154,7 +154,8 @@ class NumberEstimates(InOrder):
         value, spread = by.cells
         if sure.lower <= 0 <= sure.upper:
             steady = "The mean has not changed by more than chance explains"
-            claims = [told(f"{steady}: by {value} ({spread}).", "steady")]
+            wide = f"{percent(1 - ALPHA)} interval {sure.cells[1]}"
+            claims = [told(f"{steady}: by {value} ({wide}).", "steady")]
         else:
             ends = f"from {before.mean.cells[0]} to {self.mean.cells[0]}"
             claims = [told(f"The mean changed by |{value}| ({spread}), {ends}.", "changed")]
