@@ -16,7 +16,9 @@ from deniable.cli import cli
 from deniable.cli.group import command
 from deniable.cli.outputs import write_atomically
 from deniable.client import Client
+from deniable.division import divide
 from deniable.errors import DeniableError
+from deniable.experiment import compare_arms
 from deniable.protocol import Protocol
 from deniable.sizes import SetEstimates
 
@@ -108,6 +110,8 @@ def make_python_reference() -> str:
         parts += [_entry(name, item) for name, item in rest.items() if chosen(item)]
     parts.append("## Results of numbers, records and sets\n\nAll are `Estimates`, and have more.\n")
     parts += [_entry(kind.__name__, kind, own=True) for kind in _RESULTS]
+    parts.append("## Groups and arms\n\nIn `deniable.division` and `deniable.experiment`.\n")
+    parts += [_entry(each.__name__, each) for each in (divide, compare_arms)]
     parts.append("## The client\n")
     parts.append(_entry("Client", Client))
     parts.append("## Protocols\n\nAll of them are a `Protocol`, and have its methods.\n")

@@ -125,7 +125,8 @@ def divide(  # noqa: PLR0913 - what is divided and how, each by name
     >>> from deniable import DE
     >>> fruit = Question("fruit", ("kiwi", "fig"), DE(3.0, 2), segments={"os": ("linux", "mac")})
     >>> rng = np.random.default_rng(1)
-    >>> def tally(n): return fruit.tally(fruit.privatize(["kiwi"] * n, rng))
+    >>> def tally(n):
+    ...     return fruit.tally(fruit.privatize(["kiwi"] * n, rng))
     >>> found = divide(fruit, {0: tally(500), 1: tally(30)}, "os")
     >>> found.minimum, [(part.value, part.n, part.missing) for part in found.parts]
     (123, [('linux', 500, 0), ('mac', 30, 93)])
