@@ -62,14 +62,14 @@ def test_every_protocol_is_explained() -> None:
 
 
 def test_odds_in_choosing_follow_from_epsilon() -> None:
-    """What a coin-flip suspicion becomes is e^epsilon / (1 + e^epsilon)."""
+    """What a coin-flip suspicion becomes at most is e^epsilon / (1 + e^epsilon), rounded up."""
     page = text_of(ROOT / "docs" / "choosing.md")
     for epsilon in (1, 2, 4):
         share = math.exp(epsilon) / (1 + math.exp(epsilon))
-        assert re.search(rf"(?:At |at )?{epsilon}\D*?{100 * share:.0f} %", page)
+        assert re.search(rf"(?:At |at )?{epsilon}\D*?{math.ceil(100 * share)} %", page)
     for epsilon, ratio, share in cells("docs/threat-model.md", "whatever the observer believed"):
         odds = math.exp(float(epsilon))
-        assert (ratio, share) == (f"{odds:.1f}", f"{100 * odds / (1 + odds):.0f} %")
+        assert (ratio, share) == (f"{odds:.1f}", f"{math.ceil(100 * odds / (1 + odds))} %")
 
 
 def test_what_repeated_reports_reveal_is_computed() -> None:
