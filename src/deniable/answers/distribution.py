@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from deniable.answers.order import Bins, Cumulated, InOrder
+from deniable.answers.order import Bins, Cumulated, InOrder, plain
 from deniable.answers.scale import Scale, told
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
@@ -398,9 +398,3 @@ class NumberEstimates(InOrder):
         mean, error, reach = np.array(found).T
         combined = float(np.hypot.reduce(weights * error)), float(np.hypot.reduce(weights * reach))
         return float(weights @ mean), *combined
-
-
-def plain(found: Estimates) -> Estimates:
-    """Return estimates without what a subclass adds."""
-    names = Estimates.__dataclass_fields__
-    return Estimates(**{name: value for name, value in vars(found).items() if name in names})

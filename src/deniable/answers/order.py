@@ -42,3 +42,9 @@ class Cumulated(Bins):
         """Return the places of ``k`` rows from the first to the last, or of all."""
         some = len(self) if k is None else min(k, len(self))
         return np.linspace(len(self) - 1, 0, some).round().astype(np.int64)[::-1]
+
+
+def plain(found: Estimates) -> Estimates:
+    """Return estimates without what a subclass adds."""
+    names = Estimates.__dataclass_fields__
+    return Estimates(**{name: value for name, value in vars(found).items() if name in names})

@@ -15,9 +15,8 @@ import numpy as np
 
 from deniable.answers.choice import Choice
 from deniable.answers.cross import CrossEstimates, Within
-from deniable.answers.distribution import plain
 from deniable.answers.number import Number
-from deniable.answers.order import InOrder
+from deniable.answers.order import InOrder, plain
 from deniable.answers.scale import told
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
