@@ -46,7 +46,7 @@ def test_a_page_shows_rounds_groups_and_a_verdict(collector: Collector) -> None:
 def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> None:
     """They are the largest of all people, it is said of how many, and how values are compared."""
     labels = tuple(f"answer {i:02}" for i in range(12))
-    question = Question("many", labels, DE(5.0, 12), segments={"os": ("linux", "mac")},
+    question = Question("many", labels, DE(5.0, 12), segments={"os": ("linux", "mac", "beos")},
                         repeat=Repeat(today(-1), every=1, rounds=4))  # fmt: skip
     body = question.to_json().encode()
     assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
