@@ -242,7 +242,8 @@ class Grid(Part):
             for name, row in zip(self.rows, self.cells, strict=True)
         )
         return (
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}, table">'
+            '<div class="scroll" tabindex="0" role="region" '
+            f'aria-label="{escape(self.title)}, table">'
             '<table class="plain grid"><thead><tr><td></td>'
             f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
         )
