@@ -64,7 +64,12 @@ def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> 
     panels = [re.findall(r"answer \d\d", each) for each in page.split('class="multiple"')[1:3]]
     assert len(set(panels[0])) == 8
     assert panels[0] == panels[1]
-    assert "the 8 most frequent of 12 answers" in page
+    assert "the 8 most frequent of 12 answers of all people, the other 4 below" in page
+    (every,) = re.findall(r"<summary>All 12 answers by os</summary>.*?</table>", page, re.DOTALL)
+    assert sorted(re.findall(r"<bdi>(answer \d\d)", every)) == sorted(labels)
+    assert every.count('data-head="mac"') == every.count('data-head="linux"') == 12
+    assert re.search(r"\d %<small>\d", every.replace("\u00a0", " "))
+    assert f"/v1/questions/{question.digest}/estimates?by=os&amp;format=csv" in page
     assert "the 6 most frequent of 12 answers" in page
     assert "only groups called arm, variant or experiment" in page
     assert "fewer than 20 reports so far: if it stays so" in page

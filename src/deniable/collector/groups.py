@@ -12,7 +12,7 @@ from deniable.errors import DeniableError, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.experiment import Experiment, compare_arms
 from deniable.presentation import parts as shown
-from deniable.presentation.charts import Multiples, Panel, bars_of
+from deniable.presentation.charts import Grid, Multiples, Panel, bars_of
 from deniable.presentation.verdict import Span
 from deniable.presentation.view import counted
 from deniable.segments import NOT_STATED
@@ -76,7 +76,8 @@ def export(sums: Sums, division: Division) -> bytes:
 
 _ARMS = ("arm", "arms", "variant", "experiment")
 """Dimensions with such a name are the arms of an experiment, whose first value is the control."""
-_SHOWN = 8
+_SHOWN, _OPENED = 8, 200
+"""How many answers of each group are shown, and how many when somebody asks for all."""
 
 
 def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
@@ -87,7 +88,9 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
     parts: list[shown.Part] = []
     note = "public groups on one scale: a report does not hide the group of its sender"
     if len(overall) > _SHOWN and not isinstance(overall, NumberEstimates):
-        note += f" · the {_SHOWN} most frequent of {len(overall):,} answers of all people"
+        left = len(overall) - _SHOWN
+        note += f" · the {_SHOWN} most frequent of {len(overall):,} answers of all people, "
+        note += f"the other {left:,} below"
     compared = any(each.name.lower() in _ARMS for each in sums.question.segments)
     for place, dimension in enumerate(sums.question.segments):
         control = dimension.values[0] if dimension.name.lower() in _ARMS else None
@@ -109,8 +112,31 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
         )  # fmt: skip
         only = " · only groups called arm, variant or experiment are tested against each other"
         tested, title = "" if compared else only, f"By {dimension.name}"
-        parts.append(Multiples(f"groups-{place}", title, note=note + tested, panels=panels))
+        name = f"groups-{place}"
+        parts.append(Multiples(name, title, note=note + tested, panels=panels,
+                               every=_every(name, title, found, overall)))  # fmt: skip
     return parts
+
+
+def _every(name: str, title: str, found: Sequence[Part], overall: Estimates) -> Grid | None:
+    """Return all answers in the same order, where the panels leave some of them out."""
+    if len(overall) <= _SHOWN or isinstance(overall, NumberEstimates):
+        return None
+    told = {part.value: bars_of(part.estimates, _OPENED, overall)
+            for part in found if part.estimates is not None}  # fmt: skip
+    rows = tuple(zip(*told.values(), strict=True))
+    if not rows:
+        return None
+    some = f"The {len(rows)} most frequent of {len(overall):,}"
+    many = f"All {len(rows)}" if len(rows) == len(overall) else some
+    return Grid(
+        f"{name}-all",
+        f"{many} answers {title[:1].lower()}{title[1:]}",
+        rows=tuple(first.label for first, *_ in rows),
+        columns=tuple(told),
+        cells=rows,
+        ranges=True,
+    )
 
 
 def _about(part: Part) -> str:

@@ -24,7 +24,7 @@ from deniable.presentation.parts import (
     label_html,
     privacy_fact,
 )
-from deniable.presentation.text import columns_of, fit_labels, one_line, wrapped
+from deniable.presentation.text import columns_of, fit_labels, one_line, printable, wrapped
 from deniable.presentation.trend import Trend, short_date, trend_svg
 from deniable.presentation.verdict import Judged, Verdict, points
 from deniable.presentation.view import Answer, Change, Provenance, View, percent
@@ -193,6 +193,8 @@ class Multiples(Part):
 
     panels: tuple[Panel, ...] = ()
     heading: str = "Answer"
+    every: Grid | None = None
+    """All rows of all groups, where the panels have some of them; shown when somebody opens it."""
 
     def _charts(self) -> list[Bars]:
         every = Bars("", bars=tuple(bar for panel in self.panels for bar in panel.bars))
@@ -208,51 +210,68 @@ class Multiples(Part):
             f"{chart.html() if panel.bars else ''}</section>"
             for panel, chart in zip(self.panels, self._charts(), strict=True)
         )
-        return f'<div class="multiples">{"".join(found)}</div>'
+        return f'<div class="multiples">{"".join(found)}</div>{self._every()}'
+
+    def _every(self) -> str:
+        if self.every is None:
+            return ""
+        name, title = self.every.name, escape(self.every.title)
+        return f'<details id="{name}"><summary>{title}</summary>{self.every.html()}</details>'
 
     def lines(self, width: int) -> list[str]:
-        return [
+        found = [
             line
             for panel, chart in zip(self.panels, self._charts(), strict=True)
             for line in (f"{one_line(panel.name)}: {panel.said}", *chart.lines(width))
         ]
+        return found if self.every is None else [*found, *self.every.lines(width)]
 
 
 @dataclass(frozen=True)
 class Grid(Part):
     """A share for each pair of a row and a column: the darker a cell, the larger its share.
 
-    Its interval is the title of a cell; a table of all numbers should stand beside it.
+    Its interval is the title of a cell, or stands below the share; with titles alone a table of all
+    numbers should stand beside it. On a narrow screen each row is a block of its cells.
     """
 
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     cells: tuple[tuple[Bar, ...], ...] = ()
     """One row after the other; labels are not shown."""
+    ranges: bool = False
+    """Whether the intervals are shown below the shares."""
 
     def html(self) -> str:
         heads = "".join(
-            f'<th scope="col" class="number">{label_html(c)}</th>' for c in self.columns
+            f'<th scope="col" role="columnheader" class="number">{label_html(c)}</th>'
+            for c in self.columns
         )
         most = max((cell.share for row in self.cells for cell in row), default=0.0) or 1.0
         body = "".join(
-            f'<tr><th scope="row">{label_html(name)}</th>'
-            + "".join(self._cell(cell, most) for cell in row)
+            f'<tr role="row"><th scope="row" role="rowheader">{label_html(name)}</th>'
+            + "".join(
+                self._cell(cell, most, head) for cell, head in zip(row, self.columns, strict=True)
+            )
             + "</tr>"
             for name, row in zip(self.rows, self.cells, strict=True)
         )
         return (
             '<div class="scroll" tabindex="0" role="region" '
             f'aria-label="{escape(self.title)}, table">'
-            '<table class="plain grid"><thead><tr><td></td>'
-            f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+            '<table class="plain grid" role="table"><thead role="rowgroup"><tr role="row">'
+            f'<td role="cell"></td>{heads}</tr></thead>'
+            f'<tbody role="rowgroup">{body}</tbody></table></div>'
         )
 
-    @staticmethod
-    def _cell(cell: Bar, most: float) -> str:
+    def _cell(self, cell: Bar, most: float, head: str) -> str:
         share, spread = cell.cells()
         shade = round(_SHADES * min(max(cell.share / most, 0.0), 1.0)) if cell.known else 0
-        return f'<td class="number shade-{shade}" title="{spread}">{share}</td>'
+        shown = f"<span>{share}<small>{spread}</small></span>" if self.ranges else share
+        return (
+            f'<td role="cell" class="number shade-{shade}" title="{spread}" '
+            f'data-head="{escape(printable(head))}">{shown}</td>'
+        )
 
     def lines(self, width: int) -> list[str]:
         rows = tuple(

@@ -73,7 +73,9 @@ class Address:
             name, text = f"{start}{digest[:8]}.tally", f"{form} tally".lstrip().capitalize()
         else:
             pairs += [("candidate", each) for each in self.wanted.candidates or ()]
-            title = " by ".join(one_line(each, 40) for each in cross) or what.capitalize()
+            crossed = " by ".join(one_line(each, 40) for each in cross)
+            divided = f"By {one_line(more['by'], 40)}" if "by" in more else ""
+            title = crossed or divided or what.capitalize()
             name, text = f"{what}-{digest[:8]}.{form}", f"{title} as {form.upper()}"
         query = urlencode([(name, value) for name, value in pairs if value])
         resource = "estimates" if what == "changes" else what
@@ -350,6 +352,10 @@ def _links(known: Known, address: Address, shown: Shown) -> tuple[Link, ...]:
             for table in answers.tables[:_MOST_LINKS]
             if len(table) > 1
         ]
+    found += [
+        address.link("estimates", "csv", address.span, by=dimension.name, format="csv")
+        for dimension in known.question.segments
+    ]
     found.append(address.link("trend", "csv", address.span, format="csv"))
     found.append(address.link("tally", "", address.span))
     if address.other.given and not shown.lacking:
