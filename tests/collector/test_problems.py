@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from deniable.answers import Text
 from deniable.collector.api import INTERFACE, OPERATIONS, Operation
 from deniable.collector.handlers import REPEATED
 from deniable.collector.problems import PROBLEMS, Refusal, find_problem, render
+from deniable.question import Question
 from tests.collector.conftest import Collector
 
 DOCS = Path(__file__).parents[2] / "docs" / "collector.md"
@@ -71,3 +73,46 @@ def test_a_failure_inside_gives_nothing_away() -> None:
     assert status == 500
     assert b"secret" not in body
     assert find_problem(KeyError()).type == json.loads(body)["type"].removeprefix("urn:deniable:")
+
+
+def test_a_page_says_where_to_go_on_while_the_store_is_ill(collector: Collector) -> None:
+    """A browser reads what happened and what to do, keeps what it entered, and finds no path."""
+    question, store = collector.ask(), Path(collector.settings.store)
+    browser = {"Accept": "text/html", "Content-Type": "application/x-www-form-urlencoded"}
+    page, away = f"/questions/{question.digest}", store.with_name("away.db")
+    named = b"name=Which+fruit%3F&kind=closed&labels=kiwi%0Afig&users=1000&epsilon=1&solve=error"
+    store.rename(away)
+    try:
+        saved = collector.request("POST", page, b"tab=settings&action=closed", role="admin",
+                                  headers=browser)  # fmt: skip
+        token = collector.request("POST", "/access", b"action=token&role=viewer&name=x",
+                                  role="admin", headers=browser)  # fmt: skip
+        ready = collector.request("GET", "/readyz", headers=browser)
+        made = collector.request("POST", "/new", named + b"&action=create", role="admin",
+                                 headers=browser)  # fmt: skip
+    finally:
+        away.rename(store)
+    for answer in (saved, token, ready, made):
+        assert answer.status == 503
+        assert str(store).encode() not in answer.body
+    assert "The server cannot use its data" in saved.body.decode()
+    assert f'href="{page}">Back to the form' in saved.body.decode()
+    assert 'href="/readyz">Try again' in ready.body.decode()
+    assert "Reports cannot be stored now: " in ready.body.decode()
+    assert saved.headers["retry-after"] == "2"
+    assert "Nothing was stored: " in made.body.decode()
+    assert "Which fruit?" in made.body.decode()
+
+
+def test_a_page_says_that_there_are_too_few_reports(collector: Collector) -> None:
+    """Asking for what is not there yet is no dead end."""
+    words = Question("Which word?", Text("english"), epsilon=2.0)
+    body = words.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    path = f"/questions/{words.digest}"
+    answer = collector.request("POST", f"{path}/follow-up", b"", role="admin",
+                               headers={"Accept": "text/html"})  # fmt: skip
+    said = answer.body.decode()
+    assert answer.status == 409
+    assert "There are not enough reports for this yet." in said
+    assert f'href="{path}">Back to the form' in said

@@ -85,18 +85,26 @@ def create_app(settings: Settings, opener: Callable[[], Store] | None = None) ->
     return Application(services, build_router(services))
 
 
-_SENTENCES = {
-    "invalid-request": "The address or the form is not complete.",
-    "unknown-question": "This question does not exist, or was deleted.",
-    "not-found": "There is no page at this address.",
-    "forbidden": "This needs the login of an administrator.",
-    "too-large": "This is more than the collector takes.",
-    "conflict": "Somebody else was faster: load the page again.",
-    "store-unavailable": "Try again in a moment.",
-    "stopping": "Try again in a moment.",
-    "internal": "The log of the collector says what failed.",
+_SAID = {
+    "invalid-request": ("", "The address or the form is not complete."),
+    "unknown-question": ("", "This question does not exist, or was deleted."),
+    "not-found": ("", "There is no page at this address."),
+    "forbidden": ("", "This needs the login of an administrator."),
+    "too-large": ("", "This is more than the collector takes."),
+    "too-costly": ("", "Choose fewer days or fewer answers."),
+    "conflict": ("Not possible at the moment", "Somebody else was faster: load the page again."),
+    "too-few-reports": ("", "There are not enough reports for this yet."),
+    "store-unavailable": (
+        "The server cannot use its data",
+        "Every report that was acknowledged is safe. Try again in a moment. If it lasts, whoever "
+        "runs the server finds the reason on its status page and in its log.",
+    ),
+    "queue-full": ("The server is busy", "Try again in a moment."),
+    "searching": ("The search goes on", "Its result will be here in a minute or two."),
+    "stopping": ("The server is being restarted", "Try again in a moment."),
+    "internal": ("Something failed on the server", "Its log says what it was."),
 }
-"""What people read, by the type of the problem; its title says the rest."""
+"""What people read, by the type of the problem: a heading if its title is no good, and advice."""
 
 
 def _wants_page(scope: Scope) -> bool:
@@ -113,6 +121,24 @@ def _page(error: Exception, scope: Scope) -> Response:
         query = scope["query_string"].decode("latin-1")
         place = f"{scope['path']}?{query}" if query and scope["method"] == "GET" else scope["path"]
         return RedirectResponse(f"/login?next={quote(place)}", 303)
-    sentence = getattr(error, "page", "") or _SENTENCES.get(found.type, "")
-    return page("problem.html", found.status, title=found.title, sentence=sentence,
-                status=found.status)  # fmt: skip
+    heading, advice = _SAID.get(found.type, ("", ""))
+    shown = page("problem.html", found.status, title=heading or found.title,
+                 sentence=getattr(error, "page", "") or advice, status=found.status,
+                 again=_again(scope, found.status))  # fmt: skip
+    if found.retry_after is not None:
+        shown.headers["retry-after"] = str(found.retry_after)
+    return shown
+
+
+def _again(scope: Scope, status: int) -> tuple[str, str] | None:
+    """Return where a person goes on, and what that is called; None if only the start is left."""
+    if scope["method"] == "GET":
+        query = scope["query_string"].decode("latin-1")
+        address = f"{scope['path']}?{query}" if query else scope["path"]
+        return (address, "Try again") if status in (409, 500, 503) else None
+    # Forms go to the page that they stand on, or below it.
+    form = "/".join(scope["path"].split("/")[:3])
+    return (form, "Back to the form") if scope["path"].startswith(_FORMS) else None
+
+
+_FORMS = ("/questions/", "/new", "/access")

@@ -260,7 +260,8 @@ class Questions:
         asked = Asked(found.digest, found.document, State.OPEN, write_terms(Terms()))
         new = await self._writer.run(lambda store: store.ask(asked))
         if not new and await self._readers.run(lambda store: store.asked(asked.digest)) is None:
-            raise problems.Conflict("this question is being deleted; try again later")
+            said = "The same question is being deleted: wait a minute, and create it again."
+            raise problems.Conflict("this question is being deleted; try again later", page=said)
         self.forget(found.digest)
         return found, new
 

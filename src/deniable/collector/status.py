@@ -37,7 +37,9 @@ async def readyz(call: Call) -> Response:
         raise Stopping("the collector is shutting down", reason="the collector is shutting down")
     trouble = await health.check(call.services.writer.probe)
     if trouble is not None:
-        raise NotReady("reports cannot be stored now", reason=trouble.reason, kind=trouble.kind)
+        said = f"Reports cannot be stored now: {trouble.reason}."
+        raise NotReady("reports cannot be stored now", page=said, reason=trouble.reason,
+                       kind=trouble.kind)  # fmt: skip
     return answer({"status": "ok", "alarm": call.services.housekeeping.alarm})
 
 

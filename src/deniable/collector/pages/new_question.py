@@ -12,8 +12,9 @@ from deniable.collector.drafts import Draft, Proposal
 from deniable.collector.pages.again import AGAIN, GROUPS, read_groups, read_repeat
 from deniable.collector.pages.kinds import KINDS, Wrong
 from deniable.collector.pages.templating import page
-from deniable.collector.problems import Mistake
+from deniable.collector.problems import Mistake, Refusal
 from deniable.collector.requests import Call
+from deniable.collector.stores.records import StoreError
 from deniable.errors import DeniableError
 from deniable.policy import CEILING
 from deniable.presentation.parts import privacy_word
@@ -64,7 +65,8 @@ async def send(call: Call) -> Response:
         digest = await _create(call, fields)
     except DeniableError as error:
         place = error.field if isinstance(error, Wrong) else _first_field(fields)
-        return _page(fields, await _plan(call, fields), {place: _said(error)})
+        status = 503 if isinstance(error, StoreError) else 400
+        return _page(fields, await _plan(call, fields), {place: _said(error)}, status)
     return RedirectResponse(f"/questions/{digest}/collect", 303)
 
 
@@ -75,8 +77,9 @@ def _first_field(fields: Mapping[str, str]) -> str:
 
 
 def _page(
-    fields: Mapping[str, str], plan: Plan, wrong: Mapping[str, str] | None = None
-) -> Response:
+    fields: Mapping[str, str], plan: Plan, wrong: Mapping[str, str] | None = None,
+    status: int = 200,
+) -> Response:  # fmt: skip
     shown = dict(fields)
     if plan.solved and shown["solve"] in shown:
         shown[shown["solve"]] = plan.solved
@@ -84,7 +87,7 @@ def _page(
         word = privacy_word(float(shown["epsilon"]))
     except ValueError:
         word = ""
-    return page("new_question.html", 400 if wrong else 200, fields=shown, plan=plan,
+    return page("new_question.html", status, fields=shown, plan=plan,
                 wrong=wrong or {}, kinds=tuple(KINDS.values()), protocols=_CHOICES, word=word,
                 again=AGAIN, groups=GROUPS, admin=True, place="new")  # fmt: skip
 
@@ -123,6 +126,10 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
 def _said(error: DeniableError) -> str:
     if isinstance(error, Mistake):
         return str(error)
+    if isinstance(error, StoreError):
+        return f"Nothing was stored: {error.reason}. Try again in a moment."
+    if isinstance(error, Refusal) and error.page:
+        return error.page
     return f"This question cannot be asked: {error}."
 
 

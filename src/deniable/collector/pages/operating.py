@@ -60,6 +60,8 @@ async def change_access(call: Call) -> Response:
         secret = await writer.run(
             lambda store: access.create(store, TOKEN, Role(fields["role"]), name=name)
         )
+    except StoreError:
+        raise
     except DeniableError:
         said = "Enter a name of 1 to 100 characters, in one line."
         return await _access(call, {"wrong": said, "name": name}, 400)
