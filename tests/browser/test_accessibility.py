@@ -4,11 +4,12 @@ import csv
 import io
 import re
 import secrets
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deniable.answers import Choices
+from deniable.answers import Choices, Text
 from deniable.collector import demonstration
 from deniable.collector.access import Role
 from deniable.collector.settings import Settings
@@ -353,7 +354,7 @@ def test_no_page_overflows_targets_are_large_and_marks_stand_out(browser, collec
 
 
 def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collector):
-    """Twelve answers and their trends fit on one A4 page; every kind says its results as HTML."""
+    """Answers, bins, cross tables and trends fit on one A4 page; every kind says its results."""
     context = browser.new_context(java_script_enabled=False)
     visit = Visit(context, collector)
     page = visit.log_in()
@@ -362,6 +363,9 @@ def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collec
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
     for kind, digest in collector.kinds.items():
         page.goto(f"{collector.address}/questions/{digest}")
+        if kind in ("number", "record"):
+            printed = page.pdf(format="A4")
+            assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, kind
         if kind in ("text", "discovery"):
             page.goto(f"{page.url}?candidates=hello%0Abusy")
         assert page.is_visible("#live .say"), kind
@@ -371,3 +375,82 @@ def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collec
         page.goto(f"{collector.address}/try/{digest}")
         assert "allow JavaScript on this page" in page.inner_text("main")
     context.close()
+
+
+PLACES = """() => [...document.querySelectorAll("h1, .tabs a, .presets li")].map((each) => {
+    const { x, y, width, height } = each.getBoundingClientRect();
+    return [x, y, width, height];
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_opening_the_choice_of_days_moves_no_button(narrow, collector, width):
+    """The form opens below the row of its button, and nothing in this row moves."""
+    page = narrow.log_in()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{collector.address}/questions/{collector.drinks}")
+    before = page.evaluate(PLACES)
+    rows = {y for _, y, *_ in before[-4:]}
+    assert len(rows) == 1
+    assert not page.is_visible("#comparing")
+    page.click("summary:has-text('Compare')")
+    assert page.is_visible("#comparing")
+    assert page.evaluate(PLACES) == before
+
+
+def test_a_cross_table_fits_on_a_narrow_screen(narrow, collector):
+    """Each row is a block with a line for each column, and still a table to a screen reader."""
+    page = narrow.log_in()
+    page.goto(f"{collector.address}/questions/{collector.kinds['record']}")
+    for table in page.locator(".scroll:has(.grid)").all():
+        assert table.evaluate("(each) => each.scrollWidth - each.clientWidth") == 0
+        cell = table.locator("tbody td").first
+        head = table.locator("thead th").first.inner_text()
+        said = cell.evaluate("(each) => getComputedStyle(each, '::before').content")
+        assert head in ("City", "On foot")
+        assert said.startswith(f'"{head}"')
+    tree = page.locator(".grid").first.aria_snapshot()
+    assert '- rowheader "On foot"' in tree
+    assert '- columnheader "City"' in tree
+
+
+@pytest.mark.node
+@pytest.mark.parametrize("narrow", ["light", "dark"], indirect=True)
+def test_pages_of_problems_are_accessible(narrow, collector):
+    """Too few reports, and a store that is ill: axe-core is content, and there is a way on."""
+    page, store = narrow.log_in(), Path(collector.settings.store)
+    page.goto(f"{collector.address}/questions/{collector.empty}/settings")
+    away = store.with_name("away.db")
+    store.rename(away)
+    try:
+        with page.expect_response("**/questions/*") as ill:
+            page.click("text=Close this question")
+        assert ill.value.status == 503
+        page.wait_for_selector("text=The server cannot use its data")
+    finally:
+        away.rename(store)
+    assert _clean(page)
+    page.click("text=Back to the form")
+    page.wait_for_selector("h1:has-text('question')")
+    words = Question("Which word?", Text("english"), epsilon=2.0)
+    collector.request("POST", "/v1/questions", words.to_json().encode(), role="admin")
+    page.goto(f"{collector.address}/questions/{words.digest}")
+    address = f"/questions/{words.digest}/follow-up"
+    page.evaluate(
+        """(address) => {
+            const form = Object.assign(document.createElement("form"), { method: "post" });
+            form.action = address;
+            document.body.append(form);
+            form.submit();
+        }""",
+        address,
+    )
+    page.wait_for_selector("text=There are not enough reports for this yet.")
+    assert _clean(page)
+
+
+def _clean(page):
+    """Tell whether axe-core finds nothing, and nothing is too wide."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    assert page.evaluate("axe.run()")["violations"] == []
+    return page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]

@@ -150,7 +150,9 @@ def _other_kinds(rng: np.random.Generator) -> Iterator[_Kind]:
         ]
 
     yield _Kind(used, some, cells=3)
-    minutes = Question("How many minutes is your way to work?", Number(0, 120, 5), epsilon=2.0)
+    minutes = Question(
+        "How many minutes is your way to work?", Number(0, 120, 5, "min"), epsilon=2.0
+    )
     yield _Kind(minutes, lambda n: (5 * rng.gamma(2.5, 2.4, n).clip(0, 23).round()).tolist())
     way = Choice(("On foot", "By bicycle", "By bus or train", "By car"))
     place = Choice(("City", "Suburb", "Countryside"))
