@@ -134,7 +134,8 @@ def _again(scope: Scope, status: int) -> tuple[str, str] | None:
     """Return where a person goes on, and what that is called; None if only the start is left."""
     if scope["method"] == "GET":
         query = scope["query_string"].decode("latin-1")
-        address = f"{scope['path']}?{query}" if query else scope["path"]
+        path = "/" + quote(scope["path"]).lstrip("/")  # two slashes would name another host
+        address = f"{path}?{query}" if query else path
         return (address, "Try again") if status in (409, 500, 503) else None
     # Forms go to the page that they stand on, or below it.
     form = "/".join(scope["path"].split("/")[:3])
