@@ -19,18 +19,24 @@
  * @property {(answer: any) => string} write  An answer in words.
  * @property {(answer: any, report: Uint8Array) => Told} tell
  * @property {(form: HTMLFormElement) => void} [prepare]
+ * @property {(answer: any, report: Uint8Array, drawn: Uint8Array[]) => Followed} [follow]  The mathematics of a report.
+ * @typedef {object} Followed
+ * @property {import("./laws.js").Law} law
+ * @property {{ label: string, value: bigint }[]} candidates  The answers that are told apart one by one.
+ * @property {string} answer  The person's own among them.
+ * @property {[missed: number, fitted: number]} [others]  How many more a report does not fit and fits.
+ * @property {Uint8Array[]} drawn  The random bytes that the report was made of.
+ * @property {string} given  What is said of it beforehand.
  */
 
 import { readCode, readLayout } from "../src/code.ts";
 import { several } from "../src/several.ts";
 import { survey } from "../src/survey.ts";
-import { lawOf } from "./laws.js";
+import { integer, lawOf, wordsOf } from "./laws.js";
+import { bytesOf, viewLaw, viewOf } from "./lots.js";
+import { containing, setLaw, setsBy } from "./sets.js";
 import { brief, make } from "./shown.js";
 
-/** @param {Uint8Array} bytes */
-const integer = (bytes) => bytes.reduceRight((sum, byte) => sum * 256n + BigInt(byte), 0n);
-/** Eight bytes of a number. @param {bigint} number */
-const bytesOf = (number) => new Uint8Array(new BigUint64Array([number]).buffer);
 /** Put values where a sentence has their names in braces. @param {string | undefined} text @param {Record<string, string | number>} values */
 const fill = (text, values) => (text ?? "").replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
 
@@ -69,24 +75,6 @@ const chances = ({ domain_size, g, levels, size, weights: { p, q, inside = p, ou
   return { often: (kept * high) / (kept * high + (all - kept) * low), ratio: high / low };
 };
 
-/** @param {Document} protocol @param {bigint} code */
-const viewOf = ({ protocols }, code) => {
-  const codes = protocols.map((/** @type {Document} */ part) => BigInt(codesOf(part)));
-  let place = 0;
-  while (code >= codes[place]) code -= codes[place++];
-  return { place, code };
-};
-
-/** How many reports there are of a view. @param {Document} part */
-const codesOf = ({ domain_size, g, levels, size }) => {
-  if (levels) return levels;
-  if (g) return BigInt(g) * BigInt(g - 1);
-  if (!size) return domain_size;
-  let sets = 1n;
-  for (let i = 0n; i < size; ) sets = (sets * (BigInt(domain_size) - i)) / ++i;
-  return sets;
-};
-
 /** A number, or several attributes. @param {Document} answers @param {Document} protocol @param {Record<string, string>} said @returns {Kind} */
 const surveyed = (answers, protocol, said) => {
   const single = answers.kind === "number";
@@ -113,6 +101,24 @@ const surveyed = (answers, protocol, said) => {
     }
     return { labels, own };
   };
+  /** What a view asks, its cells in words, and where the person's own is among them. @param {any} answer @param {number} place */
+  const seen = (answer, place) => {
+    const [view, part] = [protocol.views[place], protocol.protocols[place]];
+    if (part.levels) {
+      const top = part.levels - 1;
+      const { answers: asked, name } = single ? { answers, name: "" } : parts[view[0]];
+      const number = placeOf(asked, single ? answer : answer[name]);
+      const labels = Array.from({ length: part.levels }, (_, i) => numbered(asked, ((part.domain_size - 1) * i) / top));
+      const asking = fill(said["asked_level"], { count: part.levels });
+      return { asked: asking, labels, number, own: (number * top) / (part.domain_size - 1), what: `one of ${part.levels} levels` };
+    }
+    const { labels, own } = cellsFor(view, answer, part.domain_size);
+    const names = view.map((/** @type {number} */ digit) => brief(parts[single ? 0 : digit].name, 40));
+    const rest = view.length < parts.length ? ` ${said["asked_rest"]}` : "";
+    const about = fill(said["asked_about"], { what: names.join(` ${said["and"]} `) }) + rest;
+    const range = fill(said["asked_range"], { count: labels.length });
+    return { asked: single ? range : about, labels, number: own, own, what: single ? `which of ${labels.length} ranges it is in` : names.join(" and ") };
+  };
   return {
     fields: parts.map((part) => fieldFor(part.name, part.answers, single ? {} : { "data-name": part.name })),
     read: (form) => survey.asked(form),
@@ -122,29 +128,28 @@ const surveyed = (answers, protocol, said) => {
         return part.kind === "number" ? numbered(part, placeOf(part, held)) : held;
       }).join(", "),
     tell(answer, report) {
-      const { code, place } = viewOf(protocol, integer(report));
-      const [view, part] = [protocol.views[place], protocol.protocols[place]];
+      const { code, place } = viewOf(protocol, report);
+      const part = protocol.protocols[place];
       const { often, ratio } = chances(part);
-      if (part.name === "Levels") {
-        const top = part.levels - 1;
-        const at = (placeOf(single ? answers : parts[view[0]].answers, single ? answer : answer[parts[view[0]].name]) * top) / (part.domain_size - 1);
-        const level = (/** @type {bigint | number} */ i) => numbered(answers, ((part.domain_size - 1) * Number(i)) / top);
-        const mine = Math.abs(at - Number(code)) < 1;
-        const held = level(Math.round(at));
-        return { asked: fill(said["asked_level"], { count: part.levels }), fitting: [level(code)], mine, often, odds: null, own: held };
+      const { asked, labels, own } = seen(answer, place);
+      if (part.levels) {
+        const mine = Math.abs(own - Number(code)) < 1;
+        return { asked, fitting: [labels[Number(code)]], mine, often, odds: null, own: labels[Math.round(own)] };
       }
-      const { labels, own } = cellsFor(view, answer, part.domain_size);
       const reading = lawOf(part).read(bytesOf(code));
       const fits = labels.map((/** @type {string} */ _, /** @type {number} */ i) => reading.fits(BigInt(i)));
       const fitting = labels.filter((/** @type {string} */ _, /** @type {number} */ i) => fits[i]);
       const weight = (/** @type {boolean} */ fit) => (fit ? ratio : 1);
       const after = weight(fits[own]) / fits.reduce((/** @type {number} */ sum, /** @type {boolean} */ fit) => sum + weight(fit), 0);
-      const names = view.map((/** @type {number} */ digit) => parts[single ? 0 : digit].name);
-      const rest = view.length < parts.length ? ` ${said["asked_rest"]}` : "";
-      const asked = single
-        ? fill(said["asked_range"], { count: labels.length })
-        : fill(said["asked_about"], { what: names.map((/** @type {string} */ each) => brief(each, 40)).join(` ${said["and"]} `) }) + rest;
       return { asked, fitting, mine: fits[own], often, odds: [1 / labels.length, after], own: labels[own] };
+    },
+    follow(answer, report, drawn) {
+      const { place } = viewOf(protocol, report);
+      const { asked, labels, number, own, what } = seen(answer, place);
+      const { law, first } = viewLaw(protocol, place, BigInt(number), what);
+      const held = law.level ? Number(law.level(wordsOf(drawn, law.limits)[first])) : own;
+      const candidates = labels.map((/** @type {string} */ label, /** @type {number} */ i) => ({ label, value: BigInt(i) }));
+      return { law, candidates, answer: labels[held], drawn, given: asked };
     },
   };
 };
@@ -153,18 +158,6 @@ const surveyed = (answers, protocol, said) => {
 const ticked = (answers, protocol, said) => {
   const { labels, at_most: most } = answers;
   const d = labels.length;
-  /** Whether the report supports a label. @param {Uint8Array} report @returns {(item: number) => boolean} */
-  const supports = (report) => {
-    if (protocol.name === "SetSelection") {
-      const points = { domain_size: d + most, size: protocol.size, weights: { inside: "2", outside: "1" } };
-      const reading = lawOf(points).read(bytesOf(integer(report)));
-      return (item) => reading.fits(BigInt(item));
-    }
-    const width = report.length / (most + 1);
-    const coefficients = Array.from({ length: most + 1 }, (_, i) => integer(report.slice(i * width, (i + 1) * width)));
-    const g = BigInt(protocol.g);
-    return (item) => coefficients.reduceRight((sum, c) => (sum * BigInt(item) + c) % g, 0n) < protocol.window;
-  };
   const boxes = labels.map((/** @type {string} */ label) =>
     make("label", { class: "choice" }, make("input", { type: "checkbox", value: label }), make("bdi", {}, brief(label, 60))),
   );
@@ -174,7 +167,7 @@ const ticked = (answers, protocol, said) => {
     write: (answer) => answer.join(", ") || (said["nothing_ticked"] ?? ""),
     prepare: (form) => several.prepare?.(form, { at_most: most }),
     tell(answer, report) {
-      const fits = supports(report);
+      const fits = containing(protocol, report);
       const fitting = labels.filter((/** @type {string} */ _, /** @type {number} */ i) => fits(i));
       // A report fits some of the points that the set was filled up to; those that fill it are not the person's.
       let often = 0;
@@ -185,6 +178,24 @@ const ticked = (answers, protocol, said) => {
       }
       const mine = answer.some((/** @type {string} */ label) => fitting.includes(label));
       return { asked: "", fitting, mine, often, odds: null, own: "", ticked: answer.length };
+    },
+    follow(answer, report, drawn) {
+      // The blanks that fill a set up are its points too.
+      const blanks = Array.from({ length: most - answer.length }, (_, i) => d + i);
+      const points = [...answer.map((/** @type {string} */ label) => labels.indexOf(label)), ...blanks];
+      const law = setLaw(protocol, answer.length, (sent) => points.some(containing(protocol, sent)));
+      const [missed, fitted] = setsBy(protocol, containing(protocol, report));
+      const mine = law.read(report).fits(0n);
+      const own = this.write(answer);
+      return {
+        law,
+        candidates: [{ label: own, value: 0n }],
+        answer: own,
+        others: [missed - Number(!mine), fitted - Number(mine)],
+        // The first word would cut a larger set.
+        drawn: answers.cut ? drawn.slice(1) : drawn,
+        given: `An answer here is a whole set of at most ${most} of ${d} boxes.`,
+      };
     },
   };
 };

@@ -22,6 +22,8 @@
  * @property {(report: Uint8Array) => Reading} read
  * @property {(words: bigint[], value: bigint, place: number) => Step} step  What the word at a
  *   place decided.
+ * @property {(words: bigint[]) => number[]} [used]  The words that decided anything, if not all did.
+ * @property {string} [unused]  What the others were drawn for.
  * @typedef {Record<string, any>} Specification
  */
 
@@ -29,16 +31,16 @@ import { field } from "../src/field.ts";
 import { WORD } from "../src/words.ts";
 
 /** Write a probability with five digits. @param {bigint} above @param {bigint} below */
-const chance = (above, below = WORD) => String(+(Number(above) / Number(below)).toPrecision(5));
+export const chance = (above, below = WORD) => String(+(Number(above) / Number(below)).toPrecision(5));
 
 /** A whole number with separators of thousands. @param {number | bigint} number */
-const count = (number) => number.toLocaleString("en");
+export const count = (number) => number.toLocaleString("en");
 
 /** Read a little-endian integer. @param {Uint8Array} bytes */
-const integer = (bytes) => bytes.reduceRight((sum, byte) => (sum << 8n) + BigInt(byte), 0n);
+export const integer = (bytes) => bytes.reduceRight((sum, byte) => (sum << 8n) + BigInt(byte), 0n);
 
 /** C(n, k). @param {bigint} n @param {bigint} k */
-const choose = (n, k) => {
+export const choose = (n, k) => {
   let product = 1n;
   for (let i = 0n; i < k; ) product = (product * (n - i)) / ++i;
   return product;

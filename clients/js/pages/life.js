@@ -17,6 +17,7 @@
  * @property {bigint[]} words
  * @property {number} redrawn
  * @property {boolean[]} fits
+ * @property {[missed: number, fitted: number]} others  How many answers that are not candidates it does not fit, and fits.
  * @typedef {(string | Node)[]} Content
  */
 
@@ -31,6 +32,21 @@ const ALL = 40;
 const SOME = 20;
 /** Number of answers that a sentence names. */
 const NAMED = 12;
+
+/** The browser's own generator, and all bytes that it has given. @returns {[Uint8Array[], (count: number) => Uint8Array]} */
+export const noted = () => {
+  /** @type {Uint8Array[]} */
+  const drawn = [];
+  const source = system(crypto);
+  return [
+    drawn,
+    (count) => {
+      const bytes = source(count);
+      drawn.push(bytes);
+      return bytes;
+    },
+  ];
+};
 
 /** One answer, and all reports that were drawn of it. */
 export class Trial {
@@ -52,34 +68,34 @@ export class Trial {
 
   /** Draw a report by the client's own code, and note its dice. @returns {Promise<Draw>} */
   async draw() {
-    /** @type {Uint8Array[]} */
-    const drawn = [];
-    const source = system(crypto);
-    const report = await this.question.privatize(this.answer, (count) => {
-      const bytes = source(count);
-      drawn.push(bytes);
-      return bytes;
-    });
+    const [drawn, source] = noted();
+    const report = await this.question.privatize(this.answer, source);
+    return this.take(report, drawn);
+  }
+
+  /** Note a report that was drawn. @param {Uint8Array} report @param {Uint8Array[]} drawn @param {[number, number]} others @returns {Draw} */
+  take(report, drawn, others = [0, 0]) {
     const reading = this.law.read(report);
     const fits = this.candidates.map(({ value }) => reading.fits(value));
     fits.forEach((fit, i) => (this.hits[i] += Number(fit)));
     this.draws += 1;
     const words = wordsOf(drawn, this.law.limits);
     const redrawn = drawn.reduce((sum, bytes) => sum + bytes.length / 8, 0) - words.length;
-    return { report, reading, words, redrawn, fits };
+    return { report, reading, words, redrawn, fits, others };
   }
 
   /**
    * What an observer believes of each candidate after reports of which so many fit it, who believed
-   * `prior` of the answer given and the same of all others.
-   * @param {number} prior @param {number[]} hits
+   * `prior` of the answer given and the same of all others; `unlisted` are as many of no hit and of one.
+   * @param {number} prior @param {number[]} hits @param {[number, number]} unlisted
    */
-  beliefs(prior, hits) {
-    const rest = (1 - prior) / (this.candidates.length - 1);
+  beliefs(prior, hits, unlisted = [0, 0]) {
+    const rest = (1 - prior) / (this.candidates.length + unlisted[0] + unlisted[1] - 1);
     // From the most hits down, so that no power is too large for a number.
-    const most = hits.reduce((a, b) => Math.max(a, b), 0);
-    const weights = hits.map((n, i) => (i === this.own ? prior : rest) * this.ratio ** (n - most));
-    const sum = weights.reduce((a, b) => a + b, 0);
+    const most = hits.reduce((a, b) => Math.max(a, b), Number(unlisted[1] > 0));
+    const weigh = (/** @type {number} */ n) => this.ratio ** (n - most);
+    const weights = hits.map((n, i) => (i === this.own ? prior : rest) * weigh(n));
+    const sum = [...weights, ...unlisted.map((many, n) => many * rest * weigh(n))].reduce((a, b) => a + b, 0);
     return weights.map((weight) => weight / sum);
   }
 
@@ -87,7 +103,7 @@ export class Trial {
   say(phrase) {
     return phrase.map((part) => {
       if (typeof part === "string") return part;
-      return quoted(part.answer === null ? this.answer : this.candidates[part.answer].label);
+      return quoted(part.answer === null ? this.answer : (this.candidates[part.answer]?.label ?? "nobody’s answer"));
     });
   }
 }
@@ -102,8 +118,9 @@ const row = (head, numbers, ...more) => {
 const showDice = (trial, { words, redrawn }) => {
   find("given").replaceChildren("The answer is ", quoted(trial.answer), ". It stays in this page.");
   const { value } = trial.candidates[trial.own];
-  const places = [...words.keys()].slice(0, SOME);
-  if (words.length > SOME && value >= SOME) places.push(Number(value));
+  const { unused = "one for each other answer", used = (all) => [...all.keys()] } = trial.law;
+  const places = used(words).slice(0, SOME);
+  if (!trial.law.used && words.length > SOME && value >= SOME) places.push(Number(value));
   const rows = places.map((place) => {
     const { word, decided } = trial.law.step(words, value, place);
     const code = make("code", {}, word.toString(16).padStart(16, "0"));
@@ -114,26 +131,28 @@ const showDice = (trial, { words, redrawn }) => {
   const left = words.length - places.length;
   const verb = redrawn > 1 ? "words were" : "word was";
   find("more-dice").textContent = [
-    left ? `And ${count(left)} more words, one for each other answer.` : "",
+    left ? `And ${count(left)} more ${left > 1 ? "words" : "word"}, ${unused}.` : "",
     redrawn ? `${count(redrawn)} ${verb} drawn again, being beyond the last share.` : "",
   ].join(" ");
 };
 
 /** The report. @param {Trial} trial @param {Draw} draw */
-const showBytes = (trial, { report, reading, fits }) => {
+const showBytes = (trial, { report, reading, fits, others }) => {
   const size = report.length === 1 ? "1 byte" : `${count(report.length)} bytes`;
   find("size").textContent = `${size}, in hexadecimal:`;
   find("bytes").textContent = hex(report);
   find("means").replaceChildren(...trial.say(reading.means));
   const fitting = trial.candidates.filter((_, i) => fits[i]);
   const names = fitting.slice(0, NAMED).flatMap(({ label }, i) => [i ? ", " : ": ", quoted(label)]);
-  const more = fitting.length > NAMED ? ` and ${count(fitting.length - NAMED)} more.` : ".";
-  const share = `It fits ${count(fitting.length)} of ${answers(fits.length)}`;
+  const all = fitting.length + others[1];
+  const unnamed = all - Math.min(fitting.length, NAMED);
+  const more = unnamed && fitting.length ? ` and ${count(unnamed)} more.` : ".";
+  const share = `It fits ${count(all)} of ${answers(total(fits, others))}`;
   find("fits").replaceChildren(share, ...names, more);
 };
 
 /** Every answer that it might have come from. @param {Trial} trial @param {Draw} draw */
-const showLikelihoods = (trial, { reading, fits }) => {
+const showLikelihoods = (trial, { reading, fits, others }) => {
   const logs = [logarithm(reading.other), logarithm(reading.fitting)];
   /** @param {Content} head @param {boolean} fit @param {boolean} own */
   const rated = (head, fit, own = false) => {
@@ -153,7 +172,7 @@ const showLikelihoods = (trial, { reading, fits }) => {
     return rated([...listed(trial.candidates[i].label), ...mark], fits[i], own);
   });
   for (const fit of [true, false]) {
-    const left = tell(fits, fit) - tell(chosen.map((i) => fits[i]), fit);
+    const left = tell(fits, fit) - tell(chosen.map((i) => fits[i]), fit) + others[Number(fit)];
     const how = fit ? "fits" : "does not fit";
     if (left) rows.push(rated([`each of ${count(left)} other answers that it ${how}`], fit));
   }
@@ -162,12 +181,15 @@ const showLikelihoods = (trial, { reading, fits }) => {
   find("exact-other").textContent = exactly(reading.other);
 };
 
+/** How many answers there are. @param {boolean[]} fits @param {[number, number]} others */
+const total = (fits, [missed, fitted]) => fits.length + missed + fitted;
+
 /** How many of some are so. @param {boolean[]} some @param {boolean} so */
 const tell = (some, so) => some.filter((each) => each === so).length;
 
 /** What an observer believed before, and believes after. @param {Trial} trial @param {Draw} draw */
-export const showOdds = (trial, { fits }) => {
-  const d = trial.candidates.length;
+export const showOdds = (trial, { fits, others }) => {
+  const d = total(fits, others);
   find("odds").hidden = d < 2;
   find("alone").hidden = d > 1;
   if (d < 2) return;
@@ -176,32 +198,33 @@ export const showOdds = (trial, { fits }) => {
   const prior = input.value === "" ? 1 / d : Number(input.value) / 100;
   const sound = prior > 0 && prior < 1;
   input.setAttribute("aria-invalid", String(!sound));
-  find("beliefs").replaceChildren(...(sound ? believed(trial, fits, prior) : []));
-  const conclusion = sound ? concluded(trial, fits, prior) : ["Write a number above 0 and below 100."];
+  find("beliefs").replaceChildren(...(sound ? believed(trial, fits, prior, others) : []));
+  const conclusion = sound ? concluded(trial, fits, prior, others) : ["Write a number above 0 and below 100."];
   find("conclusion").replaceChildren(...conclusion);
 };
 
-/** @param {Trial} trial @param {boolean[]} fits @param {number} prior */
-const believed = (trial, fits, prior) => {
-  const after = trial.beliefs(prior, fits.map(Number));
-  const rest = (1 - prior) / (fits.length - 1);
+/** @param {Trial} trial @param {boolean[]} fits @param {number} prior @param {[number, number]} unlisted */
+const believed = (trial, fits, prior, unlisted) => {
+  const after = trial.beliefs(prior, fits.map(Number), unlisted);
+  const rest = (1 - prior) / (total(fits, unlisted) - 1);
+  const factor = after[trial.own] / prior / (fits[trial.own] ? trial.ratio : 1);
   const mine = [quoted(trial.answer), make("small", {}, "your answer")];
   const rows = [row(mine, [[percent(prior)], [percent(after[trial.own])]])];
   for (const fit of [true, false]) {
-    const others = [...fits.keys()].filter((i) => i !== trial.own && fits[i] === fit);
-    if (!others.length) continue;
-    const which = others.length > 1 ? `each of ${count(others.length)} other answers` : "the other answer";
+    const others = tell(fits.filter((_, i) => i !== trial.own), fit) + unlisted[Number(fit)];
+    if (!others) continue;
+    const which = others > 1 ? `each of ${count(others)} other answers` : "the other answer";
     const head = `${which} that it ${fit ? "fits" : "does not fit"}`;
-    rows.push(row([head], [[percent(rest)], [percent(after[others[0]])]]));
+    rows.push(row([head], [[percent(rest)], [percent(rest * factor * (fit ? trial.ratio : 1))]]));
   }
   return rows;
 };
 
-/** @param {Trial} trial @param {boolean[]} fits @param {number} prior */
-const concluded = (trial, fits, prior) => {
+/** @param {Trial} trial @param {boolean[]} fits @param {number} prior @param {[number, number]} unlisted */
+const concluded = (trial, fits, prior, unlisted) => {
   // From the weights, since a belief that is practically one has lost what it lacks of it.
   const others = fits.filter((_, i) => i !== trial.own);
-  const share = tell(others, true) / others.length;
+  const share = (tell(others, true) + unlisted[1]) / total(others, unlisted);
   const against = share * trial.ratio + (1 - share);
   const factor = (fits[trial.own] ? trial.ratio : 1) / against;
   const before = prior / (1 - prior);
@@ -231,15 +254,16 @@ const showTogether = (trial) => {
   );
 };
 
-/** Write all parts of a draw. @param {Trial} trial @param {Draw} draw */
-export const showLife = (trial, draw) => {
+/** Write all parts of a draw, and what is said of the answer beforehand. @param {Trial} trial @param {Draw} draw @param {string} given */
+export const showLife = (trial, draw, given = "") => {
   showDice(trial, draw);
+  if (given) find("given").replaceChildren(`${given} Your answer is `, quoted(trial.answer), ". It stays in this page.");
   showBytes(trial, draw);
   showLikelihoods(trial, draw);
   showOdds(trial, draw);
   showTogether(trial);
   find("life").hidden = false;
   const own = draw.fits[trial.own] ? "yours among them" : "yours not among them";
-  const fitting = `it fits ${count(tell(draw.fits, true))} of ${answers(draw.fits.length)}, ${own}`;
+  const fitting = `it fits ${count(tell(draw.fits, true) + draw.others[1])} of ${answers(total(draw.fits, draw.others))}, ${own}`;
   find("status").textContent = `Report ${count(trial.draws)} drawn: ${fitting}. Nothing was sent.`;
 };

@@ -13,11 +13,11 @@
  */
 
 import { sha256 } from "../src/digest.ts";
-import { system, words } from "../src/words.ts";
+import { words } from "../src/words.ts";
 import { lawOf } from "./laws.js";
 import { showFirst, showTold } from "./first.js";
 import { kindOf } from "./kinds.js";
-import { showLife, showOdds, Trial } from "./life.js";
+import { noted, showLife, showOdds, Trial } from "./life.js";
 import { brief, find, hex, make } from "./shown.js";
 
 const root = find("try");
@@ -166,13 +166,27 @@ const startKind = (kind, question) => {
   /** @type {any} */
   let answer;
   let draws = 0;
+  /** @type {() => void} */
+  let weigh = () => {};
+  /** Show the mathematics of a report. @param {Uint8Array} report @param {Uint8Array[]} drawn */
+  const follow = (report, drawn) => {
+    const found = kind.follow?.(answer, report, drawn);
+    if (!found) return;
+    const trial = new Trial(question, found.law, found.candidates, found.answer);
+    const draw = trial.take(report, found.drawn, found.others);
+    trial.draws = draws;
+    showLife(trial, draw, found.given);
+    weigh = () => showOdds(trial, draw);
+  };
   const drawOnce = async () => {
     find("wrong").textContent = "";
     try {
-      const report = await question.privatize(answer, system(crypto));
+      const [drawn, source] = noted();
+      const report = await question.privatize(answer, source);
       draws += 1;
       first ??= { answer, report };
       showTold(kind.write(answer), kind.tell(answer, report), report, draws, said);
+      follow(report, drawn);
       document.getElementById("sending")?.removeAttribute("hidden");
     } catch {
       find("wrong").textContent = said["write_first"] ?? "";
@@ -185,6 +199,7 @@ const startKind = (kind, question) => {
     drawOnce();
   });
   find("again").addEventListener("click", drawOnce);
+  find("prior").addEventListener("input", () => weigh());
   find("choices").append(...kind.fields);
   find("choices").classList.add("fields");
   kind.prepare?.(form);
