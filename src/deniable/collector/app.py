@@ -96,8 +96,8 @@ _SAID = {
     "too-few-reports": ("", "There are not enough reports for this yet."),
     "store-unavailable": (
         "The server cannot use its data",
-        "Every report that was acknowledged is safe. Try again in a moment. If it lasts, whoever "
-        "runs the server finds the reason on its status page and in its log.",
+        "Nothing was changed. Try again in a moment. If it lasts, whoever runs the server finds "
+        "the reason on its status page and in its log.",
     ),
     "queue-full": ("The server is busy", "Try again in a moment."),
     "searching": ("The search goes on", "Its result will be here in a minute or two."),
