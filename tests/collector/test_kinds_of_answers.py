@@ -273,7 +273,7 @@ def test_every_kind_has_segments_and_rounds(
     page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
     assert "more are needed, because of the error" in page
     assert "Round by round" in page
-    assert "This is about rounds 0 to 1 together" in page
+    assert "These results are of rounds 0 to 1 together" in page
     assert all(f"trend?by={unit}&amp;format=csv" in page for unit in ("round", "day"))
     figures = question.estimate(question.tally(question.privatize([person] * 900))).figures()
     assert all(f"; {name} " in page for name in figures)

@@ -133,9 +133,10 @@ def _rounds(sums: Sums) -> list[Part]:
     )
     days = span(Days(periods[0].days.first, periods[-1].days.last))
     if first == last:
-        said = f"This is round {first} alone, {days}."
+        said = f"These results are of round {first}, {days}."
     else:
-        said = f"This is about rounds {first} to {last} together, {days}; below is each by itself."
+        each = "; each by itself is below" if len(sums.order.days) > 1 else ""
+        said = f"These results are of rounds {first} to {last} together, {days}{each}."
     if last - first >= rounds.rounds:
         said += " People who were asked again are counted each time."
     return [Sentences("rounds", phrases=((Span(said),),), small=True)]
