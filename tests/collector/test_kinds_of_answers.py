@@ -104,7 +104,6 @@ def test_numbers_are_divided_followed_and_compared(collector: Collector, load: Q
     assert {float(row["median_value"]) for row in rows if row["platform"] == "web"} == {
         values["web"]["median"]["value"]
     }
-    assert read(collector, load, "?format=csv", "trend").body.count(b"\n") > 5
     yesterday = (date.fromisoformat(today()) - timedelta(days=1)).isoformat()
     compared = read(collector, load, f"?day={yesterday}&compare_day={today()}").json
     assert not any(row["significant"] for row in compared["changes"])
@@ -125,6 +124,78 @@ def test_the_page_of_a_number_shows_a_histogram(collector: Collector, load: Ques
     assert page.count('<tr role="row"') < 20  # at most eight bins for a segment
     page = collector.request("GET", f"{address}?above=ten", role="viewer").body.decode()
     assert "Enter a number, not" in page
+
+
+def test_a_number_is_followed_by_its_median_and_mean(collector: Collector, load: Question) -> None:
+    """CSV and JSON have a row for each day with intervals; a page has a picture of each figure."""
+    table = read(collector, load, "?format=csv&above=1500", "trend").body.decode().splitlines()
+    rows = list(csv.DictReader(table))
+    assert [(row["day"], row["n"]) for row in rows] == [(today(-1), "4000"), (today(), "4000")]
+    one = read(collector, load, f"?day={today()}&above=1500").json
+    for name in ("lower_quartile", "median", "upper_quartile", "mean"):
+        told = {end: float(rows[-1][f"{name}_{end}"]) for end in ("value", "lower", "upper")}
+        assert told == one[name]
+    assert float(rows[-1]["above_share"]) == one["above"]["share"]
+    assert {"label", "share"}.isdisjoint(rows[0])
+    assert (rows[0]["unit"], rows[0]["level"]) == ("ms", "0.95")
+    found = read(collector, load, "?above=1500", "trend").json
+    assert [str(row["median_value"]) for row in found["trend"]] == [
+        row["median_value"] for row in rows
+    ]
+    named = read(collector, load, "?candidate=800%20ms", "trend").json["trend"]
+    assert [row["label"] for row in named] == ["800 ms"] * 2
+    page = collector.request("GET", f"/questions/{load.digest}?above=1500", role="viewer")
+    assert captions(page.body.decode()) == [
+        "Median", "Above 1,500 ms", "Mean", "Lower quartile", "Upper quartile"
+    ]  # fmt: skip
+    assert "trend?above=1500&amp;format=csv" in page.body.decode()
+    terms = b'{"public_results": true}'
+    path = f"/v1/questions/{load.digest}"
+    assert collector.request("PATCH", path, terms, role="admin").status == 200
+    for path in (f"/results/{load.digest}", f"/results/{load.digest}/embed"):
+        public = collector.request("GET", path).body.decode()
+        assert captions(public) == ["Median", "Mean", "Lower quartile", "Upper quartile"]
+        spoken = rf"<desc[^>]*>[\d,]+ ms \([\d,]+ to [\d,]+\) on {today(-1)}, [^<]*overlap"
+        assert re.search(spoken, public)
+    days = f"?from={today()}&to={today()}&compare_from={today(-1)}&compare_to={today(-1)}"
+    compared = collector.request("GET", f"/questions/{load.digest}{days}", role="viewer")
+    assert "The median was " in compared.body.decode()
+    home = collector.request("GET", "/", role="viewer").body.decode()
+    assert '<svg class="spark"' in home
+
+
+def captions(page: str) -> list[str]:
+    """Return what stands over the small pictures of a page."""
+    return re.findall("<figcaption><bdi>([^<]*)</bdi>", page)
+
+
+def test_a_mean_that_moved_is_said_and_no_single_step(collector: Collector) -> None:
+    """The first page has the change of the mean, the page of the question a sentence."""
+    number = Number(-20, 40, step=5, unit="°C", want=("mean",))
+    days = [np.full(1500, 0.0)] + [np.full(1500, 20.0)] * 7
+    question = ask(collector, Question("how warm?", number, epsilon=4.0), days)
+    page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
+    assert captions(page) == ["Mean"]
+    assert re.search(r"The mean changed by <b>[12][\d.]* °C</b> .*against the week before", page)
+    assert "towards" not in re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
+    home = collector.request("GET", "/", role="viewer").body.decode()
+    assert re.search(r"▲ [12][\d.]* °C mean", home)
+
+
+def test_records_are_followed_by_margins_and_means(collector: Collector) -> None:
+    """A number among the attributes by its mean, in its own unit; the others by their answers."""
+    record = Record(plan=["free", "pro"], age=Number(0, 90, step=10, unit="years"))
+    question = ask(
+        collector, Question("who?", record, epsilon=4.0), [[{"plan": "pro", "age": 40}] * 1500] * 2
+    )
+    page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
+    assert captions(page) == ["Mean of age", "plan: pro", "plan: free"]
+    table = read(collector, question, "?format=csv", "trend").body.decode().splitlines()
+    rows = list(csv.DictReader(table))
+    assert {row["label"] for row in rows} == {"plan: free", "plan: pro"}
+    assert all(
+        float(row["mean_of_age_lower"]) < 40 < float(row["mean_of_age_upper"]) for row in rows
+    )
 
 
 def test_records_have_margins_and_cross_tables(collector: Collector, survey: Question) -> None:
@@ -196,11 +267,14 @@ def test_every_kind_has_segments_and_rounds(
     assert values["not stated"]["missing"] == found["shown_from"] - 30
     only = read(collector, question, "?segment=platform:web").json
     assert only["estimates"] == values["web"]["estimates"]
-    trend = read(collector, question, "?by=round", "trend").json["trend"]
-    assert {row["n"] for row in trend} == {1500, 1530}
+    trend = read(collector, question, "", "trend").json["trend"]
+    assert {(row["round"], row["n"]) for row in trend} == {(0, 1500), (1, 1530)}
+    assert "round" not in read(collector, question, "?by=day", "trend").json["trend"][0]
     page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
     assert "more are needed, because of the error" in page
     assert "Round by round" in page
+    assert "These results are of rounds 0 to 1 together" in page
+    assert all(f"trend?by={unit}&amp;format=csv" in page for unit in ("round", "day"))
     figures = question.estimate(question.tally(question.privatize([person] * 900))).figures()
     assert all(f"; {name} " in page for name in figures)
 

@@ -17,13 +17,14 @@ from deniable.answers.order import Bins, Cumulated, InOrder, plain
 from deniable.answers.scale import Scale, told
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
-from deniable.law.normal import Floats, nearest_shares, upper_normal
+from deniable.law.normal import Floats, upper_normal
 from deniable.law.samples import LotLaw
-from deniable.law.tables import Tables, contrast_variance
+from deniable.law.tables import Tables
 from deniable.presentation import charts
 from deniable.presentation.histogram import Column, Histogram, Mark
 from deniable.presentation.parts import Beside, Fact, Part, Sentences
-from deniable.presentation.verdict import ALPHA, Claim, Verdict, changed
+from deniable.presentation.trend import Reading
+from deniable.presentation.verdict import ALPHA, Claim, Verdict
 from deniable.presentation.view import Answer, Change, Figure, percent
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import ViewEstimates, Views, estimates_of
@@ -33,7 +34,6 @@ from deniable.validation import check_probability, check_whole
 _QUARTILES = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
 _MOST_BARS = 40
 _MOST_THRESHOLDS = 1 << 10
-_CURVE_STEPS = 400
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,6 +72,27 @@ class NumberEstimates(InOrder):
         if k is None or k >= len(self) or len(self) != self.total or not self._tables.views:
             return self.top(k)
         return replace(self, **vars(plain(self.brief(max(k, 1)))))
+
+    def followed(self, k: int | None = None) -> "NumberEstimates":
+        """Return no row: of numbers their figures are followed, and no single step."""
+        del k
+        return self.take([])
+
+    def readings(self, level: float = 0.95) -> tuple[Reading, ...]:
+        """Return the median, the mean if it was asked for, the share above, and the quartiles."""
+        (protocol, _, scale), found = self._views, self.figures(level)
+        levels = any(isinstance(part, Levels) for part in protocol.protocols or ())
+        names = ("median", "mean") if levels else ("median",)
+        names = (*names, "lower quartile", "upper quartile")
+        read = [
+            Reading(name.capitalize(), **found[name].row, unit=scale.unit, scale="number")
+            for name in names
+            if name in found
+        ]
+        if self.asked is not None:
+            row = self.above(self.asked, level=level)
+            read.insert(1, Reading.of(row, self.n, f"A{row.label[1:]}"))
+        return tuple(read)
 
     def caption(self) -> str:
         """Return where half of the people are, and the middle half."""
@@ -113,9 +134,9 @@ class NumberEstimates(InOrder):
         unit = {"unit": self.scale.unit if self.scale else ""}
         return {**super().summary(level=level, alpha=alpha), **unit, **told}
 
-    def repeated(self, level: float = 0.95) -> dict[str, object]:
+    def told(self, level: float = 0.95) -> dict[str, object]:
         asked = {} if self.asked is None else self._asked(self.asked, level)
-        return super().repeated(level) | {f"above_{name}": x for name, x in asked.items()}
+        return super().told(level) | {f"above_{name}": x for name, x in asked.items()}
 
     def _asked(self, number: float, level: float) -> dict[str, float | None]:
         """Return the share of people above a number, with its interval, as the exports have it."""
@@ -124,7 +145,8 @@ class NumberEstimates(InOrder):
         return {"number": number, "share": row.share, "lower": lower, "upper": upper}
 
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
-        """Return where half of the people are, the mean, and what changed."""
+        """Return where half of the people are, and the mean; single steps that changed say less."""
+        del changes, since
         claims: list[Claim] = []
         if self._tables.views:
             median, (_, _, scale) = self.quantile(0.5), self._views
@@ -142,13 +164,9 @@ class NumberEstimates(InOrder):
         if self.asked is not None:
             said = self._above(self.asked, 0.95)
             claims.append(told(f"{said[:1].upper()}{said[1:]}."))
-        moved = [change for change in changes if change.significant]
-        if moved:
-            most = max(moved, key=lambda change: abs(change.difference))
-            claims.append(changed(most, since))
         return Verdict(tuple(claims))
 
-    def since(self, before: "NumberEstimates") -> Verdict:
+    def since(self, before: "NumberEstimates", when: str = "") -> Verdict:
         """Return how the mean has changed since other people were asked, and both medians."""
         by, sure = (self.mean_since(before, level) for level in (0.95, 1 - ALPHA))
         value, spread = by.cells
@@ -158,7 +176,8 @@ class NumberEstimates(InOrder):
             claims = [told(f"{steady}: by {value} ({wide}).", "steady")]
         else:
             ends = f"from {before.mean.cells[0]} to {self.mean.cells[0]}"
-            claims = [told(f"The mean changed by |{value}| ({spread}), {ends}.", "changed")]
+            said = f"The mean changed by |{value}| ({spread}), {ends}{f' {when}' if when else ''}."
+            claims = [told(said, "changed")]
         if self._tables.views and before._tables.views:
             was, now = (each.quantile(0.5) for each in (before, self))
             claims.append(told(f"The median was {was}, and is {now}."))
@@ -173,7 +192,7 @@ class NumberEstimates(InOrder):
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         """Return the quartiles and the mean in words and figures, and a histogram."""
         beside = beside or Beside()
-        said = self.verdict(tuple(beside.changes.values()), since=beside.since)
+        said = Verdict((*self.verdict().claims, *beside.news))
         figures = self.figures(beside.level)
         facts = [Fact(name.capitalize(), *figure.cells) for name, figure in figures.items()]
         found = [Sentences.of(said), charts.facts_of(self, beside, *facts)]
@@ -333,31 +352,11 @@ class NumberEstimates(InOrder):
         return Figure(numbers[point], numbers[first], numbers[last], scale.unit)
 
     def curve(self) -> Floats:
-        """Return the most fitting shares of all values: none negative, and 1 in all.
-
-        Least squares over all views under these conditions, by an accelerated projected gradient.
-        """
+        """Return the most fitting shares of all values: none negative, and 1 in all."""
         _, _, scale = self._views
         (each, width), numbers = self._ranges(), len(scale.numbers)
-        size, steps = max(len(view.supports) for view in self._tables.views), len(each)
-        views = []
-        for view in self._tables.views:
-            cells = len(view.supports)
-            views.append((view.n / contrast_variance(view.pairs, cells), cells, view.shares))
-        scaled = sum(weight * size / cells for weight, cells, _ in views)
-        x = y = np.full(steps, 1 / steps)
-        t, padded = 1.0, np.zeros(size)
-        for _ in range(_CURVE_STEPS):
-            padded[:steps] = y
-            slope = np.zeros(size)
-            for weight, cells, shares in views:
-                excess = padded.reshape(cells, -1).sum(axis=1) - shares
-                slope += weight * np.repeat(excess, size // cells)
-            after = nearest_shares(y - slope[:steps] / scaled)
-            following = (1 + math.sqrt(1 + 4 * t * t)) / 2
-            x, y, t = after, after + (t - 1) / following * (after - x), following
         counts = np.diff(np.append(np.arange(0, numbers, width), numbers))
-        return np.asarray(np.repeat(x / counts, counts))
+        return np.asarray(np.repeat(self._tables.nearest(len(each)) / counts, counts))
 
     @property
     def mean(self) -> Figure:

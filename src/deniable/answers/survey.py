@@ -25,6 +25,7 @@ from deniable.law.normal import Floats, upper_normal
 from deniable.law.tables import Digits, Tables
 from deniable.presentation import charts
 from deniable.presentation.parts import Beside, Part, Sentences
+from deniable.presentation.trend import Reading
 from deniable.presentation.verdict import ALPHA, Claim, Phrase, Span, Verdict, judge
 from deniable.presentation.view import Change, Figure
 from deniable.protocols.levels import Levels
@@ -68,6 +69,19 @@ class RecordEstimates(Estimates):
         """Return the places of the ``k`` largest rows, or of all, attribute by attribute."""
         found, ranks = super().largest(k).tolist(), self._ranks
         return np.array(sorted(found, key=ranks.__getitem__), dtype=np.int64)
+
+    def followed(self, k: int | None = None) -> "RecordEstimates":
+        """Return the largest rows of attributes that are no numbers: of those the mean is read."""
+        parts = self.record.parts if self.record else ()
+        numbers = {place for place, (_, part) in enumerate(parts) if isinstance(part, Number)}
+        return self.take([i for i, (at, _) in enumerate(self._ranks) if at not in numbers]).top(k)
+
+    def readings(self, level: float = 0.95) -> tuple[Reading, ...]:
+        """Return the mean of each attribute that is a number."""
+        return tuple(
+            Reading(f"{name[:1].upper()}{name[1:]}", **each.row, unit=each.unit, scale=name)
+            for name, each in self.figures(level).items()
+        )
 
     def caption(self) -> str:
         """Return what stands over a figure: of several attributes which they are."""

@@ -160,7 +160,7 @@ _FORMAT = _parameter("format", "The form.", {"enum": ["json", "csv"]})
 RANGE = (*_fields(handlers.Query, *NAMES, "round"), SEGMENT)
 READING = (*_fields(handlers.Query, *handlers.PARAMETERS), SEGMENT, CANDIDATE, CROSS)
 SEARCHING = (*RANGE, *_fields(handlers.Query, "format"), CANDIDATE)
-TREND = (*RANGE, *_fields(handlers.Query, "by", "pooled"), _FORMAT, CANDIDATE, CROSS)
+TREND = (*RANGE, *_fields(handlers.Query, "by", "pooled", "above"), _FORMAT, CANDIDATE, CROSS)
 COMPARING = (
     _parameter("dimension", "The dimension whose values are the arms of an experiment.", _TEXT),
     *_fields(handlers.Query, "control", "primary", "looks"),

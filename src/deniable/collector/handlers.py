@@ -251,7 +251,7 @@ async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Respon
 def _rounds(wanted: jobs.Wanted, query: Query, known: Known) -> jobs.Wanted:
     """Return what a trend follows: days, or rounds of a question that has them."""
     repeat = known.question.repeat
-    if query.by == "round" and repeat is not None:
+    if query.by in (None, "round") and repeat is not None:
         pooled = min(query.pooled or 1, repeat.total_rounds)
         return replace(wanted, rounds=repeat, pooled=pooled)
     if query.by not in (None, "day") or query.pooled:

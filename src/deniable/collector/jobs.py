@@ -1,4 +1,4 @@
-"""What the worker process makes of sums: estimates, comparisons and trends.
+"""What the worker process makes of sums: estimates and comparisons.
 
 The functions are pure, documents and bytes in, bytes out; the mathematics itself is the library's.
 """
@@ -24,8 +24,6 @@ from deniable.division import least_reports
 from deniable.errors import DeniableError, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.presentation.exports import Presentable
-from deniable.presentation.tables import csv_text, json_text
-from deniable.presentation.trend import Point, Series, Trend
 from deniable.protocols.discovery import Discovery
 from deniable.protocols.discovery.verification import alpha_at, fewest_reports
 from deniable.question import Question
@@ -37,9 +35,6 @@ SHEET_PATH = "/static/estimates.css"
 """Where the style of HTML is: the policy of all pages allows none that is inline."""
 GROWN = 4
 """A sum that is searched moves only when a quarter of its reports have come anew."""
-TREND_ROWS = 5
-"""Number of answers a trend follows by default."""
-_LEVEL = 0.95
 Candidates = tuple[str, ...] | None
 Result = TypeVar("Result")
 
@@ -126,6 +121,8 @@ class Order:
     rows: Snapshot
     minimum: int = 1
     """The fewest new reports with which a sum appears or moves."""
+    periods: tuple[Slice, ...] = ()
+    """All days or rounds in which reports came, those without a sum too."""
 
 
 @dataclass(frozen=True)
@@ -204,40 +201,12 @@ class Sums:
         tally = merge(self.question, [self.tally(day) for day in days])
         return self.estimate(tally, self.order.wanted.candidates, len(days))
 
-    def trend(self, labels: Sequence[str]) -> Trend:
-        """Follow answers from day to day.
-
-        A day is one round, in which each report is the only one of a person.
-        """
-        named = labels if self.order.wanted.candidates else None
-        least = 1 if self.order.wanted.cells is None else self.least
-        days = [
-            _points(records.write_day(day.days.first), self.estimate(tally, named, 1), labels)
-            for day in self.order.days
-            if (tally := self.tally(day)).n >= least
-        ]
-        return Trend(
-            tuple(
-                Series(label, tuple(points[place] for points in days))
-                for place, label in enumerate(labels)
-            ),
-            self.order.left_out + len(self.order.days) - len(days),
-        )
-
 
 class Lacking(NamedTuple):
     """A segment that has too few reports to be estimated, and how many it takes."""
 
     n: int
     minimum: int
-
-
-def _points(day: str, found: Estimates, labels: Sequence[str]) -> list[Point]:
-    some = found.take([found.place(label) for label in labels])
-    return [
-        Point(day, some.n, row.share, *(end and end / some.n for end in (row.lower, row.upper)))
-        for row in some.rows(level=_LEVEL)
-    ]
 
 
 class Job(NamedTuple, Generic[Result]):
@@ -375,24 +344,3 @@ def follow_up(found: Discoveries[Question], name: str, epsilon: float) -> str:
     closed = found.question(epsilon)
     labels = closed.labels or ()
     return Question(f"{name}: how many", labels, closed.protocol, other=labels[-1]).to_json()
-
-
-def export_trend(sums: Sums, form: str) -> bytes | Lacking:
-    """Return the trend of the named answers, or of the largest, as CSV or JSON."""
-    if lacking := sums.lacking():
-        return lacking
-    question, labels = sums.question, sums.order.wanted.candidates
-    trend = sums.trend(labels or sums.estimates().top(TREND_ROWS).labels or ())
-    metadata: dict[str, object] = {
-        "question": question.name,
-        "digest": question.digest,
-        "protocol": question.protocol.name,
-        "epsilon": question.protocol.epsilon,
-        "level": _LEVEL,
-    }
-    if question.protocol.memoises:
-        metadata["law"] = "as many people as reports, on each day by itself"
-    if form == "csv":
-        return csv_text(trend.columns(), metadata).encode()
-    metadata["days_left_out"] = trend.left_out
-    return json_text(trend.columns(), metadata, "trend").encode()

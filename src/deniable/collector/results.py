@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
-from deniable.collector import groups, jobs, views
+from deniable.collector import groups, jobs, trends, views
 from deniable.collector.folding import DamagedMonth
 from deniable.collector.jobs import Job, Order, Wanted
 from deniable.collector.problems import InvalidRequest, SearchEnded, TooCostly, TooFewReports
@@ -50,7 +50,8 @@ class Survey:
     reports: int
     """Reports of all wanted slices."""
     days: tuple[Slice, ...]
-    left_out: int
+    periods: tuple[Slice, ...]
+    """All days or rounds in which reports came; ``days`` are those that have a sum."""
     kept: dict[Slice, Publication]
     """As they were shown, without their tallies."""
     new: tuple[Slice, ...]
@@ -60,6 +61,10 @@ class Survey:
     """Wanted slices with too few reports."""
     dates: tuple[int, ...]
     """The days on which reports came."""
+
+    @property
+    def left_out(self) -> int:
+        return len(self.periods) - len(self.days)
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ class Results:
         return 0
 
     async def export(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        job = Job(jobs.export_trend if wanted.daily else jobs.export, form)
+        job = Job(trends.export if wanted.daily else jobs.export, form)
         found = await self._demand(known, wanted, job)
         if isinstance(found, jobs.Lacking):
             raise TooFewReports(
@@ -219,7 +224,7 @@ class Results:
             n=counts[wanted.parts[0]],
             reports=sum(counts.values()),
             days=tuple(days),
-            left_out=len(periods) - len(days),
+            periods=tuple(periods),
             kept=kept,
             new=tuple(new),
             before=before,
@@ -238,7 +243,7 @@ class Results:
                 "with `deniable pull` and estimate there",
                 limit=limit,
             )
-        place = (job, wanted, survey.left_out, survey.new, _state(survey.kept))
+        place = (job, wanted, survey.periods, survey.new, _state(survey.kept))
         if not survey.new and (found := self._remembered.get(place)) is not None:
             return cast("Result", found)
         task = self._running.get(place)
@@ -272,7 +277,7 @@ class Results:
             return None
         order = Order(
             known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows,
-            self.minimum(known),
+            self.minimum(known), survey.periods,
         )  # fmt: skip
         worker, done = self.searcher if job.slow else self._worker, None
         try:
@@ -297,7 +302,7 @@ class Results:
             return None
         shown = {**kept, **done.new}
         shown = {part: shown[part] for part in (*wanted.parts, *days) if part in shown}
-        place = (job, wanted, survey.left_out, (), _state(shown))
+        place = (job, wanted, survey.periods, (), _state(shown))
         self._remembered.put(place, done.result, done.size)
         return done.result
 

@@ -4,12 +4,14 @@ What is shown and how it is rounded is decided by the results themselves, in ``p
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 from markupsafe import Markup
 
 from deniable.answers.distribution import NumberEstimates
+from deniable.collector import trends
 from deniable.collector.groups import group_parts
 from deniable.collector.jobs import Sums
 from deniable.collector.stores.records import EPOCH, Days, write_day
@@ -21,8 +23,8 @@ from deniable.presentation.charts import Curves
 from deniable.presentation.parts import Beside, Fact, Listing, Part, Sentences, render
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import Trend, short_date, spark_svg
-from deniable.presentation.verdict import ALPHA, Span, points, rounded
-from deniable.presentation.view import counted
+from deniable.presentation.verdict import ALPHA, Claim, Span, points, rounded
+from deniable.presentation.view import Change, counted
 from deniable.protocol import Protocol
 from deniable.question import Question
 
@@ -80,40 +82,93 @@ def look(sums: Sums, sight: Sight) -> Look:
         changes={row.label: row for row in changes},
         against=moved.against if moved else "",
         since=moved.since if moved else "",
+        news=_news(moved) if len(sums.order.wanted.parts) == 1 else (),
         truth=_true_shares(sums, sight.truth),
         facts=_fakes(sums.question.protocol, found) if isinstance(found, Estimates) else (),
         epsilon=sums.question.total_epsilon,
     )
     parts = [*found.parts(beside), *_compared(sums, sight.rows)]
+    parts[1:1] = _rounds(sums)
     followed = found if texts is None else texts.only_significant()
-    labels = [row.label for row in followed.top(_FOLLOWED).rows()]
-    trend = sums.trend(labels) if sums.order.days and labels else None
+    trend = _trend(sums, followed) if sums.order.days and len(followed) else None
     if trend is not None and len(sums.order.days) > 1:
-        some = len(labels) < len(followed)
-        few = f"the {len(labels)} most frequent of {len(followed):,} answers · " if some else ""
-        note = few + _trend_note(sums, trend)
-        title = "Day by day" if sums.order.wanted.rounds is None else "Round by round"
-        parts.append(Curves("trend", title, note=note, trend=trend))
+        parts.append(_curves(sums, trend, len(followed.followed())))
     whole = found if isinstance(found, Estimates) else None
-    if labels and sums.question.segments:
+    if len(followed) and sums.question.segments:
         parts += group_parts(sums, sums.estimates() if whole is None else whole)
     parts.sort(key=lambda part: part.folded)
     spoken = next((part for part in parts if isinstance(part, Sentences)), Sentences(""))
-    sure = sorted((row for row in changes if row.significant), key=lambda row: abs(row.difference))
-    said, tone = "", "still"
-    if sure:
-        most = sure[-1]
-        arrow, tone = ("▲", "up") if most.difference > 0 else ("▼", "down")
-        said = f"{arrow} {points(most.difference)} {one_line(most.label, 24)}"
+    said, tone = _largest(moved, changes)
     return Look(
         reports=found.n if isinstance(found, Discoveries) else found.reports,
         said=str(spoken),
         headline=spoken.headline,
         content=Markup(render(parts)),
-        spark=Markup(_spark(trend)),
-        moved=said or ("no clear change" if moved else ""),
+        spark=Markup("" if trend is None else spark_svg(trend)),
+        moved=said,
         tone=tone,
     )
+
+
+def _trend(sums: Sums, followed: Estimates | Discoveries[Question]) -> Trend:
+    return trends.follow(sums, [row.label for row in followed.followed(_FOLLOWED).rows()])
+
+
+def _curves(sums: Sums, trend: Trend, answers: int) -> Curves:
+    """Return a trend as a part; of many answers it is said that these are some."""
+    shown = len(trend.periods[0].answers) if trend.periods else 0
+    some = f"the {shown} most frequent of {answers:,} answers · " if shown < answers else ""
+    title = "Day by day" if sums.order.wanted.rounds is None else "Round by round"
+    return Curves("trend", title, note=some + _trend_note(sums, trend), trend=trend)
+
+
+def _rounds(sums: Sums) -> list[Part]:
+    """Say of which rounds everything above and below is, where a question has them."""
+    rounds, periods = sums.order.wanted.rounds, sums.order.periods
+    if rounds is None or not periods:
+        return []
+    first, last = (
+        rounds.round_of(date.fromisoformat(write_day(part.days.first)))
+        for part in (periods[0], periods[-1])
+    )
+    days = span(Days(periods[0].days.first, periods[-1].days.last))
+    if first == last:
+        said = f"These results are of round {first}, {days}."
+    else:
+        each = "; each by itself is below" if len(sums.order.days) > 1 else ""
+        said = f"These results are of rounds {first} to {last} together, {days}{each}."
+    if last - first >= rounds.rounds:
+        said += " People who were asked again are counted each time."
+    return [Sentences("rounds", phrases=((Span(said),),), small=True)]
+
+
+def _news(moved: Moved | None) -> tuple[Claim, ...]:
+    """Return how the mean of numbers moved, if that is sure."""
+    if moved is None or not isinstance(now := moved.found.second, NumberEstimates):
+        return ()
+    was = moved.found.first
+    claims = now.since(was, moved.since).claims if isinstance(was, NumberEstimates) else ()
+    return tuple(claim for claim in claims[:1] if claim.kind == "changed")
+
+
+def _largest(moved: Moved | None, changes: Sequence[Change]) -> tuple[str, str]:
+    """Return the largest sure change in a few words, of numbers that of the mean, and its way."""
+    if moved is None:
+        return "", "still"
+    was, now = moved.found.first, moved.found.second
+    if isinstance(was, NumberEstimates) and isinstance(now, NumberEstimates):
+        by = now.mean_since(was)
+        change, said = by.value, f"{by.cells[0].lstrip('-')} mean"
+        sure = bool(_news(moved))
+    else:
+        significant = (row for row in changes if row.significant)
+        most = max(significant, key=lambda row: abs(row.difference), default=None)
+        sure = most is not None
+        change = most.difference if most else 0.0
+        said = f"{points(most.difference)} {one_line(most.label, 24)}" if most else ""
+    if not sure:
+        return "no clear change", "still"
+    return (f"▲ {said}", "up") if change > 0 else (f"▼ {said}", "down")
 
 
 def _moved(sums: Sums) -> Moved | None:
@@ -221,20 +276,15 @@ def fake_reports(protocol: Protocol, found: Estimates) -> int | None:
     return math.ceil(0.01 * found.reports / most)
 
 
-def _spark(trend: Trend | None) -> str:
-    """Return the way of the largest answer, with a gap for each day that is missing."""
-    if trend is None or not trend.series:
-        return ""
-    found = {date.fromisoformat(p.day).toordinal(): p.share for p in trend.series[0].points}
-    return spark_svg([found.get(day) for day in range(min(found), max(found) + 1)])
-
-
 def _trend_note(sums: Sums, trend: Trend) -> str:
     """Say how to read the curves, by which law days are judged, and what is left out."""
     rounds = sums.order.wanted.rounds
-    said = [f"same scale, 0 to {100 * trend.top:g}\u00a0% · bands: 95\u00a0% sure"]
+    axes = [str(axis) for axis in trend.axes.values()]
+    said = [f"same scale, {axes[0]}" if len(axes) == 1 else "scales as they are labelled"]
+    said.append("bands: 95\u00a0% sure")
     if rounds is not None:
-        said.append(f"each point is a round of {counted(rounds.every, 'day')}, and other people")
+        others = "other people" if rounds.times == 1 else f"others for {rounds.rounds} rounds"
+        said.append(f"each point is a round of {counted(rounds.every, 'day')}, and {others}")
     if sums.question.protocol.memoises:
         said.append("each day by itself, by the law of as many people as answered on it")
     if trend.left_out:

@@ -142,7 +142,7 @@ class Bars(Part):
 
 @dataclass(frozen=True)
 class Curves(Part):
-    """Shares from day to day: a small picture for each row, all on one scale."""
+    """Shares or figures from day to day: a small picture for each, those of a kind on one scale."""
 
     trend: Trend = field(default_factory=lambda: Trend(()))
 
@@ -150,20 +150,23 @@ class Curves(Part):
         names = fit_labels([series.label for series in self.trend.series], _LABEL_WIDTH)
         figures = (
             f"<figure><figcaption>{label_html(name)}"
-            f"<span>{_percent(min(max(series.points[-1].share, 0.0), 1.0), 1)} "
-            f"<small>{short_date(series.points[-1].day)}</small></span></figcaption>"
+            f"<span>{escape(series.last.reading.brief)} "
+            f"<small>{short_date(series.last.day)}</small></span></figcaption>"
             f"{trend_svg(self.trend, series, f'{self.name}-{place}')}</figure>"
             for place, (name, series) in enumerate(zip(names, self.trend.series, strict=True))
         )
         return f'<div class="curves">{"".join(figures)}</div>{self._numbers(names)}'
 
     def _numbers(self, names: Sequence[str]) -> str:
-        """Return the same as a table, folded: a row for each day."""
-        series = self.trend.series
-        days = sorted({point.day for each in series for point in each.points})
-        cells = [{point.day: f"{point.cells[1]}" for point in each.points} for each in series]
-        rows = tuple((day, *(found.get(day, "too few") for found in cells)) for day in days)
-        table = Table(f"{self.name}-days", headings=("Day", *names), rows=rows)
+        """Return the same as a table, folded: a row for each day or round."""
+        series, heading = self.trend.series, self.trend.unit.capitalize()
+        days = {each.day: each.day if each.round is None else f"{each.round}, from {each.day}"
+                for each in self.trend.periods}  # fmt: skip
+        cells = [{point.day: point.reading.said for point in each.points} for each in series]
+        rows = tuple(
+            (said, *(found.get(day, "too few") for found in cells)) for day, said in days.items()
+        )
+        table = Table(f"{self.name}-days", headings=(heading, *names), rows=rows)
         said = f"Numbers, {escape(self.title).lower()}"
         return (
             f'<details id="{self.name}-numbers"><summary>{said}</summary>'

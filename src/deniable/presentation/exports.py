@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from deniable.presentation.parts import Beside, Part
+    from deniable.presentation.trend import Reading
 
 MOST_ROWS = 1000
 """The number of rows on a web page, unless another is asked for."""
@@ -92,9 +93,14 @@ class Presentable(Sized, ABC):
 
     def repeated(self, level: float = 0.95) -> dict[str, object]:
         """Return what CSV repeats in every row: the provenance, and what is told beside rows."""
+        found = {**(self.constants() or {}), **self.told(level)}
+        return {name.replace(" ", "_"): x for name, x in found.items()}
+
+    def told(self, level: float = 0.95) -> dict[str, object]:
+        """Return what is told beside rows, each figure by the names of its three columns."""
         told = self.figures(level).items()
         ends = {f"{name} {end}": x for name, each in told for end, x in each.row.items()}
-        return {k.replace(" ", "_"): x for k, x in {**(self.constants() or {}), **ends}.items()}
+        return {name.replace(" ", "_"): x for name, x in ends.items()}
 
     @abstractmethod
     def view(
@@ -116,6 +122,15 @@ class Presentable(Sized, ABC):
     def shown(self, k: int | None = None) -> Self:
         """Return at most ``k`` rows to look at: the largest, or of numbers wider bins."""
         return self.top(k)
+
+    def followed(self, k: int | None = None) -> Self:
+        """Return the rows whose shares are followed from day to day: the ``k`` largest, or all."""
+        return self.top(k)
+
+    def readings(self, level: float = 0.95) -> tuple[Reading, ...]:
+        """Return what is followed from day to day beside rows, the most important first."""
+        del level
+        return ()
 
     def figures(self, level: float = 0.95) -> dict[str, presentation.view.Figure]:
         """Return what is told beside rows: of numbers their mean, and quartiles if known."""

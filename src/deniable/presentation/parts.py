@@ -49,7 +49,7 @@ from typing import NamedTuple
 
 from deniable.presentation.html import html_fragment, notebook
 from deniable.presentation.text import columns_of, one_line, printable, table_lines, wrapped
-from deniable.presentation.verdict import Phrase, Verdict
+from deniable.presentation.verdict import Claim, Phrase, Verdict
 from deniable.presentation.view import Change, View, counted
 
 
@@ -67,6 +67,8 @@ class Beside:
     """What the changes are against, as a heading: "vs last week"."""
     since: str = ""
     """The same in a sentence: "since last week"."""
+    news: tuple[Claim, ...] = ()
+    """What changed, where that is more than the changes of rows."""
     truth: Mapping[str, float] = field(default_factory=dict)
     """The true shares, which only a simulation knows."""
     facts: tuple[Fact, ...] = ()

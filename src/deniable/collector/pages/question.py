@@ -74,9 +74,12 @@ class Address:
         else:
             pairs += [("candidate", each) for each in self.wanted.candidates or ()]
             crossed = " by ".join(one_line(each, 40) for each in cross)
-            divided = f"By {one_line(more['by'], 40)}" if "by" in more else ""
+            by, start = one_line(more.get("by", ""), 40), what
+            if by and what == "trend":
+                start = f"trend-by-{by}"
+            divided = f"{'Trend by' if what == 'trend' else 'By'} {by}" if by else ""
             title = crossed or divided or what.capitalize()
-            name, text = f"{what}-{digest[:8]}.{form}", f"{title} as {form.upper()}"
+            name, text = f"{start}-{digest[:8]}.{form}", f"{title} as {form.upper()}"
         query = urlencode([(name, value) for name, value in pairs if value])
         resource = "estimates" if what == "changes" else what
         path = f"/v1/questions/{digest}/{resource}" + (f"?{query}" if query else "")
@@ -356,7 +359,10 @@ def _links(known: Known, address: Address, shown: Shown) -> tuple[Link, ...]:
         address.link("estimates", "csv", address.span, by=dimension.name, format="csv")
         for dimension in known.question.segments
     ]
-    found.append(address.link("trend", "csv", address.span, format="csv"))
+    found += [
+        address.link("trend", "csv", address.span, above=above, by=unit, format="csv")
+        for unit in (("",) if known.question.repeat is None else ("round", "day"))
+    ]
     found.append(address.link("tally", "", address.span))
     if address.other.given and not shown.lacking:
         first, second = address.in_order()
