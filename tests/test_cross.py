@@ -43,6 +43,24 @@ def test_shares_within_rows_are_cells_over_the_sums_of_their_rows(names: tuple[s
     assert np.all((within.lower <= within.shares) & (within.shares <= within.upper))
 
 
+def test_labels_may_hold_what_stands_between_them() -> None:
+    """Cells, margins and pages are those of the same people under plain labels."""
+    plain = Record(a=["x", "y"], b=["u", "v"], tables="pairs")
+    odd = Record(a=["x", "x / y"], b=["z", "y / z"], tables="pairs")
+    values = np.random.default_rng(1).choice(4, 3000, p=(0.5, 0.1, 0.3, 0.1)).astype(np.uint64)
+    tables = []
+    for record in (plain, odd):
+        question = Question("odd", record, epsilon=3.0)
+        reports = question.protocol.privatize(values, np.random.default_rng(2))
+        found = question.estimate(question.tally(reports))
+        assert "a by b" in found.to_html()
+        tables.append(found.cross("a", "b"))
+    assert np.array_equal(tables[0].grid().shares, tables[1].grid().shares)
+    assert np.array_equal(tables[0].margin(1).counts, tables[1].margin(1).counts)
+    assert tables[1].grid().columns == ("z", "y / z")
+    assert tables[1].take([3, 1]).margin(0).labels == ("x / y", "x")
+
+
 def test_some_rows_have_the_shares_that_they_have_among_all() -> None:
     """A row that was taken keeps its share within the whole row of the table."""
     found = crossed(asked(), 30_000, 2)

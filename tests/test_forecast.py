@@ -54,6 +54,17 @@ def test_shares_of_sets_are_as_far_off_as_forecast() -> None:
     assert 0.9 < found.covered <= 1.0
 
 
+def test_no_size_of_sets_is_further_off_than_forecast() -> None:
+    """That of nearly everybody neither: the interval of half a tail each is 14 % wider."""
+    many = Choices([str(place) for place in range(40)], 8)
+    question, n = Question("any", many, epsilon=2.0), 100_000
+    values = many.encode([many.labels[:5]] * n, np.random.default_rng(1))
+    found = question.estimate(question.tally(question.protocol.privatize(values)))
+    lower, upper = found.sizes.interval()
+    _, size = forecast(many, question.protocol)
+    assert np.max(upper - lower) / (2 * n) < 1.2 * 1.96 * size.error(n)
+
+
 def test_a_number_is_as_far_off_as_forecast() -> None:
     """Its distribution function and its mean are, the mean at most."""
     n, rng = 2000, np.random.default_rng(3)

@@ -69,6 +69,14 @@ def test_what_is_no_number_is_refused_without_being_shown(answer: object) -> Non
         HOURS.encode(np.array([40, math.nan]))
 
 
+def test_arrays_of_other_than_finite_numbers_say_what_is_wrong() -> None:
+    """Infinity is not missing, and a table is no column."""
+    with pytest.raises(OutOfDomain, match="position 1 is not"):
+        HOURS.encode(np.array([40, math.inf]))
+    with pytest.raises(InvalidParameter, match="a column of numbers"):
+        HOURS.encode(np.array([[40, 41]]))
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [
@@ -267,6 +275,9 @@ def test_a_share_that_is_none_is_refused(asked) -> None:
     for share in (0, 1, -1, "half"):
         with pytest.raises(InvalidParameter, match="share"):
             found.quantile(share)
+    for refused in (lambda: found.above("3"), lambda: found.between(1, "2")):
+        with pytest.raises(InvalidParameter, match="as a number"):
+            refused()
     with pytest.raises(OutOfDomain, match="holds some value"):
         found.between(40.2, 40.4)
     with pytest.raises(InvalidParameter, match="bins"):

@@ -1,6 +1,7 @@
 """Records: what people answer about several attributes, and the tables that come of it."""
 
 import json
+import math
 from hashlib import sha256
 
 import numpy as np
@@ -249,12 +250,23 @@ def test_a_frame_is_columns() -> None:
         (lambda: Record(a=["x", "y"], b=["x", "y"], tables=[("a",)]), "'b' in none"),
         (lambda: Record(a=["x", "y"], tables=[("a",), ("a",)]), "twice"),
         (lambda: Record(a=["x", "y"], tables=[("a", "a")]), "once"),
+        (lambda: Record({"a": ["b: c", "y"], "a: b": ["c", "z"]}), "one name"),
     ],
 )  # fmt: skip
 def test_bad_records_are_refused(make, match: str) -> None:
     """Each says what is wrong with it."""
     with pytest.raises(InvalidParameter, match=match):
         make()
+
+
+def test_no_answer_to_an_attribute_is_no_reason_to_leave_somebody_out() -> None:
+    """Who is missing would tell something: an error asks for a label instead."""
+    record = Record(a=["x", "y"], age=Number(0, 9))
+    for answer in ({"a": None, "age": 3}, {"a": "x", "age": math.nan}):
+        with pytest.raises(OutOfDomain, match="no answer to an attribute is a label of its own"):
+            record.encode([answer])
+    with pytest.raises(InvalidParameter, match="columns of 1, 2"):
+        record.encode({"a": ["x"], "age": [1, 2]})
 
 
 def test_a_table_that_no_view_holds_is_refused() -> None:

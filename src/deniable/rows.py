@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -162,8 +163,12 @@ class Rows(Presentable, Generic[Result]):
                 "for some labels only",
                 value=len(missing),
             )
-        groups = list(dict.fromkeys(mapping[key] for key in keys))
-        member = np.array([[mapping[key] == group for key in keys] for group in groups])
+        return self._grouped([mapping[key] for key in keys])
+
+    def _grouped(self, names: Sequence[str]) -> Result:
+        """Return the groups that have a name for each row, in the order of the rows."""
+        groups = list(dict.fromkeys(names))
+        member = np.array([[name == group for name in names] for group in groups])
         return self.combined(member.astype(np.float64), groups)
 
     def cdf(self) -> Result:
@@ -178,25 +183,27 @@ class Rows(Presentable, Generic[Result]):
         parts = self._split(separator)
         if not 0 <= place < len(parts[0]):
             raise InvalidParameter.expected(f"a part from 0 to {len(parts[0]) - 1}", place)
-        return self.group(dict(zip(self.labels or (), (p[place] for p in parts), strict=True)))
+        return self._grouped([each[place] for each in parts])
 
     def grid(self, separator: str = SEPARATOR, *, level: float = 0.95) -> Grid:
         """Return labels of two parts, such as "DE / pro", as a cross table of shares."""
         parts = self._split(separator)
         rows, columns = (tuple(dict.fromkeys(p[i] for p in parts)) for i in (0, 1))
-        wanted = [separator.join((row, column)) for row in rows for column in columns]
-        if len(parts[0]) != 2 or len(wanted) != len(self):
+        found = {tuple(each): place for place, each in enumerate(parts)}
+        wanted = list(product(rows, columns))
+        if len(parts) != len(wanted) or found.keys() != set(wanted):
             raise InvalidParameter(
                 "expected labels of two parts, every pair of them once; make such labels with "
                 f"{separator!r} in between",
                 value=len(self),
             )
-        places, shape = [self.place(label) for label in wanted], (len(rows), len(columns))
+        places, shape = [found[cell] for cell in wanted], (len(rows), len(columns))
         ends = self.interval(level) or (np.full(len(self), np.nan),) * 2
-        found = (self.unbiased_counts, *ends)
-        return Grid(rows, columns, *(each[places].reshape(shape) / self.n for each in found))
+        cells = (self.unbiased_counts, *ends)
+        return Grid(rows, columns, *(each[places].reshape(shape) / self.n for each in cells))
 
-    def _split(self, separator: str) -> list[list[str]]:
+    def _split(self, separator: str) -> Sequence[Sequence[str]]:
+        """Return the parts that the label of each row is made of."""
         parts = [label.split(separator) for label in self.labels or ()]
         if not parts or len({len(each) for each in parts}) > 1 or len(parts[0]) < 2:
             raise InvalidParameter(

@@ -27,6 +27,29 @@ def survey(shell):
     return shell
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("plan = [1, 2]", "a.toml: plan: expected labels as strings"),
+        ("age = { low = 0, high = 10, step = 3 }", "a.toml: age: expected a step that divides"),
+        ('plan = "free"', "a.toml: plan: expected labels and other"),
+    ],
+)
+def test_a_bad_attribute_is_named_with_its_file(shell, text: str, said: str) -> None:
+    """So that one sees which of many is meant."""
+    shell.write("a.toml", text)
+    args = ("--record", "a.toml", "--epsilon", 1, "-o", "a.json")
+    assert said in shell.fails("question", "create", "a", *args)
+
+
+def test_a_missing_column_is_no_matter_of_choosing_one(survey) -> None:
+    """Every attribute has its column."""
+    survey.write("few.csv", "plan,age\npro,3\n")
+    said = survey.fails("privatize", "set-up.json", "few.csv", "-o", "reports.bin")
+    assert "the column 'country'" in said
+    assert "no answer to it is a label of its own" in said
+
+
 @pytest.mark.parametrize(("name", "text"), [("people.csv", CSV), ("people.ndjson", NDJSON)])
 def test_columns_of_a_file_are_the_attributes(survey, name: str, text: str) -> None:
     """Columns are taken by name, and margins and cross tables are printed."""

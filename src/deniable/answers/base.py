@@ -29,6 +29,7 @@ from deniable.version import __version__
 if TYPE_CHECKING:
     from deniable.advice.ranking import Goal
 
+LEAVE_OUT = "leave out people without an answer"
 _MISSING = ("NoneType", "NAType", "NaTType")
 """The types of what stands for a missing answer in Python and in frames."""
 
@@ -255,7 +256,7 @@ def refused(
     """Return the error that says which answer is none and what to do, without the answer."""
     nan = isinstance(answer, float) and math.isnan(answer)
     if nan or type(answer).__name__ in _MISSING:
-        remedy = "is missing: leave out people without an answer"
+        remedy = f"is missing: {LEAVE_OUT}"
     return OutOfDomain(
         f"expected answers {wanted}; the one at position {position} {remedy}", value=position
     )

@@ -6,7 +6,9 @@ covers also where D is small. Where D cannot be told from none there is no such 
 interval is all from 0 to 1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from deniable.law.normal import Floats, upper_normal
 from deniable.law.samples import TableJoint
 from deniable.presentation.tables import Columns
 from deniable.presentation.view import NOT_KNOWN, Answer, View, percent
+from deniable.rows import SEPARATOR
 
 _MOST_CELLS = 1 << 24
 """So many pairs of a cell that is shown and one of the table are worked on."""
@@ -42,10 +45,20 @@ class _Cell(Answer):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossEstimates(Estimates):
-    """The cells of a table over some attributes, of which one, by its place, makes the rows."""
+    """The cells of a table over some attributes, of which one, by its place, makes the rows.
+
+    ``axes`` has the labels of each attribute, which may hold the separator themselves.
+    """
 
     row: int = 0
     row_name: str = ""
+    axes: tuple[tuple[str, ...], ...] = ()
+
+    def _split(self, separator: str) -> Sequence[Sequence[str]]:
+        if separator != SEPARATOR or not isinstance(self.joint, TableJoint):
+            return super()._split(separator)
+        cells = list(product(*self.axes))
+        return cells if self.joint.rows is None else [cells[place] for place in self.joint.rows]
 
     def within(self, level: float = 0.95) -> Within | None:
         """Return the share of each cell among the people of its row, or None for huge tables."""

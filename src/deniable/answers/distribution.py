@@ -29,7 +29,7 @@ from deniable.presentation.view import Answer, Change, Figure, percent
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import ViewEstimates, Views, estimates_of
 from deniable.tally import Tally
-from deniable.validation import check_probability, check_whole
+from deniable.validation import check_number, check_probability, check_whole
 
 _QUARTILES = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
 _MOST_BARS = 40
@@ -292,7 +292,7 @@ class NumberEstimates(InOrder):
 
     def between(self, low: float, high: float, *, level: float = 0.95) -> Answer:
         """Return how many people gave a number from ``low`` to ``high``, both included."""
-        _, _, scale = self._views
+        low, high, (_, _, scale) = check_number("low", low), check_number("high", high), self._views
         inside = [low <= number <= high for number in scale.numbers]
         if not any(inside):
             raise OutOfDomain.expected("a range that holds some value", (low, high))
@@ -304,7 +304,7 @@ class NumberEstimates(InOrder):
     def above(self, number: float, *, level: float = 0.95) -> Answer:
         """Return how many people gave a number above this one."""
         _, _, scale = self._views
-        if not scale.numbers[0] <= number < scale.numbers[-1]:
+        if not scale.numbers[0] <= check_number("the number", number) < scale.numbers[-1]:
             ends = f"{scale.written(0)} to below {scale.written(-1)}"
             raise OutOfDomain.expected(f"a number from {ends}", number)
         first = next(each for each in scale.numbers if each > number)

@@ -74,8 +74,8 @@ def forecast(answers: Answers, protocol: Protocol) -> tuple[Forecast, ...]:
         return tuple(_of_number(answers, protocol))
     if isinstance(answers, Choices) and isinstance(protocol, Sets):
         items = float(protocol.variance(1, answers.at_most / len(answers.labels)))
-        # A size is the difference of two estimated shares, whatever these have in common.
-        size = 4 * float(protocol.variance(1, 0.0))
+        # A size is the difference of two shares of any size, whatever these have in common.
+        size = 4 * max(float(protocol.variance(1, share)) for share in (0.0, 1.0))
         sizes = Forecast("share of a size, at most", size, planned=False)
         return Forecast("share of an item", items), sizes
     listed = answers.labels

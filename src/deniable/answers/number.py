@@ -136,11 +136,13 @@ class Number(Answers):
         del rng
         if not (isinstance(answers, np.ndarray) and answers.dtype.kind in "iuf"):
             return super().encode(list_answers(answers))
+        if answers.ndim != 1:
+            raise InvalidParameter.expected("a column of numbers", answers.shape, "pass one of it")
         numbers = answers.astype(np.float64)
         wrong = ~np.isfinite(numbers)
-        if numbers.ndim != 1 or wrong.any():
+        if wrong.any():
             position = int(np.argmax(wrong))
-            raise refused("that are finite numbers", None, position)
+            raise refused("that are finite numbers", float(numbers[position]), position)
         inside = np.clip(numbers, self.low, self.high)
         places = np.floor((inside - self.low) / self.step + 0.5).astype(np.uint64)
         return np.minimum(places, np.uint64(self.steps - 1))

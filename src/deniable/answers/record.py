@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.answers.base import Answers, find_kind, list_answers, refused
+from deniable.answers.base import LEAVE_OUT, Answers, find_kind, list_answers, refused
 from deniable.answers.choice import Choice
 from deniable.answers.number import Number
 from deniable.answers.survey import RecordEstimates, row_labels
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Part = Choice | Number
 _MOST_PARTS, _MOST_LABELS = 64, 1 << 12
+_NO_ANSWER = "no answer to an attribute is a label of its own"
 _CACHED = 1 << 14
 """How many records are joined at once, within a core's cache."""
 
@@ -67,6 +68,13 @@ class Record(Answers):
                 f"expected from 1 to {_MOST_PARTS} attributes with names of their own, got "
                 f"{len(given)}",
                 value=len(given),
+            )
+        clash = [a for a in self.names for b in self.names if b.startswith(f"{a}: ")]
+        if clash and len(set(self.labels)) < len(self.labels):
+            raise InvalidParameter(
+                f"rows of {brief(clash[0])} and of another attribute would have one name; call it "
+                "something else",
+                value=clash[0],
             )
         if self.value_count > WORD:
             raise InvalidParameter(
@@ -176,7 +184,7 @@ class Record(Answers):
             raise InvalidParameter.expected(
                 f"a column for each of {', '.join(map(brief, self.names))}",
                 missing[0],
-                "no answer to an attribute is a label of its own",
+                _NO_ANSWER,
                 came=f"none for {brief(missing[0])}",
             )
         found = []
@@ -184,16 +192,19 @@ class Record(Answers):
             try:
                 found.append(part.encode(columns[name]))
             except (OutOfDomain, InvalidParameter) as error:
-                raise type(error)(f"{error} (in {brief(name)})", value=error.value) from None
+                said = str(error).replace(LEAVE_OUT, _NO_ANSWER)
+                raise type(error)(f"{said} (in {brief(name)})", value=error.value) from None
         return self.join(found)
 
     def join(self, places: Sequence[np.typing.NDArray[np.integer]]) -> np.typing.NDArray[np.uint64]:
         """Return the values of records given as places, a column for each attribute."""
-        if len(places) != len(self.parts) or len({len(column) for column in places}) > 1:
-            raise InvalidParameter(
-                f"expected {len(self.parts)} columns of one length, got {len(places)}; give every "
-                "attribute for everybody",
-                value=len(places),
+        lengths = [len(column) for column in places]
+        if len(places) != len(self.parts) or len(set(lengths)) > 1:
+            raise InvalidParameter.expected(
+                f"{len(self.parts)} columns of one length",
+                lengths,
+                "give every attribute for everybody",
+                came=f"columns of {', '.join(map(str, lengths))}",
             )
         values = np.zeros(len(places[0]), dtype=np.uint64)
 

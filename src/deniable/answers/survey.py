@@ -7,7 +7,7 @@ its own chart, and each wanted pair a table and a sentence.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 from math import isnan
 from typing import Protocol
 
@@ -33,7 +33,7 @@ from deniable.protocols.parts import Selection
 from deniable.protocols.views import ViewEstimates, Views, estimates_of
 from deniable.rows import SEPARATOR
 from deniable.tally import Tally
-from deniable.validation import check_whole
+from deniable.validation import check_probability, check_whole
 
 _MOST_TABLES = 12
 """So many cross tables are shown on a page; the others are a call, or an address, away."""
@@ -132,16 +132,14 @@ class RecordEstimates(Estimates):
                 f"{', '.join(sorted(told)) or 'no tables yet'}",
                 value=names,
             )
-        labels = [""]
-        for digit in target:
-            rows = row_labels(record.parts[digit][1])
-            labels = [f"{a}{SEPARATOR if a else ''}{b}" for a in labels for b in rows]
+        axes = tuple(row_labels(record.parts[digit][1]) for digit in target)
+        labels = tuple(map(SEPARATOR.join, product(*axes)))
         found = estimates_of(self._tables, [target], self.n, strict=True)
-        made = replace(found, labels=tuple(labels), provenance=self.provenance)
+        made = replace(found, labels=labels, provenance=self.provenance)
         if len(target) == 1:
             return made
         row = target.index(record.digits(names[:1])[0])
-        return CrossEstimates(**vars(made), row=row, row_name=names[0])
+        return CrossEstimates(**vars(made), row=row, row_name=names[0], axes=axes)
 
     def margin(self, place: str | int, separator: str = SEPARATOR) -> Estimates:
         """Return one attribute by itself, whose shares add up to 1."""
@@ -151,6 +149,7 @@ class RecordEstimates(Estimates):
 
     def mean(self, name: str, *, level: float = 0.95) -> Figure:
         """Return the mean of an attribute that is a number, with its interval."""
+        check_probability("level", level, "0.95 is usual")
         record, _, _ = self._source
         digit = record.digits([name])
         part = record.parts[digit[0]][1]

@@ -333,8 +333,12 @@ def find_column(source: Source, head: list[str], delimiter: str | None = None) -
         raise source.wrong(1, f"the file has the columns {enumerate_names(head)}; choose one with "
                            f"{source.option}")  # fmt: skip
     if head.count(source.column) != 1:
-        remedy = (f"choose one with {source.option}" if source.column not in head
-                  else "rename all but one of that name")  # fmt: skip
+        missing = (
+            f"choose one with {source.option}"
+            if not source.columns
+            else "every attribute has one, and no answer to it is a label of its own"
+        )
+        remedy = missing if source.column not in head else "rename all but one of that name"
         raise source.wrong(1, f"expected the column {source.column!r}, got the columns "
                            f"{enumerate_names(head)}; {remedy}")  # fmt: skip
     return head.index(source.column)

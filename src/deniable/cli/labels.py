@@ -24,7 +24,7 @@ from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
 from deniable.cli.outputs import shorten
 from deniable.documents import fault, read_file
-from deniable.errors import OutOfDomain, brief
+from deniable.errors import DeniableError, OutOfDomain, brief
 from deniable.presentation.tables import unguarded
 from deniable.question import Question
 
@@ -202,14 +202,15 @@ class About(NamedTuple):
 
 def _attribute(path: Path, name: str, part: object) -> Answers | list[str]:
     """Return an attribute: a list of labels, or an object with its fields."""
-    if isinstance(part, list):
-        return part
+    part = {"labels": part} if isinstance(part, list) else part
     kind = Number if isinstance(part, dict) and "labels" not in part else Choice
     try:
-        return kind(**part) if isinstance(part, dict) else Choice(())
+        return kind(**part)  # type: ignore[arg-type]  # what is no object is refused below
     except TypeError as error:
         raise InputError(f"{path}: {name}: expected labels and other, or low, high, step and unit; "
                          "correct it") from error  # fmt: skip
+    except DeniableError as error:
+        raise InputError(f"{path}: {name}: {error}") from error
 
 
 def encode(

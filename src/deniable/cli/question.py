@@ -155,7 +155,8 @@ def create(
         raise click.UsageError("--labels-column is about the file of --labels; name one")
     listed = (*(read_labels(labels_file, labels_column) if labels_file else ()), *labels)
     if not listed and not is_open:
-        raise click.UsageError("no answers given: pass --labels, --label, --open or --discover")
+        raise click.UsageError("no answers given: pass --labels, --label, --choices, --number, "
+                               "--record, --open or --discover")  # fmt: skip
     if other is not None and other not in listed:
         listed = (*listed, other)
     size = None if is_open else len(listed)
