@@ -6,6 +6,7 @@ import re
 
 import deniable
 from benchmarks import page as benchmarks
+from benchmarks.discovery.__main__ import looks
 from deniable import consistency
 from deniable.advice import plan, recommend
 from deniable.protocols import discover
@@ -149,3 +150,15 @@ def test_the_size_of_the_browser_client_is_the_recorded_one() -> None:
     size = json.loads((ROOT / "clients" / "js" / "size.json").read_text())["gzip"]
     for page in ("README.md", "clients/js/README.md"):
         assert f"{size / 1000:.1f} kB" in text_of(ROOT / page)
+
+
+def test_what_looking_often_costs_a_collector_is_computed() -> None:
+    """The share that a text needs there, beyond that of a plan, is what the benchmark says."""
+    page = " ".join(text_of(ROOT / "docs" / "collector.md").split())
+    rows = [*looks(seeds=1)]
+    for size, sentence in (
+        (40, "a text of 40 bits needs a share {} to {} % larger than planned"),
+        (20, "one of 20 bits {} to {} %, with 100,000 to 1,000,000 people and epsilon 1 to 4"),
+    ):
+        larger = [100 * row["larger"] for row in rows if row["size"] == size]
+        assert sentence.format(round(min(larger)), round(max(larger))) in page

@@ -5,6 +5,7 @@ false      sure texts that nobody gave, on ordinary and on hard sets, at epsilon
 split      check people hold other texts: nothing may be sure
 recall     what was promised is kept, and the sure texts against their expected number
 planted    texts planted at the share that the plan gives for 90 %
+looks      how much larger a share has to be on a collector, which looks often, than in the plan
 intervals  how many intervals of sure texts hold the truth
 poison     identical reports among honest ones
 time       a search of words, and of other sets, in seconds and MB
@@ -27,8 +28,10 @@ from benchmarks.discovery import serving as responsiveness
 from benchmarks.discovery.sets import HARD, ORDINARY, Texts, code, signatures, texts, words, zipf
 from benchmarks.discovery.trial import Rng, Trial, run
 from deniable import Code, Discovery, Question, audit, plan_discovery
-from deniable.advice.discovery import smallest_share
+from deniable.advice.discovery import ALPHA, TESTED, smallest_share
+from deniable.collector.jobs import growths
 from deniable.mechanism import Reports
+from deniable.protocols.discovery.verification import alpha_at
 
 Row = dict[str, object]
 
@@ -107,6 +110,22 @@ def planted(seeds: int) -> Iterator[Row]:
                 trial = run(f"planted{size}", epsilon, seed, among=among)
                 found = sum(text in trial.found.sure for text in chosen)
                 yield trial.row() | {"size": size, "planted": len(chosen), "found": found}
+
+
+def looks(seeds: int) -> Iterator[Row]:
+    """Compare what a plan says with what is left of alpha after all looks of a collector."""
+    del seeds
+    for epsilon in (1.0, 2.0, 4.0):
+        protocol = Discovery(epsilon, salt="0" * 16)
+        for people in (100_000, 1_000_000):
+            look = growths(protocol, people)
+            part = alpha_at(ALPHA, look=look) / ALPHA
+            for size in (20, 40):
+                planned = smallest_share(protocol, people, size) or 1.0
+                served = smallest_share(protocol, people, size, tested=TESTED / part) or 1.0
+                yield {"epsilon": epsilon, "people": people, "size": size, "look": look,
+                       "planned": planned, "served": served,
+                       "larger": served / planned - 1}  # fmt: skip
 
 
 def _of_size(english: Code, size: int, count: int, rng: Rng) -> list[str]:
@@ -227,6 +246,7 @@ LINES = {
         split,
         recall,
         planted,
+        looks,
         intervals,
         poison,
         time,

@@ -133,6 +133,7 @@ def test_a_figure_begins_with_what_it_says(estimates: Estimates) -> None:
     assert all(text == "0" or text.endswith(" %") for text in ticks)
 
 
+@pytest.mark.filterwarnings("ignore:no installed font")
 def test_names_from_right_to_left_turn_no_sentence_around() -> None:
     """Such names are isolated from each other, and the lines around them run as English does."""
     figure = _estimates("שלום", "می‌خواهم", "plain").plot()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
+import psutil
 import pytest
 
 from deniable.collector.stores import open_store, sqlite, sqlite_file
@@ -319,6 +321,16 @@ def test_a_restore_over_what_is_no_store_any_more(tmp_path: Path) -> None:
     assert contents(path) == contents(copy)
 
 
+def test_a_file_that_is_refused_is_closed(tmp_path: Path) -> None:
+    """Neither opening nor restoring what is no store leaves it open."""
+    path = tmp_path / "text.db"
+    path.write_bytes(b"this is not a database at all" * 40)
+    for attempt in (SqliteStore, lambda wrong: restore(wrong, tmp_path / "store.db")):
+        with pytest.raises(StoreBroken) as refused:  # whose frames keep what they had open
+            attempt(path)
+        assert str(path) not in {file.path for file in psutil.Process().open_files()}, refused
+
+
 def test_only_a_whole_store_is_restored(tmp_path: Path) -> None:
     """Half a copy, another database and one of a later release leave the store as it is."""
     path, copy = tmp_path / "store.db", tmp_path / "copy.db"
@@ -329,9 +341,10 @@ def test_only_a_whole_store_is_restored(tmp_path: Path) -> None:
     before = contents(path)
     half, other, later = (tmp_path / name for name in ("half.db", "other.db", "later.db"))
     half.write_bytes(copy.read_bytes()[: copy.stat().st_size // 2])
-    sqlite3.connect(other).executescript("CREATE TABLE t (x); PRAGMA user_version = 0")
     later.write_bytes(copy.read_bytes())
-    sqlite3.connect(later).executescript("PRAGMA user_version = 99")
+    for wrong, script in ((other, "CREATE TABLE t (x)"), (later, "PRAGMA user_version = 99")):
+        with closing(sqlite3.connect(wrong)) as connection:
+            connection.executescript(script)
     for wrong in (half, other, later):
         with pytest.raises(StoreBroken):
             restore(wrong, path)

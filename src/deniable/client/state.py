@@ -167,10 +167,10 @@ class Ledger:
         """
         with self._open() as connection:
             taken = connection.execute(
-                f"UPDATE answers SET outcome = NULL, {_FORGET}, noted = noted + 1, turn = ?1,"
-                " id = ?2, report = ?3, address = ?4 WHERE question = ?5 AND turn < ?1"
+                f"UPDATE answers SET outcome = NULL, {_FORGET}, noted = noted + 1, turn = ?,"
+                " id = ?, report = ?, address = ? WHERE question = ? AND turn < ?"
                 " AND NOT EXISTS (SELECT 1 FROM opted_out)",
-                (turn, parcel.id, parcel.reports, parcel.address, question),
+                (turn, parcel.id, parcel.reports, parcel.address, question, turn),
             )
             return taken.rowcount == 1
 
@@ -201,7 +201,8 @@ class Ledger:
         """Return the questions whose answers are not delivered, and not for another collector."""
         with self._open() as connection:
             rows = connection.execute(
-                "SELECT question FROM answers WHERE id IS NOT NULL AND coalesce(address, ?1) = ?1",
+                "SELECT question FROM answers WHERE id IS NOT NULL"
+                " AND (address IS NULL OR address = ?)",
                 (address,),
             )
             return [row[0] for row in rows]

@@ -325,18 +325,19 @@ def discover(sums: Sums, _: None) -> Discoveries[Question]:
 def _looks(question: Question, n: int, data: bytes, before: Publication | None) -> int:
     """Return which look at a sum this is, at most; 0 as long as there was no search.
 
-    A sum is searched again when it has grown by a quarter, so that the number of reports tells how
-    often that was. Whatever else changes it, such as a source that is left out, is one look more.
+    Whatever changes a sum without growth, such as a source that is left out, is one look more.
     """
     if not isinstance(question.protocol, Discovery):
         return 0
-    least, (looks, same) = fewest_reports(question.protocol), (0, False)
-    if before is not None:
-        looks, same = before.looks, data == before.tally
-    if n < least:
-        return looks
-    grown = 1 + math.floor(math.log(n / least) / math.log(1 + 1 / GROWN))
-    return max(grown, looks + (not same))
+    looks, same = (0, False) if before is None else (before.looks, data == before.tally)
+    grown = growths(question.protocol, n)
+    return max(grown, looks + (not same)) if grown else looks
+
+
+def growths(protocol: Discovery, n: int) -> int:
+    """Return how often n reports were searched at most: again when they had grown by a quarter."""
+    least = fewest_reports(protocol)
+    return 0 if n < least else 1 + math.floor(math.log(n / least) / math.log(1 + 1 / GROWN))
 
 
 def follow_up(found: Discoveries[Question], name: str, epsilon: float) -> str:

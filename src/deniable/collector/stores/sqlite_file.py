@@ -57,8 +57,18 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # Damaged text is read as far as it goes, so that one bad row keeps no others from being read.
     connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
-    configure(connection)
+    with _closed_on_error(connection):
+        configure(connection)
     return connection
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def configure(connection: sqlite3.Connection) -> None:
@@ -217,7 +227,8 @@ def _open_copy(copy: Path) -> sqlite3.Connection:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(copy))
     try:
         connection = sqlite3.connect(f"file:{quote(str(copy))}?mode=ro", uri=True)
-        connection.execute("PRAGMA schema_version").fetchone()
+        with _closed_on_error(connection):
+            connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.Error as error:
         raise describe(error, copy) from error
     return connection
