@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from deniable.answers import Choices, Text
-from deniable.collector import demonstration
+from deniable.cli import demonstration
 from deniable.collector.access import Role
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store

@@ -19,8 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from deniable.answers import Choice, Choices, Number, Record, Text
-from deniable.cli import cli
-from deniable.collector import demonstration
+from deniable.cli import cli, demonstration
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.collector.stores.records import Slice

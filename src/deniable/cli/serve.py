@@ -12,12 +12,13 @@ from time import monotonic, sleep
 
 import click
 
+from deniable.cli import demonstration
 from deniable.cli.group import InputError, command
 from deniable.cli.inputs import read_question
 from deniable.cli.options import FILE
 from deniable.cli.outputs import open_console, say
 from deniable.cli.store import settings_options
-from deniable.collector import access, demonstration, stores
+from deniable.collector import access, stores
 from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, opened
 from deniable.collector.server import Server, configure_log

@@ -179,7 +179,7 @@ def _crafted(rng: np.random.Generator) -> np.typing.NDArray[np.generic]:
     return drawn[_PROTOCOL.supports(drawn, place)][:CRAFTED]
 
 
-def _keep(  # noqa: PLR0913 - the fields of a submission
+def _keep(
     store: Store,
     question: Question,
     day: int,
