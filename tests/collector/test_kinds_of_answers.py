@@ -149,6 +149,7 @@ def test_a_number_is_followed_by_its_median_and_mean(collector: Collector, load:
         "Median", "Above 1,500 ms", "Mean", "Lower quartile", "Upper quartile"
     ]  # fmt: skip
     assert "trend?above=1500&amp;format=csv" in page.body.decode()
+    assert ">Trend as CSV</a>" in page.body.decode()
     terms = b'{"public_results": true}'
     path = f"/v1/questions/{load.digest}"
     assert collector.request("PATCH", path, terms, role="admin").status == 200

@@ -74,7 +74,8 @@ class Address:
         else:
             pairs += [("candidate", each) for each in self.wanted.candidates or ()]
             crossed = " by ".join(one_line(each, 40) for each in cross)
-            by, start = one_line(more.get("by", ""), 40), what
+            by, start = more.get("by", ""), what
+            by = one_line(by, 40) if by else ""
             if by and what == "trend":
                 start = f"trend-by-{by}"
             divided = f"{'Trend by' if what == 'trend' else 'By'} {by}" if by else ""
