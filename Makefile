@@ -15,7 +15,7 @@ JS := clients/js
 
 # The first of these that is recent enough makes the environment; PYTHON=... overrides.
 PYTHON ?=
-CANDIDATES := $(or $(PYTHON),python3 python3.11 python3.12 python3.13)
+CANDIDATES := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14)
 
 WORKERS := logical
 PYTEST = -m pytest -n $(WORKERS) --dist worksteal

@@ -1,6 +1,6 @@
 """Discoveries: the texts that people gave and nobody listed, with what is known of each."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
@@ -36,6 +36,8 @@ from deniable.validation import check_number
 Floats = npt.NDArray[np.float64]
 Asked = TypeVar("Asked")
 
+LEVEL = 0.95
+"""The level of all intervals of sure texts."""
 _OTHER = "(other)"
 _NAMED = 3
 """How many texts that are too long are named in a note."""
@@ -176,10 +178,10 @@ class Discoveries(Presentable, Generic[Asked]):
         }  # fmt: skip
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
-        del alpha
+        del level, alpha  # those of the search hold
         f = self.found
         return {
-            "provenance": self.constants(), "n": f.n, "tested": f.tested, "level": level,
+            "provenance": self.constants(), "n": f.n, "tested": f.tested, "level": LEVEL,
             "alpha": self.alpha, "rate": self.rate, "complete": f.complete, "clipped": f.clipped,
             "pieces_even": f.even, "uncovered": self.uncovered, "crafted": self.crafted,
             "floor": self.floor,
@@ -230,7 +232,7 @@ class Discoveries(Presentable, Generic[Asked]):
             words=views.Words("count from check reports", interval, axis, "true count"),
             name=None if origin is None else origin.question,
             headline=f"{views.counted(int(self.whole.sure.sum()), 'sure text')} and "
-            f"{int((~self.whole.sure).sum()):,} likely ones in {self.n:,} reports",
+            f"{int((~self.whole.sure).sum()):,} likely ones in {views.counted(self.n, 'report')}",
             source=None if origin is None else origin.line,
             notes=self.notes(),
             n=self.n,
@@ -361,8 +363,9 @@ def discover(
     for name, value in (("alpha", alpha), ("rate", rate)):
         if not 0 < check_number(name, value) <= 1:
             raise InvalidParameter.expected(f"{name} above 0 and at most 1", value)
-    listed = list(() if candidates is None else candidates)
-    if isinstance(candidates, str) or not all(isinstance(text, str) for text in listed):
+    listed = list(candidates) if isinstance(candidates, Iterable) else []
+    sound = candidates is None or isinstance(candidates, Iterable)
+    if not sound or isinstance(candidates, str) or not all(isinstance(t, str) for t in listed):
         raise InvalidParameter("expected candidates as a list of texts")
     found = verification.find(protocol, code, tally, listed, Limits(alpha, rate))
     planted, size = verification.crafted(protocol, max(1, found.n), alpha), protocol.layout.length

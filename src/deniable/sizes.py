@@ -155,17 +155,10 @@ class SetEstimates(Estimates):
         share, low, high = ends.tolist()
         return Cut(share, low, high, self.at_most)
 
-    def constants(self) -> dict[str, object] | None:
-        known, cut = super().constants(), self.cut
-        if known is None:
-            return None
-        return {
-            **known,
-            "at_most": self.at_most,
-            "cut": cut.share,
-            "cut_lower": cut.lower,
-            "cut_upper": cut.upper,
-        }
+    def repeated(self, level: float = 0.95) -> dict[str, object]:
+        cut = self.cut_at(level)
+        ends = {"cut": cut.share, "cut_lower": cut.lower, "cut_upper": cut.upper}
+        return {**super().repeated(level), "at_most": self.at_most, **ends}
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
         cut, sizes = self.cut_at(level), self.sizes

@@ -359,3 +359,21 @@ def test_answers_are_put_in_another_order(visit):
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Move apple down"
     page.drag_and_drop(".order li:nth-child(3) span", ".order li:nth-child(1) span")
     assert page.input_value("[name=labels]") == "kiwi\nfig\napple"
+
+
+def test_a_line_of_answers_is_split_and_a_slow_plan_says_so(visit):
+    """Answers with commas between them become lines; while the plan is made, the page says so."""
+    page = visit.log_in()
+    page.goto(f"{visit.collector.address}/new")
+    held = []
+    page.route("**/new", lambda route: held.append(route))  # noqa: PLW0108 - it takes attributes
+    page.fill("[name=labels]", "kiwi, fig,pear,")
+    page.click("text=Split at the commas")
+    assert page.input_value("[name=labels]") == "kiwi\nfig\npear"
+    assert page.inner_text("[data-counter]") == "3 answers"
+    until(page, "document.querySelector('[aria-busy=true]') !== null")
+    busy = "getComputedStyle(document.querySelector('[aria-busy]'), '::before').content"
+    assert "Working it out" in page.evaluate(busy)
+    for each in held:
+        each.continue_()
+    until(page, "document.querySelector('[aria-busy]') === null")

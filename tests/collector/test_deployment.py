@@ -2,10 +2,12 @@
 
 import re
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from deniable.collector.settings import Settings
 from tests.faults import proxies, rolling
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -54,6 +56,52 @@ def test_caddy_accepts_its_file() -> None:
     found = run("caddy", "adapt", "--config", DEPLOY / "Caddyfile", "--adapter", "caddyfile")
     assert found.returncode == 0, found.stderr
     assert "warn" not in found.stderr.lower()
+
+
+@pytest.fixture
+def services() -> dict[str, dict]:
+    """Return the services of the compose file, with what they share put in."""
+    yaml = pytest.importorskip("yaml")
+    return yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))["services"]
+
+
+def test_collectors_are_where_the_proxy_looks(services: dict[str, dict]) -> None:
+    """Their settings exist, and address, ports and certificates are those of nginx.conf."""
+    proxy = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    known = {f"DENIABLE_{field.name.upper()}" for field in fields(Settings)}
+    addresses = set()
+    for name in ("one", "two"):
+        given = services[name]["environment"]
+        assert {setting.removesuffix("_FILE") for setting in given} <= known
+        assert services[name]["network_mode"] == "service:proxy"
+        assert f"server_name {given['DENIABLE_URL'].removeprefix('https://')};" in proxy
+        addresses.add(f"{given['DENIABLE_HOST']}:{given['DENIABLE_PORT']}")
+    assert addresses == {*re.findall(r"^    server (\S+) ", proxy, re.MULTILINE)}
+    places = dict(volume.split(":")[:2] for volume in services["proxy"]["volumes"])
+    assert (DEPLOY / "nginx.conf").name == Path(next(iter(places))).name
+    assert f"ssl_certificate {places['./certificates']}/fullchain.pem;" in proxy
+
+
+def test_services_wait_only_for_what_has_a_health(services: dict[str, dict]) -> None:
+    """Who is waited for until it is healthy has a check, in the file or by its image."""
+    built = "HEALTHCHECK" in (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    for service in services.values():
+        for name, wanted in service.get("depends_on", {}).items():
+            checked = "healthcheck" in services[name] or (built and "build" in services[name])
+            assert checked or wanted["condition"] == "service_started", name
+
+
+def test_what_is_stored_and_what_is_run_is_named(services: dict[str, dict]) -> None:
+    """The database lies in its volume for every version; images without a digest are refused."""
+    database = services["database"]
+    _, _, folder = database["volumes"][0].partition(":")
+    assert Path(folder) in Path(database["environment"]["PGDATA"]).parents
+    for name in ("database", "proxy"):
+        assert re.fullmatch(r"\$\{[A-Z]+:\?.*digest\}", services[name]["image"])
+    for name in ("one", "two"):
+        assert "digest" in services[name]["build"]["args"]["BASE"]
+        assert services[name]["read_only"]
+        assert services[name]["cap_drop"] == ["all"]
 
 
 @pytest.mark.postgres

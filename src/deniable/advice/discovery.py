@@ -105,9 +105,10 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
 
     A code that cuts more than 5 % of the examples is refused.
     """
-    listed = list(dict.fromkeys(examples))
-    if not listed or not all(isinstance(text, str) for text in listed):
-        raise InvalidParameter("expected public examples as texts, at least one")
+    given = list(examples) if isinstance(examples, Iterable) else []
+    if isinstance(examples, str) or not given or not all(isinstance(text, str) for text in given):
+        raise InvalidParameter("expected public examples as a list of texts, at least one")
+    listed = list(dict.fromkeys(given))
     sizes = code.values(listed)[:, 2].astype(np.int64)
     low, middle, high = (int(x) for x in np.percentile(sizes, (5, 50, 95), method="higher"))
     protocol = Discovery(epsilon, min(6, max(4, math.ceil(high / 10))))
@@ -189,6 +190,8 @@ def plan_discovery(
     than 5 % of the examples is refused.
     """
     chosen = Code.preset(code) if isinstance(code, str) else code
+    if not isinstance(chosen, Code):
+        raise InvalidParameter.expected("a code, or the name of one", code, 'such as "english"')
     if users is None and share is None:
         raise InvalidParameter("give users, share or both")
     if share is not None and not 0 < check_number("share", share) <= 1:
@@ -196,7 +199,8 @@ def plan_discovery(
     fitted = fit(examples, chosen, epsilon)
     protocol, high = fitted.protocol, fitted.bits[2]
     size = min(high, protocol.layout.length)
-    people = _people(protocol, size, share or 0.0) if users is None else check_positive("u", users)
+    people = check_positive("users", users) if users is not None else None
+    people = people or _people(protocol, size, share or 0.0)
     smallest = smallest_share(protocol, people, size)
     reached = people <= MOST_PEOPLE and smallest is not None
     reached = reached and (share is None or share >= (smallest or 1) * (1 - 1e-9))

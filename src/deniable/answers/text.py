@@ -1,6 +1,6 @@
 """Text: any text is an answer, and the answers to count are named at estimation, or discovered."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -119,15 +119,23 @@ class Text(Answers):
         """Return the texts themselves, or their codes where texts are to be discovered."""
         if self.discover is None or wanted is None:
             return wanted
-        if isinstance(wanted, str) or len(set(wanted)) < len(wanted) or not len(wanted):
+        if isinstance(wanted, str) or not isinstance(wanted, Collection) or not len(wanted):
+            raise InvalidParameter("expected candidates as a list of texts", value=None)
+        listed = list_texts(wanted)
+        # Two spellings that are read as one text would be counted twice.
+        if len({self.discover.clean(text) for text in listed}) < len(listed):
             raise InvalidParameter(
-                "expected candidates as a list of texts, each of them once", value=None
+                "expected each candidate once; letters that Unicode has two forms of, and with a "
+                "folded code capital ones, do not make another text",
+                value=None,
             )
-        return self.discover.values(list_texts(wanted))
+        return self.discover.values(listed)
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
         """Return the estimates of the candidates, and how many people gave none of them."""
-        named = found if self.discover is None else replace(found, labels=tuple(wanted or ()))
+        named = found
+        if self.discover is not None and wanted is not None:
+            named = replace(found, labels=tuple(map(str, wanted)))
         if found.joint is None:
             return named
         some = found.combined(np.ones((1, len(found))), ["none of these candidates"])

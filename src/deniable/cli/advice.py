@@ -227,9 +227,12 @@ def plan(
         within = f"{told.worst.what} is right to {told.worst.shown(max(1, told.users // cells))}"
         _say_answers(told, as_json, _of_cells(told.users, cells, within))
     elif discovered:
-        if examples is None or epsilon is None or (users, share) == (None, None) or cells > 1:
+        others = (domain_size, error, significant, name, rounds, lifetime, arms, start, lift)
+        stray = cells > 1 or any(each is not None for each in others)
+        if examples is None or epsilon is None or (users, share) == (None, None) or stray:
             raise click.UsageError("--discover takes --examples, --epsilon, and --users or "
-                                   "--share; --cells is not for it")  # fmt: skip
+                                   "--share, and nothing else but --code; of rounds or segments "
+                                   "plan one, with the people in it as --users")  # fmt: skip
         options.check_privacy(epsilon)
         searched = advice.plan_discovery(read_labels(examples, twice=True), epsilon=epsilon,
                                          users=users, share=share,

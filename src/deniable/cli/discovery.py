@@ -7,6 +7,7 @@ import click
 from deniable.cli import inputs, options, outputs
 from deniable.cli.group import Group, command
 from deniable.cli.labels import read_labels
+from deniable.discoveries import LEVEL
 from deniable.protocols.discovery import Code
 
 
@@ -48,6 +49,9 @@ def discover(
     """
     if (follow_up is None) != (follow_up_file is None):
         raise click.UsageError("--follow-up and --follow-up-file belong together; pass both")
+    if export.level != LEVEL:
+        raise click.UsageError("intervals of texts that were discovered are at 95 %; leave out "
+                               "--level")  # fmt: skip
     inputs.check_stdin(question_file, *files, listed)
     question = inputs.read_question(question_file)
     candidates = None if listed is None else read_labels(listed)

@@ -124,6 +124,8 @@ class Live:
     links: tuple[Link, ...]
     follow_up: str = ""
     """What the button says that makes a closed question of the texts that are sure."""
+    epsilon: str = ""
+    """What that question will cost each person."""
 
 
 @dataclass(frozen=True)
@@ -300,6 +302,7 @@ async def _live(call: Call, known: Known, address: Address) -> Live:
         content=content,
         links=_links(known, address, shown) if look else (),
         follow_up=_offer(shown.sure) if shown.sure and is_admin(call) else "",
+        epsilon=f"{known.question.protocol.epsilon:g}",
     )
 
 
@@ -358,7 +361,7 @@ def _links(known: Known, address: Address, shown: Shown) -> tuple[Link, ...]:
         ]
     found += [
         address.link("estimates", "csv", address.span, by=dimension.name, format="csv")
-        for dimension in known.question.segments
+        for dimension in known.question.segments.dimensions
     ]
     found += [
         address.link("trend", "csv", address.span, above=above, by=unit, format="csv")

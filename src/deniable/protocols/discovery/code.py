@@ -28,7 +28,7 @@ from deniable.errors import InvalidDocument, InvalidParameter
 from deniable.kernels.hashes import FIRST, GAMMA, SECOND
 from deniable.protocols.discovery import books
 from deniable.protocols.discovery.books import Book, Parser
-from deniable.validation import check_whole
+from deniable.validation import check_number, check_whole
 
 MOST_STATES = 1 << 15
 """How many states the automaton that reads a code may have."""
@@ -303,11 +303,11 @@ _FOLDER = Path(__file__).parents[2] / "data" / "codes"
 
 
 def _weighted(examples: Iterable[str] | Mapping[str, float]) -> Iterator[tuple[str, float]]:
-    if isinstance(examples, str | bytes):
-        raise InvalidParameter("expected several examples, got a single text; pass a list")
+    if isinstance(examples, str | bytes) or not isinstance(examples, Iterable):
+        raise InvalidParameter("expected several examples; pass a list of texts")
     pairs = examples.items() if isinstance(examples, Mapping) else ((e, 1.0) for e in examples)
     for text, weight in pairs:
-        if not isinstance(text, str) or not 0 < weight < 1e300:
+        if not isinstance(text, str) or not 0 < check_number("a weight", weight) < 1e300:
             raise InvalidParameter("expected examples as texts, with weights above 0 if any")
         yield text, float(weight)
 

@@ -60,6 +60,7 @@ const describe = () => {
   counter.replaceChildren(twice ? `${count}. “${twice.slice(0, 60)}” is in the list twice. ` : lines.length ? count : "");
   const commas = lines.filter((line) => line.includes(",")).length;
   if (twice) offer("Remove repeats", [...new Set(lines)]);
+  else if (lines.length === 1 && commas) offer("Split at the commas", lines.join().split(",").map((each) => each.trim()).filter(Boolean));
   else if (lines.length > 1 && commas === lines.length) offer("Keep only what stands before the commas", lines.map((line) => line.split(",")[0]?.trim() ?? ""));
 };
 
