@@ -66,6 +66,10 @@ def test_sets_become_estimates_that_do_not_add_up() -> None:
     lower, upper = found.sizes.interval(0.9999)
     assert np.all((lower <= sizes) & (sizes <= upper))
     assert found.cut.lower < sizes[3] / 40_000 < found.cut.upper
+    narrow, wide = (found.repeated(level) for level in (0.5, 0.95))
+    assert narrow["cut"] == wide["cut"] == found.cut.share
+    assert wide["cut_lower"] == found.cut.lower < narrow["cut_lower"]
+    assert wide["cut_upper"] == found.cut.upper > narrow["cut_upper"]
 
 
 @pytest.mark.parametrize(

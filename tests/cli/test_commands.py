@@ -10,7 +10,7 @@ import click
 import numpy as np
 import pytest
 
-from deniable import DE, Question
+from deniable import DE, Number, Question, Record
 from deniable.advice import recommend
 from deniable.cli import COMMANDS
 from deniable.cli.options import find_protocol, takes
@@ -580,3 +580,15 @@ def test_names_reach_the_terminal_without_control_characters(shell):
     shell.write("a.txt", "c\n")
     assert len(shell.fails("privatize", "q.json", "a.txt", "-o", "r.bin")) < 400
     assert "UTF-8" in shell.fails("question", "create", "x\udcff", *create)
+
+
+def test_show_describes_records_and_numbers(shell) -> None:
+    """Attributes, tables and ranges are named, and the error is that of a share or a mean."""
+    shell.write("record.json", Question("usage", Record(
+        {"country": ["DE", "FR"], "age": Number(0, 120, step=5, unit="years")}
+    ), epsilon=2.0).to_json())  # fmt: skip
+    said = " ".join(shell("question", "show", "record.json").text.split())
+    assert "country: 2: DE, FR; age: a number from 0 to 120 years, by 5" in said
+    assert "Tables: country, age" in said
+    assert "with 1,000,000" in said
+    assert "not known" not in said

@@ -147,6 +147,8 @@ def test_question_without_examples_says_that_nothing_was_checked(shell) -> None:
         ),
         ("plan --discover --users 100 --epsilon 1", "--examples"),
         ("plan --users 100 --epsilon 1", "--domain-size"),
+        ("discover words.json tally.bin --level 0.9", "at 95 %"),
+        ("plan --discover --examples words.txt --users 9 --epsilon 1 --arms 2", "nothing else"),
         ("discover a.json b.bin --follow-up 1", "words.txt"),
     ],
 )

@@ -74,8 +74,11 @@ def test_parquet_answers(shell):
 
 
 def test_numbers_and_line_ends(shell):
-    """Whole numbers are their digits; both line ends do; a byte order mark is no text."""
+    """Whole numbers are their digits; both line ends do; a key stands once; a BOM is no text."""
     question_of(shell, ["1", "2"])
+    shell.write("twice.jsonl", '{"n": 1}\n{"n": 1, "n": 2}')
+    refused = shell.fails("privatize", "q.json", "twice.jsonl", "--column", "n", "-o", "x")
+    assert "twice.jsonl:2: this object has the key 'n' twice" in refused
     shell.write("a.jsonl", '{"n": 1}\r\n{"n": 2}\n\n{"n": "1"}')
     assert sum(estimated(shell, "a.jsonl", "--column", "n").values()) == pytest.approx(3)
     shell.write("a.txt", b"\xef\xbb\xbf1\r\n2\r\n1")

@@ -231,9 +231,12 @@ def test_named_candidates_are_estimated_without_a_search(tally: Tally) -> None:
     for i, count in enumerate((9000, 0, 8000)):
         assert lower[i] <= count <= upper[i]
     assert estimates.significant().tolist() == [True, False, True]
-    for wrong in (["kiwi", "kiwi"], "kiwi", []):
+    for wrong in ("kiwi", [], 7):
         with pytest.raises(InvalidParameter, match="list of texts"):
             QUESTION.estimate(tally, wrong)
+    for twice in (["kiwi", "kiwi"], ["caf\u00e9", "cafe\u0301"]):
+        with pytest.raises(InvalidParameter, match="each candidate once"):
+            QUESTION.estimate(tally, twice)
 
 
 def test_search_never_sees_a_check_report(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:

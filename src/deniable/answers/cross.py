@@ -93,7 +93,7 @@ class CrossEstimates(Estimates):
             _Cell(**vars(row), within=_written(*each))
             for row, *each in zip(shown.rows, *(column.tolist() for column in found), strict=True)
         )
-        heading = f"share of its {self.row_name} ({percent(level)} interval)"
+        heading = f"of its {self.row_name} ({percent(level)} interval)"
         return replace(shown, rows=rows, headings=(*shown.headings, heading))
 
 

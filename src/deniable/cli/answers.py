@@ -137,7 +137,11 @@ def _read_ndjson(source: Source, stream: BinaryIO) -> Iterator[Batch]:
 def _json_answer(source: Source, text: str, line: int) -> tuple[str, tuple[str, ...]]:
     column = source.column
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_each_once)
+    except KeyError as error:
+        raise source.wrong(
+            line, f"this object has the key {error.args[0]!r} twice; leave one out"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise source.wrong(
             line, f"expected one JSON value, got {fault(error)}; correct it"
@@ -154,6 +158,15 @@ def _json_answer(source: Source, text: str, line: int) -> tuple[str, tuple[str, 
     elif isinstance(found, dict) and source.columns:
         found = {name: found[name] for name in source.columns if name in found}
     return as_text(source, found, line), more
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return an object, of which JSON would keep only the last value of a key."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise KeyError(next(name for name in names if names.count(name) > 1))
+    return found
 
 
 def _beside(value: object) -> str:

@@ -9,8 +9,10 @@ import click
 from deniable.advice import reveals
 from deniable.advice.discovery import fit
 from deniable.advice.ranking import Goal
-from deniable.answers import Choice, Choices
+from deniable.answers import Choice, Choices, Number, Record
 from deniable.answers import Text as Discovered
+from deniable.answers.base import Answers
+from deniable.answers.forecast import forecast
 from deniable.cli import options, outputs
 from deniable.cli.group import Group
 from deniable.cli.inputs import read_code, read_question
@@ -20,6 +22,7 @@ from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.sets import Sets
+from deniable.protocols.views import Views
 from deniable.question import Question
 from deniable.rota import Repeat
 from deniable.segments import Dimension, Segments
@@ -288,11 +291,8 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
 
 def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
-    chosen, several = (isinstance(shown.answers, kind) for kind in (Choice, Choices))
-    taken = "open" if labels is None else shown.answers.wanted
-    if labels is not None and (chosen or several):
-        more = ", …" if len(labels) > _SHOWN else ""
-        taken = f"{len(labels):,}: {', '.join(one_line(x) for x in labels[:_SHOWN])}{more}"
+    chosen = isinstance(shown.answers, Choice)
+    taken = "open" if labels is None else _taken(shown.answers)
     if isinstance(shown.answers, Choices):
         larger = "are cut at random" if shown.answers.cut else "are refused"
         taken = f"at most {shown.answers.at_most} of {taken}; larger sets {larger}"
@@ -309,7 +309,7 @@ def _print(shown: Question) -> None:
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
         ("p*, q*", f"{rates.p:.6g}, {rates.q:.6g}" if (rates := protocol.parameters) else ""),
         ("report", counted(protocol.report_dtype.itemsize, "byte")),
-        _error(protocol),
+        _error(shown),
         ("digest", shown.digest),
     )  # fmt: skip
     rows = [(name, text) for name, text in facts if text and (chosen or name != "other")]
@@ -317,20 +317,44 @@ def _print(shown: Question) -> None:
     outputs.warn_of_refusal(shown.total_epsilon)
 
 
+def _taken(answers: Answers) -> str:
+    """Say which answers there are: labels, the range of a number, the attributes of a record."""
+    if isinstance(answers, Number):
+        unit = f" {one_line(answers.unit)}" if answers.unit else ""
+        return f"a number from {answers.low:g} to {answers.high:g}{unit}, by {answers.step:g}"
+    if isinstance(answers, Record):
+        parts = "; ".join(f"{one_line(name)}: {_taken(part)}" for name, part in answers.parts)
+        tables = ", ".join(" by ".join(map(one_line, table)) for table in answers.tables)
+        return f"{parts}. Tables: {tables}"
+    labels = answers.labels or ()
+    if not isinstance(answers, Choice | Choices):
+        return answers.wanted
+    more = ", …" if len(labels) > _SHOWN else ""
+    return f"{len(labels):,}: {', '.join(one_line(x) for x in labels[:_SHOWN])}{more}"
+
+
 def lifetime(shown: Question) -> str:
     """Say what all that one person ever sends reveals."""
     return f"epsilon = {shown.total_epsilon:.6g} in all, for ever"
 
 
-def _error(protocol: Protocol) -> tuple[str, str]:
-    """Return the typical standard error, or for an open question that of a rare answer."""
+def _error(shown: Question) -> tuple[str, str]:
+    """Return the typical standard error, of an open question that of a rare answer.
+
+    Records and numbers are told by shares of all people.
+    """
+    protocol, sizes = shown.protocol, (10_000, 1_000_000)
+    if isinstance(protocol, Views):
+        worst = max(forecast(shown.answers, protocol), key=lambda each: each.variance)
+        few, many = (worst.shown(n) for n in sizes)
+        return "95 % error", f"{worst.what}: {few} with 10,000 people, {many} with 1,000,000"
     share = 1 / protocol.domain_size if isinstance(protocol, Closed) else 0.0
     name = "typical error" if share else "error of a rare answer"
     one = protocol.variance(1, share)
     if one is None:
         return name, "not known in closed form; try it with deniable simulate"
-    few, many = (float(n * one) ** 0.5 for n in (10_000, 1_000_000))
-    return name, f"{few:,.0f} people among 10,000, {many:,.0f} among 1,000,000"
+    few, many = (f"{float(n * one) ** 0.5:,.0f}" for n in sizes)
+    return name, f"{few} people among 10,000, {many} among 1,000,000"
 
 
 def _settings(protocol: Protocol) -> str:
