@@ -35,7 +35,7 @@ Answer = Callable[[], None]
 """What the event loop does after something was written."""
 Work = Callable[[Store], Answer]
 _log = logging.getLogger("deniable.collector")
-_NICE = 15
+_NICE = 19
 """How much a process for long work gives way to others."""
 _LARGEST_GROUP = 1024
 _LARGEST_BYTES = 1 << 23
