@@ -35,8 +35,6 @@ Answer = Callable[[], None]
 """What the event loop does after something was written."""
 Work = Callable[[Store], Answer]
 _log = logging.getLogger("deniable.collector")
-_NICE = 19
-"""How much a process for long work gives way to others."""
 _LARGEST_GROUP = 1024
 _LARGEST_BYTES = 1 << 23
 
@@ -326,10 +324,17 @@ class Worker:
         self._thread.shutdown(cancel_futures=True)
 
 
+def _give_way() -> None:
+    """Let everything else go first, and keep to one core so that nothing has to be moved for it."""
+    os.nice(19)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
 def serve(memory: int) -> None:
     """Answer calls until the parent is gone; a terminal's interrupt is the parent's business."""
     if memory:
-        os.nice(_NICE)
+        _give_way()
         os.environ["DENIABLE_THREADS"] = "1"
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     for number in (signal.SIGINT, signal.SIGTERM):
