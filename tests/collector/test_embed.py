@@ -76,7 +76,10 @@ def test_the_form_has_nothing_to_send(collector: Collector, labels: tuple[str, .
     assert form["method"] == "dialog"
     assert not any("name" in attributes for _, attributes in found.tags)
     assert found.all("button") == [{"disabled": None}]
-    assert found.all("p") == [{"role": "status"}]
+    assert found.all("p")[0] == {"role": "status"}
+    (link,) = found.all("a")
+    assert link["href"].endswith(f"/try/{document.digest}")
+    assert link["rel"] == "noopener"
     outcomes = re.findall(r'\| "([\w-]+)"', (ROOT / "clients/js/src/memory.ts").read_text())
     rounds = {"data-not-now", "data-finished"}  # of questions that are asked again
     assert {f"data-{state}" for state in ("ready", "failed", *outcomes)} - rounds == {

@@ -105,11 +105,11 @@ class Snippet:
 
 def make(call: Call, question: Question) -> Snippet:
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
-    form = f"deniable-{question.digest[:8]}"
+    form, address = f"deniable-{question.digest[:8]}", f"{base}/try/{question.digest}"
     file = "people.csv" if question.answers.kind == "record" else "answers.txt"
     return Snippet(
-        f"{_form(form, question)}{_tag(form, base, question)}",
-        f"{base}/try/{question.digest}",
+        f"{_form(form, question, address)}{_tag(form, base, question)}",
+        address,
         f"deniable send {base} {file} --question {question.digest}",
         BUILT.get(question.answers.build, CLIENT),
         unknown(question),
@@ -139,7 +139,7 @@ def unknown(question: Question) -> str:
     return "" if kind in ("choice", "text") else f"answers of the kind {kind}"
 
 
-def _form(name: str, question: Question) -> str:
+def _form(name: str, question: Question, explained: str) -> str:
     said = STATES.items()
     if question.repeat is None:
         said = {state: words for state, words in said if state not in _OF_ROUNDS}.items()
@@ -149,6 +149,8 @@ def _form(name: str, question: Question) -> str:
         f"{_field(question)}\n"
         "  <button disabled>Send</button>\n"
         f'  <p role="status">{UNREADY}</p>\n'
+        f'  <p><a href="{escape(explained)}" target="_blank" rel="noopener">'
+        "What does this reveal?</a></p>\n"
         "</form>\n"
     )
 
