@@ -25,8 +25,8 @@ from deniable import (
 )
 from deniable.documents import canonical_json
 from deniable.kernels.hashes import words_of
+from deniable.protocols.sets import SetEstimates
 from deniable.randomness import Replayed
-from deniable.sizes import SetEstimates
 
 TOOLS = ("git", "vim", "tmux", "fzf", "make", "gdb")
 

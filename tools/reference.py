@@ -20,7 +20,7 @@ from deniable.division import divide
 from deniable.errors import DeniableError
 from deniable.experiment import compare_arms
 from deniable.protocol import Protocol
-from deniable.sizes import SetEstimates
+from deniable.protocols.sets import SetEstimates
 
 _WIDTH = 96
 _HEAD = """\

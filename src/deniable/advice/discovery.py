@@ -14,9 +14,9 @@ from deniable.law import upper_normal
 from deniable.law.binomial_sum import last_true
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.discovery.books import MOST_PHRASES
+from deniable.protocols.discovery.cells import RARE
 from deniable.protocols.discovery.code import USUAL_PHRASES, presets
 from deniable.protocols.discovery.search import CUT, levels
-from deniable.protocols.discovery.tables import RARE
 from deniable.protocols.discovery.verification import LEAST, crafted
 from deniable.validation import check_number, check_positive
 

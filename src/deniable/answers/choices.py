@@ -26,9 +26,8 @@ from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.kernels.hashes import words_of
 from deniable.protocol import Protocol
-from deniable.protocols.sets import Sets, check_at_most, count_sets
+from deniable.protocols.sets import SetEstimates, Sets, check_at_most, count_sets
 from deniable.randomness import Source, open_source
-from deniable.sizes import SetEstimates
 from deniable.validation import check_domain_size
 
 if TYPE_CHECKING:

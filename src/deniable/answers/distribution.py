@@ -13,8 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from deniable.answers.order import Bins, Cumulated, InOrder, plain
-from deniable.answers.scale import Scale, told
+from deniable.answers.scale import Bins, Cumulated, InOrder, Scale, plain, told
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.law.normal import Floats, upper_normal

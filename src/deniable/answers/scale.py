@@ -1,10 +1,14 @@
-"""The scale of numbers: the values that answers are rounded to, and what is said of them."""
+"""The scale of numbers: the values that answers are rounded to, and results in their order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from deniable.presentation.verdict import Claim, Span
+import numpy as np
+
+from deniable.estimates import Estimates
+from deniable.presentation.verdict import Claim, Span, Verdict
+from deniable.presentation.view import Change
 
 _MOST_ROWS = 120
 
@@ -55,3 +59,42 @@ class Scale:
     def ends(self) -> tuple[str, ...]:
         """The names of both ends, for a question that only the mean is wanted of."""
         return f"towards {self.written(0)}", f"towards {self.written(-1)}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InOrder(Estimates):
+    """Estimates whose rows have an order of their own, in which they are shown."""
+
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
+        """Return the places of the ``k`` largest rows, or of all, in their own order."""
+        return np.sort(super().largest(k))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bins(InOrder):
+    """The bins of numbers: none of them leads, so that it is only said what they are."""
+
+    about: str = "Share of people in each range of numbers."
+
+    def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
+        """Return what the rows are."""
+        del changes, since
+        return Verdict((told(self.about),))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cumulated(Bins):
+    """How many people are at or below each number."""
+
+    about: str = "Share of people at or below each number."
+
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
+        """Return the places of ``k`` rows from the first to the last, or of all."""
+        some = len(self) if k is None else min(k, len(self))
+        return np.linspace(len(self) - 1, 0, some).round().astype(np.int64)[::-1]
+
+
+def plain(found: Estimates) -> Estimates:
+    """Return estimates without what a subclass adds."""
+    names = Estimates.__dataclass_fields__
+    return Estimates(**{name: value for name, value in vars(found).items() if name in names})

@@ -16,13 +16,19 @@ import numpy as np
 from deniable.answers.choice import Choice
 from deniable.answers.cross import CrossEstimates, Within
 from deniable.answers.number import Number
-from deniable.answers.order import InOrder, plain
-from deniable.answers.scale import told
+from deniable.answers.scale import InOrder, plain, told
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
-from deniable.law.independence import EXACT, Draw, Independence, independence, normal_supports
 from deniable.law.normal import Floats, upper_normal
-from deniable.law.tables import Digits, Tables
+from deniable.law.tables import (
+    EXACT,
+    Digits,
+    Draw,
+    Independence,
+    Tables,
+    independence,
+    normal_supports,
+)
 from deniable.presentation import charts
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.trend import Reading

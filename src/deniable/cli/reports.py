@@ -25,8 +25,8 @@ from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
+from deniable.protocols.sets import SetEstimates
 from deniable.question import Question
-from deniable.sizes import SetEstimates
 from deniable.tally import Tally
 
 _Values = np.typing.NDArray[np.uint64]

@@ -4,11 +4,15 @@ A set of at most l of d items is padded with dummies to exactly l of d + l point
 points, and has E = e^eps times the weight of others if it supports any point of the padded set: it
 *hits* the set. Which points a report supports, and how one that hits is drawn, is for each protocol
 to say: ``SetSelection`` and ``PolynomialSelection``.
+
+Dummy j is in the set of a person who gave fewer than l - j answers. So the shares of the dummies
+are the distribution of the sizes. People without a dummy gave l answers, or more, of which the
+others were left out.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -19,11 +23,15 @@ import numpy as np
 from deniable import validation
 from deniable.candidates import Candidates, Chosen, choose_some
 from deniable.errors import InvalidParameter, OutOfDomain
+from deniable.estimates import Estimates, Floats
 from deniable.kernels import subsets
 from deniable.mechanism import Values
+from deniable.presentation import charts
+from deniable.presentation.parts import Beside, Part, Sentences
+from deniable.presentation.verdict import Claim, Span, Verdict
+from deniable.presentation.view import Change, View, percent
 from deniable.protocol import Pure
 from deniable.randomness import WORD, Integers, exponential_bounds
-from deniable.sizes import SetEstimates
 from deniable.tally import Tally
 
 MOST_ITEMS = 32
@@ -72,10 +80,6 @@ class Cases:
         """Return the case of each word: the first whose weight and those before exceed it."""
         return np.asarray(np.add.reduce(words[:, None] >= self._edges, axis=1, dtype=np.int64))
 
-    def document(self) -> dict[str, object]:
-        """Return the weights as a specification has them: strings, since JSON numbers may round."""
-        return {"weights": list(map(str, self.weights))}
-
 
 def part_of(words: Integers, limit: int, size: int) -> Integers:
     """Return the integer below ``size`` that each word below ``limit``, a multiple, stands for."""
@@ -101,6 +105,181 @@ def check_at_most(at_most: object, domain_size: int) -> int:
     most = min(MOST_ITEMS, domain_size - 1)
     remedy = "where people may choose any number, ask about each item by itself"
     return validation.check_whole("at_most", at_most, 1, most, remedy)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The share of people whose set may have been cut, and its interval at a level."""
+
+    share: float
+    lower: float
+    upper: float
+    at_most: int
+    possible: bool = True
+    """Whether larger sets were taken at all. If they were refused, none was cut."""
+
+    def __str__(self) -> str:
+        if not self.possible:
+            return f"no set was cut: more than {self.at_most} answers were refused"
+        low, share, high = (f"{100 * each:.0f} %" for each in (self.lower, self.share, self.upper))
+        return (
+            f"about {share} of the people ({low} to {high}) gave {self.at_most} answers or had "
+            "more, and what was beyond is not counted: no share is too low by more than that"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sizes(Estimates):
+    """How many people gave no answer, one, two and so on; these counts do add up.
+
+    ``ends`` has for each size the counts of people who gave at most so many answers and fewer,
+    not a number where the count is known beforehand. A size is the difference of both, which are
+    not independent: its interval goes from the lower end of the one less the upper end of the
+    other, at half of the tail each.
+    """
+
+    ends: Floats = field(kw_only=True)
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        validation.check_probability("level", level, "0.95 is usual")
+        first, second = np.isfinite(self.ends).T
+        lower, upper = np.empty(len(self)), np.empty(len(self))
+        tail = (1 - level) / 2
+        for both, share in ((True, tail / 2), (False, tail)):
+            rows = np.flatnonzero((first & second) == both)
+            (low, high), (less, more) = (self._ends(self.ends[rows, k], k, share) for k in (0, 1))
+            lower[rows], upper[rows] = low - more, high - less
+        return np.minimum(lower, self.counts), np.maximum(upper, self.counts)
+
+    def _ends(self, counts: Floats, place: int, tail: float) -> tuple[Floats, Floats]:
+        """Return an interval of the counts; what is known is everybody, or nobody."""
+        known = float(self.n if place == 0 else 0)
+        lower, upper = np.full(len(counts), known), np.full(len(counts), known)
+        rows = np.flatnonzero(np.isfinite(counts))
+        if self.law is not None and len(rows):
+            lower[rows], upper[rows] = self.law.interval(counts[rows], tail)
+        return lower, upper
+
+    def threshold(self, alpha: float = 0.05) -> float:
+        """Return a count above which a size is significant: the widest lower half of an interval.
+
+        A larger count leaves 0 outside of its interval, which goes down to alpha / sizes.
+        """
+        validation.check_probability("alpha", alpha, "0.05 is usual")
+        lower, _ = self.interval(1 - 2 * alpha / max(self.total, 2))
+        return float(np.max(self.counts - lower, initial=0.0))
+
+    def take(self, rows: Sequence[int] | np.typing.NDArray[np.integer]) -> Self:
+        return replace(super().take(rows), ends=self.ends[np.asarray(rows, dtype=np.int64)])
+
+    def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
+        """Return the places of the first ``k`` sizes: they are shown in their own order."""
+        return np.arange(len(self))[:k]
+
+    def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
+        """Return what the rows are: no size leads."""
+        del changes, since
+        return Verdict((Claim("figure", (), (Span("How many answers people gave."),)),))
+
+    def view(
+        self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
+    ) -> View:
+        shown = super().view(level=level, alpha=alpha, truth=truth)
+        words = replace(shown.words, axis=f"people who gave so many answers (of {self.n:,})")
+        headline = f"how many answers people gave, estimated from {self.sample}"
+        return replace(shown, headline=headline, words=words)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SetEstimates(Estimates):
+    """How many of ``n`` people had each answer in their set: these counts do not add up to n.
+
+    ``padding`` has the counts of the dummies. ``cuts`` tells whether larger sets were cut; if not,
+    they were refused.
+    """
+
+    padding: Floats = field(kw_only=True)
+    cuts: bool = field(default=True, kw_only=True)
+
+    adds_up: bool = False
+
+    @property
+    def at_most(self) -> int:
+        """How many answers a set has at most."""
+        return len(self.padding)
+
+    @property
+    def sizes(self) -> Sizes:
+        """How many people gave no answer, one, two, up to ``at_most`` or more."""
+        # Dummy j counts the people with fewer than at_most - j answers.
+        padded = np.concatenate([[np.nan], self.padding, [np.nan]])[::-1]
+        upper, lower = padded[1:], padded[:-1]
+        counts = np.where(np.isnan(upper), self.n, upper) - np.where(np.isnan(lower), 0.0, lower)
+        last = f"{self.at_most} or more" if self.cuts else f"{self.at_most}"
+        labels, ends = (*map(str, range(self.at_most)), last), np.stack([upper, lower], axis=1)
+        return Sizes(counts, None, self.n, None, labels, law=self.law, ends=ends,
+                     provenance=self.provenance)  # fmt: skip
+
+    @property
+    def cut(self) -> Cut:
+        """The share of people whose set may have been cut, with its 95 % interval."""
+        return self.cut_at(0.95)
+
+    def cut_at(self, level: float) -> Cut:
+        """Return the share of people whose set may have been cut, with its interval."""
+        if not self.cuts:
+            return Cut(0.0, 0.0, 0.0, self.at_most, possible=False)
+        full = self.sizes.take([self.at_most])
+        lower, upper = full.interval(level)
+        ends = np.clip([full.counts[0], lower[0], upper[0]], 0, self.n) / self.n
+        share, low, high = ends.tolist()
+        return Cut(share, low, high, self.at_most)
+
+    def repeated(self, level: float = 0.95) -> dict[str, object]:
+        cut = self.cut_at(level)
+        ends = {"cut": cut.share, "cut_lower": cut.lower, "cut_upper": cut.upper}
+        return {**super().repeated(level), "at_most": self.at_most, **ends}
+
+    def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
+        cut, sizes = self.cut_at(level), self.sizes
+        lower, upper = sizes.interval(level)
+        columns = zip(sizes.labels or (), sizes.counts, lower, upper, strict=True)
+        return {
+            **super().summary(level=level, alpha=alpha),
+            "adds_up": False,
+            "at_most": self.at_most,
+            "cut": {"share": cut.share, "lower": cut.lower, "upper": cut.upper},
+            "sizes": [
+                {"size": size, "count": float(count), "lower": float(low), "upper": float(high)}
+                for size, count, low, high in columns
+            ],
+        }
+
+    def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
+        """Return the shares, how many answers people gave, and how many may have been cut."""
+        beside = beside or Beside()
+        said, facts, shares, numbers = charts.parts_of(self, beside)
+        note = f"people who have it: shares do not add up to 100 % · {shares.note}"
+        bare = replace(beside, changes={}, truth={}, against="", rows=None)
+        return (
+            said,
+            facts,
+            replace(shares, note=note),
+            charts.chart_of(self.sizes, bare, "sizes", "How many answers people gave"),
+            Sentences("cut", phrases=((Span(f"{str(self.cut_at(beside.level)).capitalize()}."),),),
+                      small=True),
+            numbers,
+            charts.listing_of(self.sizes, bare, "sizes-numbers", "Numbers of answers"),
+        )  # fmt: skip
+
+    def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
+        cut = self.cut_at(level)
+        at = f" ({percent(level)} interval)" if cut.possible and level != 0.95 else ""
+        return (
+            *super()._notes(level, alpha, threshold),
+            "people gave several answers: shares do not add up to 100 %",
+            f"{cut}{at}",
+        )
 
 
 class Sets(Pure, abstract=True):
@@ -129,7 +308,7 @@ class Sets(Pure, abstract=True):
         def _cases(self) -> Cases: ...
 
     def _details(self) -> dict[str, object]:
-        return self._cases.document()
+        return {"weights": list(map(str, self._cases.weights))}  # JSON numbers may round
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", validation.check_epsilon(self.epsilon))

@@ -38,8 +38,7 @@ from deniable.law.samples import SampleLaw
 from deniable.mechanism import Reports, Values
 from deniable.protocol import Open, Parameters, Share
 from deniable.protocols.affine import AffineSelection, complete_settings, prime_powers
-from deniable.protocols.discovery.cells import Layout
-from deniable.protocols.discovery.tables import Tables, read
+from deniable.protocols.discovery.cells import Layout, Tables, read
 from deniable.protocols.linear import Lines
 from deniable.protocols.parts import Lots
 from deniable.randomness import WORD, Words, open_source

@@ -21,10 +21,10 @@ import numpy.typing as npt
 from deniable.law import upper_normal
 from deniable.law.samples import SampleLaw
 from deniable.memory import reserve
+from deniable.protocols.discovery.cells import Tables
 from deniable.protocols.discovery.code import Code
 from deniable.protocols.discovery.mechanism import Discovery
 from deniable.protocols.discovery.search import CUT, MOST_TESTED, Strings, levels, search
-from deniable.protocols.discovery.tables import Tables
 from deniable.tally import Tally
 
 LEAST = 20
