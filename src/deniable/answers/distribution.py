@@ -8,7 +8,7 @@ many values people are only asked for ranges, within which numbers count as even
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +26,7 @@ from deniable.presentation.trend import Reading
 from deniable.presentation.verdict import ALPHA, Claim, Verdict
 from deniable.presentation.view import Answer, Change, Figure, percent
 from deniable.protocols.levels import Levels
-from deniable.protocols.views import ViewEstimates, Views, estimates_of
+from deniable.protocols.views import ViewEstimates, estimates_of, views_of
 from deniable.tally import Tally
 from deniable.validation import check_number, check_probability, check_whole
 
@@ -42,8 +42,8 @@ class NumberEstimates(InOrder):
     ``asked`` is a number above which the share of people is told as well (``asking``).
     """
 
-    scale: Scale | None = None
-    tally: Tally | None = None
+    scale: Scale = field(kw_only=True)
+    tally: Tally = field(kw_only=True)
     asked: float | None = None
 
     @classmethod
@@ -79,12 +79,12 @@ class NumberEstimates(InOrder):
 
     def readings(self, level: float = 0.95) -> tuple[Reading, ...]:
         """Return the median, the mean if it was asked for, the share above, and the quartiles."""
-        (protocol, _, scale), found = self._views, self.figures(level)
-        levels = any(isinstance(part, Levels) for part in protocol.protocols or ())
+        found, protocols = self.figures(level), views_of(self.tally).protocols
+        levels = any(isinstance(part, Levels) for part in protocols or ())
         names = ("median", "mean") if levels else ("median",)
         names = (*names, "lower quartile", "upper quartile")
         read = [
-            Reading(name.capitalize(), **found[name].row, unit=scale.unit, scale="number")
+            Reading(name.capitalize(), **found[name].row, unit=self.scale.unit, scale="number")
             for name in names
             if name in found
         ]
@@ -100,8 +100,7 @@ class NumberEstimates(InOrder):
     def brief(self, rows: int, like: Estimates | None = None) -> Estimates:
         """Return at most so many bins; none where only the mean was asked for."""
         del like  # all have the same bins
-        _, _, scale = self._views
-        return self.binned(scale.starts_of(rows)) if self._tables.views else self.take([])
+        return self.binned(self.scale.starts_of(rows)) if self._tables.views else self.take([])
 
     def _notes(self, level: float, alpha: float, threshold: float | None) -> tuple[str, ...]:
         """Add the mean, and median and quartiles where the distribution is told."""
@@ -120,8 +119,7 @@ class NumberEstimates(InOrder):
 
     @property
     def _ends(self) -> str:
-        _, _, scale = self._views
-        low, high = scale.written(0), scale.written(-1)
+        low, high = self.scale.written(0), self.scale.written(-1)
         return f"numbers below {low} or above {high} are counted in the first and the last bin"
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
@@ -130,8 +128,7 @@ class NumberEstimates(InOrder):
         }
         if self.asked is not None:
             told["above"] = self._asked(self.asked, level)
-        unit = {"unit": self.scale.unit if self.scale else ""}
-        return {**super().summary(level=level, alpha=alpha), **unit, **told}
+        return {**super().summary(level=level, alpha=alpha), "unit": self.scale.unit, **told}
 
     def told(self, level: float = 0.95) -> dict[str, object]:
         asked = {} if self.asked is None else self._asked(self.asked, level)
@@ -148,7 +145,7 @@ class NumberEstimates(InOrder):
         del changes, since
         claims: list[Claim] = []
         if self._tables.views:
-            median, (_, _, scale) = self.quantile(0.5), self._views
+            median, scale = self.quantile(0.5), self.scale
             value, spread = median.cells
             if median.upper - median.lower > (scale.numbers[-1] - scale.numbers[0]) / 2:
                 unsure = "Too few reports to tell where half of the people are: somewhere from"
@@ -200,7 +197,7 @@ class NumberEstimates(InOrder):
         return (*found, charts.listing_of(self, replace(beside, rows=None)))
 
     def _histogram(self, quartiles: Sequence[Figure], said: str, beside: Beside) -> Histogram:
-        _, _, scale = self._views
+        scale = self.scale
         starts, size = list(scale.starts_of(_MOST_BARS)), len(scale.numbers)
         if len(starts) > 2 and 2 * (size - starts[-1]) < starts[1]:
             starts.pop()  # a sliver at the end would look like a bar
@@ -229,21 +226,12 @@ class NumberEstimates(InOrder):
             ticks=ticks, said=said,
         )  # fmt: skip
 
-    @property
-    def _views(self) -> tuple[Views, Tally, Scale]:
-        tally, scale = self.tally, self.scale
-        if tally is None or scale is None or not isinstance(tally.protocol, Views):
-            raise InvalidParameter("expected the estimates of a question for a number")
-        return tally.protocol, tally, scale
-
     @cached_property
     def _tables(self) -> Tables:
-        protocol, tally, _ = self._views
-        return protocol.tables(tally)
+        return views_of(self.tally).tables(self.tally)
 
     def _ranges(self, most: int | None = None) -> tuple[Estimates, int]:
         """Return the finest ranges of values that are told, at most some, and their width."""
-        protocol, _, scale = self._views
         told = [view.digits for view in self._tables.views]
         small = [d for d in told if most is None or self._tables.size(d) <= most]
         if not small:
@@ -252,9 +240,9 @@ class NumberEstimates(InOrder):
                 'ask with want=("distribution",)'
             )
         target = max(small, key=len)
-        width = protocol.value_count // self._tables.size(target)
+        width = views_of(self.tally).value_count // self._tables.size(target)
         found = estimates_of(self._tables, [target], self.n, strict=True)
-        rows = found.take(np.arange(-(-len(scale.numbers) // width)))
+        rows = found.take(np.arange(-(-len(self.scale.numbers) // width)))
         return replace(rows, tested=None), width
 
     def _averages(self, values: Floats, width: int) -> Floats:
@@ -265,12 +253,12 @@ class NumberEstimates(InOrder):
 
     def binned(self, starts: Sequence[int]) -> Estimates:
         """Return how many people are in bins that start at these places."""
-        _, _, scale = self._views
         each, width = self._ranges()
-        labels = scale.bins(starts)
+        labels = self.scale.bins(starts)
         if width == 1 and len(starts) == len(each):
             return replace(each, labels=labels, values=None)
-        bins = np.searchsorted(np.asarray(starts), np.arange(len(scale.numbers)), side="right") - 1
+        places = np.arange(len(self.scale.numbers))
+        bins = np.searchsorted(np.asarray(starts), places, side="right") - 1
         member = (bins == np.arange(len(starts))[:, None]).astype(np.float64)
         return self._by_lot(each.combined(self._averages(member, width), labels))
 
@@ -284,15 +272,14 @@ class NumberEstimates(InOrder):
 
     def bins(self, count: int) -> Estimates:
         """Return how many people are in each of some bins of as many values each."""
-        _, _, scale = self._views
-        size = len(scale.numbers)
+        size = len(self.scale.numbers)
         bins = check_whole("the number of bins", count, 1, size)
         return Bins(**vars(plain(self.binned([size * i // bins for i in range(bins)]))))
 
     def between(self, low: float, high: float, *, level: float = 0.95) -> Answer:
         """Return how many people gave a number from ``low`` to ``high``, both included."""
-        low, high, (_, _, scale) = check_number("low", low), check_number("high", high), self._views
-        inside = [low <= number <= high for number in scale.numbers]
+        low, high = check_number("low", low), check_number("high", high)
+        inside = [low <= number <= high for number in self.scale.numbers]
         if not any(inside):
             raise OutOfDomain.expected("a range that holds some value", (low, high))
         each, width = self._ranges()
@@ -302,7 +289,7 @@ class NumberEstimates(InOrder):
 
     def above(self, number: float, *, level: float = 0.95) -> Answer:
         """Return how many people gave a number above this one."""
-        _, _, scale = self._views
+        scale = self.scale
         if not scale.numbers[0] <= check_number("the number", number) < scale.numbers[-1]:
             ends = f"{scale.written(0)} to below {scale.written(-1)}"
             raise OutOfDomain.expected(f"a number from {ends}", number)
@@ -317,8 +304,7 @@ class NumberEstimates(InOrder):
 
     def cdf(self) -> Estimates:
         """Return how many people gave at most each value; of very many values, some."""
-        each, width = self._ranges(_MOST_THRESHOLDS)
-        _, _, scale = self._views
+        (each, width), scale = self._ranges(_MOST_THRESHOLDS), self.scale
         last = [min((i + 1) * width, len(scale.numbers)) - 1 for i in range(len(each))]
         rows = np.tril(np.ones((len(each), len(each))))
         found = each.combined(rows, [f"up to {scale.written(place)}" for place in last])
@@ -335,8 +321,8 @@ class NumberEstimates(InOrder):
         intervals leave possible, at this share by itself.
         """
         check_probability("the share of people", share, "0.5 is the median")
-        _, _, scale = self._views
-        found, width = self.cdf(), self._ranges(_MOST_THRESHOLDS)[1]
+        numbers, found = self.scale.numbers, self.cdf()
+        _, width = self._ranges(_MOST_THRESHOLDS)
         ends = found.interval(level)
         if ends is None:
             raise InvalidParameter("the errors of these estimates are not known")
@@ -344,16 +330,14 @@ class NumberEstimates(InOrder):
         before = np.append(0.0, low[:-1])
         possible = np.flatnonzero((before <= share) & (share <= np.append(high[:-1], 1.0)))
         reached = np.cumsum(self.curve()) >= share - 1e-12
-        point = int(np.argmax(reached)) if reached.any() else len(scale.numbers) - 1
+        point = int(np.argmax(reached)) if reached.any() else len(numbers) - 1
         first = min(int(possible.min(initial=len(found))) * width, point)
-        last = max(min((int(possible.max(initial=0)) + 1) * width, len(scale.numbers)) - 1, point)
-        numbers = scale.numbers
-        return Figure(numbers[point], numbers[first], numbers[last], scale.unit)
+        last = max(min((int(possible.max(initial=0)) + 1) * width, len(numbers)) - 1, point)
+        return Figure(numbers[point], numbers[first], numbers[last], self.scale.unit)
 
     def curve(self) -> Floats:
         """Return the most fitting shares of all values: none negative, and 1 in all."""
-        _, _, scale = self._views
-        (each, width), numbers = self._ranges(), len(scale.numbers)
+        (each, width), numbers = self._ranges(), len(self.scale.numbers)
         counts = np.diff(np.append(np.arange(0, numbers, width), numbers))
         return np.asarray(np.repeat(self._tables.nearest(len(each)) / counts, counts))
 
@@ -365,17 +349,15 @@ class NumberEstimates(InOrder):
     def mean_at(self, level: float) -> Figure:
         """Return the mean of the numbers with its interval."""
         check_probability("level", level, "0.95 is usual")
-        _, _, scale = self._views
         mean, _, reach = self._mean((1 - level) / 2)
-        low, extent = scale.numbers[0], scale.numbers[-1] - scale.numbers[0]
+        low, extent = self.scale.numbers[0], self.scale.numbers[-1] - self.scale.numbers[0]
         value, half = low + extent * mean, extent * reach
-        return Figure(value, value - half, value + half, scale.unit)
+        return Figure(value, value - half, value + half, self.scale.unit)
 
     def _mean(self, tail: float) -> tuple[float, float, float]:
         """Return the mean between both ends as 0 and 1, its error and reach, by all views."""
-        protocol, tally, scale = self._views
-        last, found = len(scale.numbers) - 1, []
-        parts = zip(protocol.protocols or (), protocol.counted(tally), strict=True)
+        protocol, last, found = views_of(self.tally), len(self.scale.numbers) - 1, []
+        parts = zip(protocol.protocols or (), protocol.counted(self.tally), strict=True)
         for part, (n, counts) in parts:
             if isinstance(part, Levels) and n > 1:
                 stretched = (protocol.value_count - 1) / last

@@ -174,7 +174,7 @@ class Number(Answers):
             )
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
-        if not isinstance(found, ViewEstimates) or found.tally is None:
+        if not isinstance(found, ViewEstimates):
             raise InvalidParameter("expected the estimates of views of a number")
         made = NumberEstimates.of(found, self.scale, distribution="distribution" in self.want)
         return made if wanted is None else made.select(wanted)

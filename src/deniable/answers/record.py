@@ -266,7 +266,7 @@ class Record(Answers):
                 )
 
     def results(self, found: Estimates, wanted: Sequence[str] | None) -> Estimates:
-        if not isinstance(found, ViewEstimates) or found.tally is None:
+        if not isinstance(found, ViewEstimates):
             raise InvalidParameter("expected the estimates of views of a record")
         made = RecordEstimates.of(self, found)
         return made if wanted is None else made.select(wanted)

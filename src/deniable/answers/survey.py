@@ -5,7 +5,7 @@ its own chart, and each wanted pair a table and a sentence.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise, product
 from math import isnan
@@ -36,7 +36,7 @@ from deniable.presentation.verdict import ALPHA, Claim, Phrase, Span, Verdict, j
 from deniable.presentation.view import Change, Figure
 from deniable.protocols.levels import Levels
 from deniable.protocols.parts import Selection
-from deniable.protocols.views import ViewEstimates, Views, estimates_of
+from deniable.protocols.views import ViewEstimates, estimates_of, views_of
 from deniable.rows import SEPARATOR
 from deniable.tally import Tally
 from deniable.validation import check_probability, check_whole
@@ -63,8 +63,8 @@ class Attributes(Protocol):
 class RecordEstimates(Estimates):
     """The margins of all attributes as rows; ``margin`` and ``cross`` return tables."""
 
-    record: Attributes | None = None
-    tally: Tally | None = None
+    record: Attributes = field(kw_only=True)
+    tally: Tally = field(kw_only=True)
 
     @classmethod
     def of(cls, record: Attributes, found: ViewEstimates) -> "RecordEstimates":
@@ -78,8 +78,8 @@ class RecordEstimates(Estimates):
 
     def followed(self, k: int | None = None) -> "RecordEstimates":
         """Return the largest rows of attributes that are no numbers: of those the mean is read."""
-        parts = self.record.parts if self.record else ()
-        numbers = {place for place, (_, part) in enumerate(parts) if isinstance(part, Number)}
+        parts = enumerate(self.record.parts)
+        numbers = {place for place, (_, part) in parts if isinstance(part, Number)}
         return self.take([i for i, (at, _) in enumerate(self._ranks) if at not in numbers]).top(k)
 
     def readings(self, level: float = 0.95) -> tuple[Reading, ...]:
@@ -92,7 +92,7 @@ class RecordEstimates(Estimates):
     def caption(self) -> str:
         """Return what stands over a figure: of several attributes which they are."""
         places = sorted({place for place, _ in self._ranks})
-        if self.record is None or len(places) < 2:
+        if len(places) < 2:
             return super().caption()
         names = [self.record.names[place] for place in places]
         return f"Share of people by {', '.join(names[:-1])} and {names[-1]}"
@@ -100,8 +100,6 @@ class RecordEstimates(Estimates):
     @cached_property
     def _ranks(self) -> list[tuple[int, int]]:
         """The attribute of each row by its place, and of a number the place of its value."""
-        if self.record is None:
-            return [(0, 0)] * len(self)
         labels = iter(self.record.labels)
         ranks = {
             next(labels): (place, row if isinstance(part, Number) else 0)
@@ -110,25 +108,16 @@ class RecordEstimates(Estimates):
         }
         return [ranks[str(key)] for key in self.keys]
 
-    @property
-    def _source(self) -> tuple[Attributes, Views, Tally]:
-        record, tally = self.record, self.tally
-        if record is None or tally is None or not isinstance(tally.protocol, Views):
-            raise InvalidParameter("expected the estimates of a question for records", value=None)
-        return record, tally.protocol, tally
-
     @cached_property
     def _tables(self) -> Tables:
-        _, protocol, tally = self._source
-        return protocol.tables(tally)
+        return views_of(self.tally).tables(self.tally)
 
     def cross(self, *names: str) -> Estimates:
         """Return the table over some attributes, with labels such as "DE / pro".
 
         The first that is named makes the rows within which shares are told as well.
         """
-        record, _, _ = self._source
-        target = record.digits(names)
+        record, target = self.record, self.record.digits(names)
         if not target or len(set(target)) != len(target):
             raise InvalidParameter.expected("attributes, each once", names)
         if not self._tables.tells(target):
@@ -156,9 +145,8 @@ class RecordEstimates(Estimates):
     def mean(self, name: str, *, level: float = 0.95) -> Figure:
         """Return the mean of an attribute that is a number, with its interval."""
         check_probability("level", level, "0.95 is usual")
-        record, _, _ = self._source
-        digit = record.digits([name])
-        part = record.parts[digit[0]][1]
+        digit = self.record.digits([name])
+        part = self.record.parts[digit[0]][1]
         if not isinstance(part, Number):
             raise InvalidParameter.expected("an attribute that is a number", name)
         numbers = np.array([part.scale.numbers])
@@ -173,12 +161,11 @@ class RecordEstimates(Estimates):
 
         If they are, the p-value is at most 0.05 in about 5 % of surveys.
         """
-        record, protocol, tally = self._source
-        pair = record.digits([first, second])
+        pair = self.record.digits([first, second])
         self.cross(first, second)  # refuses what nobody told of
-        parts = zip(protocol.tables(tally).views, _selections(protocol, tally), strict=True)
+        parts = zip(self._tables.views, _selections(self.tally), strict=True)
         chosen = [(view, part) for view, part in parts if set(pair) <= set(view.digits)]
-        tables = Tables.of(protocol.radices, [view for view, _ in chosen])
+        tables = Tables.of(self._tables.radices, [view for view, _ in chosen])
         draws = [_draw(part) for _, part in chosen]
         repeats = check_whole("runs", runs, 19, 100_000, "199 is usual")
         generator = np.random.default_rng() if rng is None else rng
@@ -202,10 +189,10 @@ class RecordEstimates(Estimates):
 
     def _attributes(self) -> Iterator[tuple[str, Estimates]]:
         """Yield each attribute with its rows, whose shares add up to 1."""
-        record, _, _ = self._source
-        ends = np.cumsum([0, *(len(row_labels(part)) for _, part in record.parts)]).tolist()
-        for (name, part), (start, stop) in zip(record.parts, pairwise(ends), strict=True):
-            labels = record.labels[start:stop]
+        parts = self.record.parts
+        ends = np.cumsum([0, *(len(row_labels(part)) for _, part in parts)]).tolist()
+        for (name, part), (start, stop) in zip(parts, pairwise(ends), strict=True):
+            labels = self.record.labels[start:stop]
             if all(label in self for label in labels):
                 rows = plain(self.take([self.place(label) for label in labels]))
                 kind = InOrder if isinstance(part, Number) else Estimates
@@ -213,9 +200,8 @@ class RecordEstimates(Estimates):
 
     def _pairs(self) -> list[tuple[str, str]]:
         """Return the wanted tables of two attributes of which anybody has told."""
-        record, _, _ = self._source
-        pairs = [(t[0], t[1]) for t in record.tables if len(t) == 2]
-        return [pair for pair in pairs if self._tables.tells(record.digits(pair))]
+        pairs = [(t[0], t[1]) for t in self.record.tables if len(t) == 2]
+        return [pair for pair in pairs if self._tables.tells(self.record.digits(pair))]
 
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         """Return a chart for each attribute, and of each wanted pair a table and a sentence."""
@@ -271,13 +257,12 @@ class RecordEstimates(Estimates):
 
     def figures(self, level: float = 0.95) -> dict[str, Figure]:
         """Return the mean of each attribute that is a number."""
-        parts = self._source[0].parts if self.tally else ()
-        told = [name for place, (name, part) in enumerate(parts)
+        told = [name for place, (name, part) in enumerate(self.record.parts)
                 if isinstance(part, Number) and self._tables.tells((place,))]  # fmt: skip
         return {f"mean of {name}": self.mean(name, level=level) for name in told}
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
-        tables = [list(pair) for pair in self._pairs()] if self.tally else []
+        tables = [list(pair) for pair in self._pairs()]
         figures = self.figures(level).items()
         means = {name.removeprefix("mean of "): each.row for name, each in figures}
         own = {"adds_up": False, "tables": tables, "means": means}
@@ -309,8 +294,9 @@ def _dependence(first: str, second: str, found: Independence) -> Phrase:
     return Span("It is not sure that "), *names, Span(said)
 
 
-def _selections(protocol: Views, tally: Tally) -> Iterator[Selection]:
+def _selections(tally: Tally) -> Iterator[Selection]:
     """Yield the protocols of the views that people told of, but for levels."""
+    protocol = views_of(tally)
     for part, (n, _) in zip(protocol.protocols or (), protocol.counted(tally), strict=True):
         if n and not isinstance(part, Levels):
             yield part

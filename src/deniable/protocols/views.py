@@ -22,7 +22,7 @@ The tally has the number of people of each view, then what each view's protocol 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -313,14 +313,19 @@ class Views(Protocol, Coded):
 class ViewEstimates(Estimates):
     """The margins of all digits, and from the tally everything else."""
 
-    tally: Tally | None = None
+    tally: Tally = field(kw_only=True)
 
     def cross(self, *digits: int) -> Estimates:
         """Return the table over some digits, in ascending order."""
-        if self.tally is None or not isinstance(self.tally.protocol, Views):
-            raise InvalidParameter("these estimates have lost their tally")
-        found = estimates_of(self.tally.protocol.tables(self.tally), [digits], self.n, strict=True)
+        tables = views_of(self.tally).tables(self.tally)
+        found = estimates_of(tables, [digits], self.n, strict=True)
         return replace(found, provenance=self.provenance)
+
+
+def views_of(tally: Tally) -> Views:
+    """Return the protocol of a tally that ``Views`` made."""
+    assert isinstance(tally.protocol, Views)
+    return tally.protocol
 
 
 def estimates_of(
