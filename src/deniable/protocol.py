@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from deniable.candidates import FINGERPRINTS, Candidates, Chosen, choose_open, c
 from deniable.errors import IncompatibleTally, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.law import Joint, KnownLaw, Pairs, PairsOf, SupportLaw
-from deniable.mechanism import Reports, Values
+from deniable.mechanism import Coded, Reports, Values
 from deniable.memory import reserve
 from deniable.presentation.view import Provenance, Repeats
 from deniable.randomness import Source
@@ -33,6 +33,9 @@ from deniable.statistics import Counts, Statistic, of_form
 from deniable.tally import Counted, Summable, Tally
 
 Share = float | npt.NDArray[np.float64]
+Goal = Literal["mean", "rare", "table"]
+"""Whose variance is to be least: the mean over all answers, that of answers nobody gives, or of a
+record the sum over all cells of its tables."""
 
 _BYTES_AN_ANSWER = 64
 """What estimates hold of each answer, with room for columns that are there while they are made."""
@@ -318,15 +321,12 @@ class Pure(Protocol, abstract=True):
         """Tell of each report whether it supports ``value``; the definition behind the counts."""
 
     def most_supported(self, values: Sequence[int]) -> int:
-        """Return how many of some values one report can support: all, unless a subclass knows."""
-        return len(values)
+        """Return how many of some values one report can support, by trying all reports.
 
-    def _most_by_codes(self, values: Sequence[int], codes: int) -> int:
-        """Return the same where reports are the integers below ``codes``, by trying them all.
-
-        Where there are too many to try, the answer is all values, which no report exceeds.
+        Where they are no integers, or too many to try, the answer is all values, unless a subclass
+        knows better.
         """
-        most = 0
+        most, codes = 0, self.codes if isinstance(self, Coded) else 0
         for start in range(0, codes if codes <= _MOST_CODES else 0, _BLOCK):
             some = np.arange(start, min(start + _BLOCK, codes)).astype(self.report_dtype)
             supported = sum(self.supports(some, value).astype(np.int64) for value in values)

@@ -23,8 +23,8 @@ from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
 from deniable.presentation.view import Provenance
-from deniable.protocol import Client, Memoising, Protocol
-from deniable.randomness import Source, randomise
+from deniable.protocol import Client, Goal, Memoising, Protocol
+from deniable.randomness import Source
 from deniable.rota import Repeat
 from deniable.segments import MOST_CELLS, Dimension, Segments
 from deniable.tally import Accumulator, Tally
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from deniable.advice.ranking import Goal
     from deniable.discoveries import Discoveries
 
 _FORMAT = "deniable-question"
@@ -284,7 +283,7 @@ class Question:
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
     ) -> Reports:
         """Turn each answer into a deniable report."""
-        return randomise(self.protocol, self.answers.encode(answers, rng), rng)
+        return self.protocol._randomise(self.answers.encode(answers, rng), rng)
 
     def parse(self, data: bytes, count: int | None = 1) -> Reports:
         """Turn untrusted bytes into exactly ``count`` reports, or with None into any number."""

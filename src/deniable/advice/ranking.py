@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from deniable.errors import InvalidParameter
 from deniable.presentation.view import counted
-from deniable.protocol import Closed
+from deniable.protocol import Closed, Goal
 from deniable.protocols import discover
 from deniable.protocols.sets import Sets, check_at_most
 from deniable.tally import Counted
@@ -29,9 +29,6 @@ TYPICAL_REPORTS = 1_000_000
 """How many reports decoding is compared for."""
 Listed = Closed | Sets
 """A protocol about listed answers, of which a person gives one or several."""
-Goal = Literal["mean", "rare", "table"]
-"""Whose variance is to be least: the mean over all answers, that of answers nobody gives, or of a
-record the sum over all cells of its tables."""
 _SMALL_DOMAIN = 1 << 16
 MANY_BYTES = 1400
 """More than fit in one network packet: too many where something else is as good, and for the

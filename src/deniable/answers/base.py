@@ -22,12 +22,9 @@ from deniable.candidates import Candidates
 from deniable.errors import DeniableError, InvalidDocument, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.optional import Registry
-from deniable.protocol import Protocol
+from deniable.protocol import Goal, Protocol
 from deniable.randomness import Source
 from deniable.version import __version__
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 LEAVE_OUT = "leave out people without an answer"
 _MISSING = ("NoneType", "NAType", "NaTType")
@@ -102,7 +99,7 @@ class Answers(ABC):
         return np.bincount(values.astype(np.int64), minlength=len(self.labels or ())).astype(float)
 
     @abstractmethod
-    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         """Return the best protocol for these answers at an epsilon."""
 
     def read(self, text: str) -> object:

@@ -12,11 +12,8 @@ import numpy as np
 from deniable.answers.base import Answers, list_texts
 from deniable.documents import encodes
 from deniable.errors import InvalidParameter, OutOfDomain, brief
-from deniable.protocol import Closed, Open, Protocol
+from deniable.protocol import Closed, Goal, Open, Protocol
 from deniable.randomness import Source
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 _FEW, _SHORT = 8, 120
 
@@ -91,7 +88,7 @@ class Choice(Answers):
             )
         return np.array(found, dtype=np.uint64)
 
-    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice.ranking import recommend  # noqa: PLC0415 - few questions need advice
 
         return recommend(epsilon, len(self.labels), goal=goal).best.protocol

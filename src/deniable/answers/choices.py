@@ -25,13 +25,10 @@ from deniable.candidates import Candidates
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.kernels.hashes import words_of
-from deniable.protocol import Protocol
+from deniable.protocol import Goal, Protocol
 from deniable.protocols.sets import SetEstimates, Sets, check_at_most, count_sets
 from deniable.randomness import Source, open_source
 from deniable.validation import check_domain_size
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 Places = npt.NDArray[np.int64]
 
@@ -173,7 +170,7 @@ class Choices(Answers):
         items = values.astype(np.int64).ravel()
         return super().true_counts(items[items < len(self.labels)])
 
-    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice.ranking import recommend  # noqa: PLC0415 - few questions need advice
 
         del goal  # settings are chosen for rare items, and that is what decides

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,13 +21,10 @@ from deniable.documents import encodes
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.law.normal import Floats
-from deniable.protocol import Protocol
+from deniable.protocol import Goal, Protocol
 from deniable.protocols.levels import MOST_STEPS, Levels
 from deniable.protocols.views import ViewEstimates, Views
 from deniable.randomness import Source
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 WANTS = ("distribution", "mean")
 """What a question for a number may be for."""
@@ -154,7 +150,7 @@ class Number(Answers):
         high = float(np.sum(values) / (self.steps - 1))
         return np.array([len(values) - high, high])
 
-    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
 
         if goal != "mean":

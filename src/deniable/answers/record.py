@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,14 +23,11 @@ from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
 from deniable.law.normal import Floats
 from deniable.law.tables import Digits
-from deniable.protocol import Protocol
+from deniable.protocol import Goal, Protocol
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import ViewEstimates, Views
 from deniable.randomness import WORD, Source
 from deniable.validation import check_whole
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 Part = Choice | Number
 _MOST_PARTS, _MOST_LABELS = 64, 1 << 12
@@ -236,7 +232,7 @@ class Record(Answers):
             found.insert(0, np.bincount(digits.astype(np.int64), minlength=radix).astype(float))
         return np.concatenate(found)
 
-    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
 
         if goal == "rare":

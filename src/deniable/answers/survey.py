@@ -20,15 +20,7 @@ from deniable.answers.scale import InOrder, plain, told
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
 from deniable.law.normal import Floats, upper_normal
-from deniable.law.tables import (
-    EXACT,
-    Digits,
-    Draw,
-    Independence,
-    Tables,
-    independence,
-    normal_supports,
-)
+from deniable.law.tables import Digits, Draw, Independence, Tables, drawing, independence
 from deniable.presentation import charts
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.trend import Reading
@@ -308,8 +300,6 @@ def _draw(part: Selection) -> Draw:
     def draw(
         shares: Floats, n: int, runs: int, rng: "np.random.Generator"
     ) -> np.typing.NDArray[np.int64]:
-        if n > EXACT:
-            return normal_supports(part.pairs, shares, n, runs, rng)
         supports = np.zeros((runs, len(shares)), dtype=np.int64)
         held = rng.choice(len(shares), n * runs, p=shares / shares.sum()).astype(np.uint64)
         reports = part.privatize(held, rng).reshape(runs, n)
@@ -317,7 +307,7 @@ def _draw(part: Selection) -> Draw:
             part._add_counts(own, total)
         return supports
 
-    return draw
+    return drawing(part.pairs, draw)
 
 
 def row_labels(part: Choice | Number) -> tuple[str, ...]:

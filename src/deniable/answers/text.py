@@ -11,13 +11,10 @@ from deniable.candidates import FINGERPRINTS, Candidates, fingerprint, fingerpri
 from deniable.documents import encodes
 from deniable.errors import InvalidDocument, InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
-from deniable.protocol import Open, Protocol
+from deniable.protocol import Goal, Open, Protocol
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.hashing import OpenLH
 from deniable.randomness import Source
-
-if TYPE_CHECKING:
-    from deniable.advice.ranking import Goal
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class Text(Answers):
             )
         return fingerprints(listed)
 
-    def suggest(self, epsilon: float, goal: "Goal" = "mean") -> Protocol:
+    def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         del goal  # there is one protocol for texts that nobody listed
         return OpenLH(epsilon) if self.discover is None else Discovery(epsilon)
 

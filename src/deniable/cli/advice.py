@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from deniable import advice
-from deniable.advice.ranking import HEADS, Goal, find_protocols
+from deniable.advice.ranking import HEADS, find_protocols
 from deniable.answers import Answers, Choices, Number, Record
 from deniable.answers.forecast import AnswersPlan, plan_answers
 from deniable.cli import options, outputs
@@ -18,7 +18,7 @@ from deniable.cli.inputs import read_code
 from deniable.cli.labels import About, read_labels
 from deniable.presentation.verdict import points, rounded
 from deniable.presentation.view import counted
-from deniable.protocol import Closed
+from deniable.protocol import Closed, Goal
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import Views
 

@@ -8,7 +8,6 @@ import click
 
 from deniable.advice import reveals
 from deniable.advice.discovery import fit
-from deniable.advice.ranking import Goal
 from deniable.answers import Choice, Choices, Number, Record
 from deniable.answers import Text as Discovered
 from deniable.answers.base import Answers
@@ -19,7 +18,7 @@ from deniable.cli.inputs import read_code, read_question
 from deniable.cli.labels import About, Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
-from deniable.protocol import Closed, Protocol
+from deniable.protocol import Closed, Goal, Protocol
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.sets import Sets
 from deniable.protocols.views import Views

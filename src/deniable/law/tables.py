@@ -32,7 +32,7 @@ Digits = tuple[int, ...]
 _MOST_CELLS = 1 << 22
 """How many coefficients are held at once."""
 _FITTING_STEPS = 400
-EXACT = 5000
+_EXACT = 5000
 """Up to this many reports of a view they are drawn one by one, above that by their normal law."""
 _AT_ONCE = 1 << 21
 """How many cells and reports are held at once."""
@@ -317,7 +317,7 @@ def independence(
     (found,), rows, columns = _distances(tables, pair)
     margins = nearest_shares(rows.ravel()), nearest_shares(columns.ravel())
     null = [_independent(tables, view.digits, pair, *margins) for view in tables.views]
-    step = max(1, _AT_ONCE // max(len(view.supports) + EXACT for view in tables.views))
+    step = max(1, _AT_ONCE // max(len(view.supports) + _EXACT for view in tables.views))
     parts = []
     for start in range(0, runs, step):
         crowds = min(step, runs - start)
@@ -350,7 +350,20 @@ def _independent(
     return shares.ravel()
 
 
-def normal_supports(
+def drawing(pairs: Pairs, one_by_one: Draw) -> Draw:
+    """Return what draws the supports of a view: one by one, or many by their normal law."""
+
+    def draw(
+        shares: Floats, n: int, runs: int, rng: "np.random.Generator"
+    ) -> np.typing.NDArray[np.int64]:
+        if n <= _EXACT:
+            return one_by_one(shares, n, runs, rng)
+        return _normal_supports(pairs, shares, n, runs, rng)
+
+    return draw
+
+
+def _normal_supports(
     pairs: Pairs, shares: Floats, n: int, runs: int, rng: "np.random.Generator"
 ) -> np.typing.NDArray[np.int64]:
     """Draw supports of n reports by their normal law, but for what moves all cells alike, often.

@@ -33,7 +33,6 @@ Block Designs" (2023).
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -291,9 +290,6 @@ class AffineSelection(Pure, Closed, Coded):
         g, t, m = self._settings
         hashed = self._field.dot(codes // np.uint64(g) + np.uint64(1), own, t)
         return np.asarray(self._field.add(hashed, codes % np.uint64(g)) < m)
-
-    def most_supported(self, values: Sequence[int]) -> int:
-        return self._most_by_codes(values, self._lines.reports)
 
     def functions(self, statistic: Statistic) -> Functions | None:
         return self._lines.used(statistic) if self._settings.digits > 1 else None

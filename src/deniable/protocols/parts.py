@@ -121,7 +121,7 @@ def best_part(epsilon: float, size: int) -> Selection:
     return min(alike, key=lambda part: part.codes)
 
 
-def check_part(given: object, epsilon: float, size: int) -> Part:
+def _check_part(given: object, epsilon: float, size: int) -> Part:
     """Return the protocol of a view, from itself or its specification, or the best for None."""
     if given is None:
         return best_part(epsilon, size)
@@ -137,7 +137,22 @@ def check_part(given: object, epsilon: float, size: int) -> Part:
     )
 
 
-def listed_in(name: str, given: object) -> list[object]:
+def complete(
+    epsilon: float, sizes: Sequence[int], lots: object, given: object
+) -> tuple[Lots, tuple[Part, ...]]:
+    """Return the lots and the protocols of views of these sizes, with what was not given."""
+    drawn = Lots.near([1.0] * len(sizes)) if lots is None else Lots.read(_listed("lots", lots))
+    parts = [None] * len(sizes) if given is None else _listed("protocols", given)
+    if not len(parts) == len(drawn.weights) == len(sizes):
+        raise InvalidParameter(
+            f"expected a lot and a protocol for each of {len(sizes)} views, got "
+            f"{len(drawn.weights)} and {len(parts)}",
+            value=len(parts),
+        )
+    return drawn, tuple(_check_part(p, epsilon, s) for p, s in zip(parts, sizes, strict=True))
+
+
+def _listed(name: str, given: object) -> list[object]:
     if not isinstance(given, list | tuple) or not given:
         raise InvalidParameter.expected(f"{name} as a list that is not empty", given)
     return list(given)
@@ -146,7 +161,7 @@ def listed_in(name: str, given: object) -> list[object]:
 def check_radices(given: object) -> tuple[int, ...]:
     radices = [
         validation.check_whole("a radix", r, 2, validation.MAX_DOMAIN)
-        for r in listed_in("radices", given)
+        for r in _listed("radices", given)
     ]
     if len(radices) > 64 or prod(radices) > WORD:
         raise InvalidParameter(
@@ -158,14 +173,14 @@ def check_radices(given: object) -> tuple[int, ...]:
 
 
 def check_views(given: object, digits: int) -> tuple[Digits, ...]:
-    listed = listed_in("views", given)
+    listed = _listed("views", given)
     if len(listed) > MOST_VIEWS:
         raise InvalidParameter.expected(f"at most {MOST_VIEWS} views", len(listed))
     views = []
     for view in listed:
         own = [
             validation.check_whole("a digit of a view", d, 0, digits - 1)
-            for d in listed_in("a view", view)
+            for d in _listed("a view", view)
         ]
         if sorted(set(own)) != own:
             raise InvalidParameter.expected("the digits of a view once each, ascending", view)

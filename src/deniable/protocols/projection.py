@@ -21,7 +21,6 @@ r = w0 // floor(2^64 / rows); y is the complement of x when the second is at or 
 of p.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -117,9 +116,6 @@ class RandomMatrixProjection(Weighted, Closed, Coded):
         codes = self._check_reports(reports).astype(np.uint64)
         bits = self.bits(codes >> _ONE, self._check_values([value]))
         return np.asarray(bits == codes & _ONE)
-
-    def most_supported(self, values: Sequence[int]) -> int:
-        return self._most_by_codes(values, self.codes)
 
     def _new_sum(self) -> TableSum:
         return TableSum(self.codes, lambda reports: reports.astype(np.uint64), self._footprint)

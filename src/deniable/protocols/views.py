@@ -42,16 +42,7 @@ from deniable.mechanism import Coded, Reports, Values
 from deniable.protocol import Protocol
 from deniable.protocols.direct import DE
 from deniable.protocols.levels import Levels
-from deniable.protocols.parts import (
-    Lots,
-    Part,
-    Small,
-    check_part,
-    check_radices,
-    check_views,
-    listed_in,
-    passed,
-)
+from deniable.protocols.parts import Lots, Part, Small, check_radices, check_views, complete, passed
 from deniable.randomness import WORD, Integers, Source, Words
 from deniable.statistics import Counts, Statistic, of_form
 from deniable.sums import CountsSum, Sum
@@ -85,27 +76,14 @@ class Views(Protocol, Coded):
         object.__setattr__(self, "epsilon", validation.check_epsilon(self.epsilon))
         object.__setattr__(self, "radices", check_radices(self.radices))
         object.__setattr__(self, "views", check_views(self.views, len(self.radices)))
-        lots = Lots.near([1.0] * len(self.views)) if self.lots is None else None
-        lots = Lots.read(listed_in("lots", self.lots)) if lots is None else lots
-        object.__setattr__(self, "lots", tuple(map(str, lots.weights)))
         sizes = [prod(self.radices[d] for d in view) for view in self.views]
         if sum(sizes) > MOST_CELLS:
             raise InvalidParameter.expected(
                 f"views with at most {MOST_CELLS:,} cells in all", sum(sizes), "ask for fewer"
             )
-        given = self.protocols
-        parts = [None] * len(sizes) if given is None else listed_in("protocols", given)
-        if not len(parts) == len(lots.weights) == len(sizes):
-            raise InvalidParameter(
-                f"expected a lot and a protocol for each of {len(sizes)} views, got "
-                f"{len(lots.weights)} and {len(parts)}",
-                value=len(parts),
-            )
-        made = [check_part(p, self.epsilon, size) for p, size in zip(parts, sizes, strict=True)]
-        object.__setattr__(self, "protocols", tuple(made))
-        self._check_codes()
-
-    def _check_codes(self) -> None:
+        lots, parts = complete(self.epsilon, sizes, self.lots, self.protocols)
+        object.__setattr__(self, "lots", tuple(map(str, lots.weights)))
+        object.__setattr__(self, "protocols", parts)
         kinds = [(v, type(p) is Levels) for v, p in zip(self.views, self._parts, strict=True)]
         if len(set(kinds)) != len(kinds):
             raise InvalidParameter("expected each view once; drop the repeats", value=self.views)
