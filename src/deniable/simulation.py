@@ -18,6 +18,7 @@ from deniable.candidates import fingerprints
 from deniable.estimates import Estimates
 from deniable.mechanism import Reports
 from deniable.optional import load
+from deniable.presentation.palette import LIGHT
 from deniable.protocol import Open, Protocol
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
@@ -220,10 +221,10 @@ def draw(population: Population, trials: Sequence[Trial], top: int) -> "Figure":
                 for trial in trials]  # fmt: skip
     for place, trial in zip(places, trials, strict=True):
         runs = [100 * error**0.5 / n for error in trial.squared_errors]
-        errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color="#2f6db3",
+        errors.plot(runs, [place] * len(runs), "o", ms=4, alpha=0.5, color=LIGHT.interval,
                     label="measured, each run" if place == 0 else None)  # fmt: skip
     errors.plot(
-        expected, places, "|", ms=16, mew=2, color="#cc6600", label="theory: exact variance"
+        expected, places, "|", ms=16, mew=2, color=LIGHT.warn, label="theory: exact variance"
     )
     errors.set_yticks(places, [_legend(trial) for trial in trials])
     errors.invert_yaxis()
@@ -236,7 +237,7 @@ def draw(population: Population, trials: Sequence[Trial], top: int) -> "Figure":
     errors.set_xlabel("root mean squared error of a share (% of all people)")
     errors.set_title(f"{n:,} people, {len(truth):,} answers", fontsize="medium")
     rows = np.argsort(-truth, kind="stable")[: max(top, 2)]
-    answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color="#666666", lw=0.8,
+    answers.plot([0, truth[rows].max()], [0, truth[rows].max()], color=LIGHT.muted, lw=0.8,
                  label="the truth")  # fmt: skip
     best = sorted(trials, key=lambda trial: trial.order)[:_DRAWN]
     for trial, marker in zip(best, "os^Dv", strict=False):

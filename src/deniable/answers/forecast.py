@@ -7,8 +7,7 @@ other.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -233,39 +232,29 @@ def plan_answers(
         assert users is not None
         assert error is not None
         return _least_epsilon(answers, check_positive("users", users), error)
-    made = _planner(answers)
     if users is not None:
-        return made(check_epsilon(epsilon), check_positive("users", users))
+        return _planned(answers, check_epsilon(epsilon), check_positive("users", users))
     assert error is not None
-    one = made(check_epsilon(epsilon), 1)
+    one = _planned(answers, check_epsilon(epsilon), 1)
     needed = math.ceil((one.error / error) ** 2)
-    found = made(epsilon, min(needed, MOST_USERS))
-    return found if needed <= MOST_USERS else _unreached(found)
+    found = _planned(answers, epsilon, min(needed, MOST_USERS))
+    return replace(found, reachable=needed <= MOST_USERS)
 
 
-def _planner(answers: Answers) -> Callable[[float, int], AnswersPlan]:
-    def plan(epsilon: float, users: int) -> AnswersPlan:
-        protocol = answers.suggest(epsilon)
-        told = forecast(answers, protocol)
-        worst = max(each.error(users) for each in told if each.planned)
-        return AnswersPlan(answers, protocol, users, worst, told)
-
-    return plan
+def _planned(answers: Answers, epsilon: float, users: int) -> AnswersPlan:
+    protocol = answers.suggest(epsilon)
+    told = forecast(answers, protocol)
+    worst = max(each.error(users) for each in told if each.planned)
+    return AnswersPlan(answers, protocol, users, worst, told)
 
 
 def _least_epsilon(answers: Answers, users: int, error: float) -> AnswersPlan:
-    plan, low, high = _planner(answers), 0, round(100 * LARGEST_EPSILON)
-    best = plan(LARGEST_EPSILON, users)
+    low, high = 0, round(100 * LARGEST_EPSILON)
+    best = _planned(answers, LARGEST_EPSILON, users)
     if best.error > error:
-        return _unreached(best)
+        return replace(best, reachable=False)
     while high - low > 1:
         middle = (low + high) // 2
-        found = plan(max(middle / 100, SMALLEST_EPSILON), users)
+        found = _planned(answers, max(middle / 100, SMALLEST_EPSILON), users)
         low, high, best = (low, middle, found) if found.error <= error else (middle, high, best)
     return best
-
-
-def _unreached(found: AnswersPlan) -> AnswersPlan:
-    return AnswersPlan(
-        found.answers, found.protocol, found.users, found.error, found.forecasts, reachable=False
-    )

@@ -13,17 +13,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, NamedTuple, Protocol
 
-from deniable.presentation.parts import (
-    Beside,
-    Fact,
-    Facts,
-    Listing,
-    Part,
-    Sentences,
-    Table,
-    label_html,
-    privacy_fact,
-)
+from deniable.presentation import parts
 from deniable.presentation.text import columns_of, fit_labels, one_line, printable, wrapped
 from deniable.presentation.trend import Trend, short_date, trend_svg
 from deniable.presentation.verdict import Judged, Verdict, points
@@ -67,7 +57,7 @@ class Bar(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bars(Part):
+class Bars(parts.Part):
     """Rows with their shares on one axis: the table is the chart."""
 
     bars: tuple[Bar, ...] = ()
@@ -123,7 +113,7 @@ class Bars(Part):
         change = f'<td role="cell" class="number {kind}">{escape(said)}</td>'
         weak = ' class="weak"' if bar.known is False else ""
         return (
-            f'<tr role="row"{weak}><th scope="row" role="rowheader">{label_html(name)}</th>'
+            f'<tr role="row"{weak}><th scope="row" role="rowheader">{parts.label_html(name)}</th>'
             f'<td class="picture" aria-hidden="true">{_bar_svg(bar, self.top)}</td>'
             f'<td role="cell" class="number share">{share}</td>'
             f'<td role="cell" class="number range">{spread}</td>'
@@ -141,7 +131,7 @@ class Bars(Part):
 
 
 @dataclass(frozen=True)
-class Curves(Part):
+class Curves(parts.Part):
     """Shares or figures from day to day: a small picture for each, those of a kind on one scale."""
 
     trend: Trend = field(default_factory=lambda: Trend(()))
@@ -149,7 +139,7 @@ class Curves(Part):
     def html(self) -> str:
         names = fit_labels([series.label for series in self.trend.series], _LABEL_WIDTH)
         figures = (
-            f"<figure><figcaption>{label_html(name)}"
+            f"<figure><figcaption>{parts.label_html(name)}"
             f"<span>{escape(series.last.reading.brief)} "
             f"<small>{short_date(series.last.day)}</small></span></figcaption>"
             f"{trend_svg(self.trend, series, f'{self.name}-{place}')}</figure>"
@@ -166,7 +156,7 @@ class Curves(Part):
         rows = tuple(
             (said, *(found.get(day, "too few") for found in cells)) for day, said in days.items()
         )
-        table = Table(f"{self.name}-days", headings=(heading, *names), rows=rows)
+        table = parts.Table(f"{self.name}-days", headings=(heading, *names), rows=rows)
         said = f"Numbers, {escape(self.title).lower()}"
         return (
             f'<details id="{self.name}-numbers"><summary>{said}</summary>'
@@ -191,7 +181,7 @@ class Panel(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Multiples(Part):
+class Multiples(parts.Part):
     """The same rows for several groups, side by side on one scale."""
 
     panels: tuple[Panel, ...] = ()
@@ -208,7 +198,7 @@ class Multiples(Part):
 
     def html(self) -> str:
         found = (
-            f'<section class="multiple"><h3>{label_html(panel.name)}</h3>'
+            f'<section class="multiple"><h3>{parts.label_html(panel.name)}</h3>'
             f'<p class="small quiet">{escape(panel.said)}</p>'
             f"{chart.html() if panel.bars else ''}</section>"
             for panel, chart in zip(self.panels, self._charts(), strict=True)
@@ -231,7 +221,7 @@ class Multiples(Part):
 
 
 @dataclass(frozen=True)
-class Grid(Part):
+class Grid(parts.Part):
     """A share for each pair of a row and a column: the darker a cell, the larger its share.
 
     Its interval is the title of a cell, or stands below the share; with titles alone a table of all
@@ -247,12 +237,12 @@ class Grid(Part):
 
     def html(self) -> str:
         heads = "".join(
-            f'<th scope="col" role="columnheader" class="number">{label_html(c)}</th>'
+            f'<th scope="col" role="columnheader" class="number">{parts.label_html(c)}</th>'
             for c in self.columns
         )
         most = max((cell.share for row in self.cells for cell in row), default=0.0) or 1.0
         body = "".join(
-            f'<tr role="row"><th scope="row" role="rowheader">{label_html(name)}</th>'
+            f'<tr role="row"><th scope="row" role="rowheader">{parts.label_html(name)}</th>'
             + "".join(
                 self._cell(cell, most, head) for cell, head in zip(row, self.columns, strict=True)
             )
@@ -281,7 +271,7 @@ class Grid(Part):
             (name, *(cell.cells()[0].replace("\u00a0", " ") for cell in row))
             for name, row in zip(self.rows, self.cells, strict=True)
         )
-        return Table(self.name, headings=("", *self.columns), rows=rows).lines(width)
+        return parts.Table(self.name, headings=("", *self.columns), rows=rows).lines(width)
 
 
 class Counted(Judged, Protocol):
@@ -298,27 +288,27 @@ class Counted(Judged, Protocol):
     def verdict(self, changes: Sequence[Change] = ..., *, since: str = ...) -> Verdict: ...
 
 
-def parts_of(found: Counted, beside: Beside) -> tuple[Part, ...]:
+def parts_of(found: Counted, beside: parts.Beside) -> tuple[parts.Part, ...]:
     """Return the verdict, the margin and the privacy, the shares as bars, and all numbers."""
     how = f"bar: estimate · band on it: where the truth is, {percent(beside.level)} sure"
     return (
-        Sentences.of(found.verdict(tuple(beside.changes.values()), since=beside.since)),
+        parts.Sentences.of(found.verdict(tuple(beside.changes.values()), since=beside.since)),
         facts_of(found, beside),
         chart_of(found, beside, note=how),
         listing_of(found, beside),
     )
 
 
-def facts_of(found: Counted, beside: Beside, *more: Fact) -> Facts:
+def facts_of(found: Counted, beside: parts.Beside, *more: parts.Fact) -> parts.Facts:
     """Return some facts, else the margin of error, the privacy, and what is known beside."""
     facts = [*(more or (_margin(found, beside.level),))]
     if found.provenance is not None:
-        facts.append(privacy_fact(beside.epsilon or found.provenance.epsilon))
-    return Facts("facts", facts=(*facts, *beside.facts))
+        facts.append(parts.privacy_fact(beside.epsilon or found.provenance.epsilon))
+    return parts.Facts("facts", facts=(*facts, *beside.facts))
 
 
 def chart_of(
-    found: Counted, beside: Beside, name: str = "shares", title: str = "Share of people",
+    found: Counted, beside: parts.Beside, name: str = "shares", title: str = "Share of people",
     note: str = "",
 ) -> Bars:  # fmt: skip
     """Return the largest rows as bars."""
@@ -331,40 +321,35 @@ def chart_of(
 
 
 def listing_of(
-    found: Counted, beside: Beside, name: str = "numbers", title: str = "All numbers"
-) -> Listing:
+    found: Counted, beside: parts.Beside, name: str = "numbers", title: str = "All numbers"
+) -> parts.Listing:
     """Return all numbers of the largest rows, folded."""
     view = found.top(beside.rows).view(level=beside.level, alpha=beside.alpha)
-    return Listing(name, title, view=view, pictures=False, folded=True)
+    return parts.Listing(name, title, view=view, pictures=False, folded=True)
 
 
 def bars_of(found: Counted, rows: int, like: Counted | None = None) -> tuple[Bar, ...]:
     """Return the largest rows, or the rows that are the largest of others, in their order."""
-    return tuple(bar_of(row, found.n, Beside()) for row in found.brief(rows, like).rows())
+    return tuple(bar_of(row, found.n, parts.Beside()) for row in found.brief(rows, like).rows())
 
 
-def bar_of(row: Answer, n: int, beside: Beside) -> Bar:
+def bar_of(row: Answer, n: int, beside: parts.Beside) -> Bar:
     lower, upper = (None if end is None else end / n for end in (row.lower, row.upper))
-    return Bar(
-        row.label,
-        row.share,
-        lower,
-        upper,
-        row.significant,
-        beside.changes.get(row.label),
-        beside.truth.get(row.label),
-    )
+    change, truth = beside.changes.get(row.label), beside.truth.get(row.label)
+    return Bar(row.label, row.share, lower, upper, row.significant, change, truth)
 
 
-def _margin(found: Counted, level: float) -> Fact:
+def _margin(found: Counted, level: float) -> parts.Fact:
     """Return the margin of error of shares: the typical half of their intervals."""
     ends = found.interval(level)
     halves = [] if ends is None else ((ends[1] - ends[0]) / 2 / found.n).tolist()
     known = [half for half in halves if not math.isnan(half)]
     if not known:
-        return Fact("Margin of error", "not known", "the protocol's errors have no closed form")
+        return parts.Fact(
+            "Margin of error", "not known", "the protocol's errors have no closed form"
+        )
     typical = math.sqrt(math.fsum(half * half for half in known) / len(known))
-    return Fact("Margin of error", f"±\u00a0{points(typical)}", f"{percent(level)} sure")
+    return parts.Fact("Margin of error", f"±\u00a0{points(typical)}", f"{percent(level)} sure")
 
 
 def _percent(share: float, digits: int) -> str:
@@ -386,15 +371,15 @@ def _bar_svg(bar: Bar, top: float) -> str:
     """Return the bar of a share with its interval; one that is too rare has its range alone."""
     places = [100 * min(max(x or 0.0, 0.0) / top, 1.0) for x in (bar.share, bar.lower, bar.upper)]
     share, low, high = places
-    parts = ['<line class="axis" x1="50%" x2="50%" y1="0" y2="24"/>']
+    shapes = ['<line class="axis" x1="50%" x2="50%" y1="0" y2="24"/>']
     if bar.known is not False:
-        parts.append(f'<rect class="bar" x="0" y="6" width="{share:.2f}%" height="12"/>')
+        shapes.append(f'<rect class="bar" x="0" y="6" width="{share:.2f}%" height="12"/>')
     if bar.lower is not None and bar.upper is not None:
         wide = max(high - low, 0.4)
-        parts.append(
+        shapes.append(
             f'<rect class="interval" x="{low:.2f}%" y="9" width="{wide:.2f}%" height="6"/>'
         )
     if bar.truth is not None:
         at = 100 * min(max(bar.truth, 0.0) / top, 1.0)
-        parts.append(f'<rect class="truth" x="{at:.2f}%" y="2" width="3" height="20"/>')
-    return f'<svg class="bars" focusable="false">{"".join(parts)}</svg>'
+        shapes.append(f'<rect class="truth" x="{at:.2f}%" y="2" width="3" height="20"/>')
+    return f'<svg class="bars" focusable="false">{"".join(shapes)}</svg>'

@@ -23,15 +23,18 @@ SHEET = STYLE + _PAGE_STYLE
 """The style of a page, for a server that keeps it in a file of its own."""
 
 
-def html_fragment(view: View, caption: str | None = None) -> str:
+def html_fragment(view: View, caption: str | None = None, *, pictures: bool = True) -> str:
     """Return the table and its notes, without any style; labels are escaped.
 
-    The caption names the question, unless another is given.
+    The caption names the question, unless another is given. With ``pictures`` each row has a bar.
     """
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("answer", *view.headings))
-    rows = "".join([_row(row, view.scale) for row in view.rows])
+    rows = "".join([_row(row, view.scale if pictures else None) for row in view.rows])
     source = "" if view.source is None else f'<p class="source">{_text(view.source)}</p>'
-    said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, *view.doubts, _meaning(view)))
+    bars, lines = ("bars: ", "lines: ") if pictures else ("shown: ", "")
+    interval = "" if view.unknown else f"; {lines}{view.words.interval}"
+    legend = f"{bars}{view.words.value}{interval}"
+    said = "".join(f"<p>{_text(line)}</p>" for line in (*view.notes, *view.doubts, legend))
     title = _text(caption or view.heading)
     # Wide tables scroll sideways; with a tabindex the keyboard can scroll them too.
     return (
@@ -63,24 +66,23 @@ def page(title: str, body: str, metas: str = "", sheet: str | None = None) -> st
     )
 
 
-def _row(row: Row, scale: Scale) -> str:
+def _row(row: Row, scale: Scale | None) -> str:
     cells = "".join([f"<td>{escape(cell)}</td>" for cell in row.cells])
     kind = "yes" if row.significant else "no"
     return (
         f'<tr><th scope="row">{escape(one_line(row.label, _LABEL_WIDTH))}</th>{cells}'
         f'<td class="verdict {kind}">{row.verdict}</td>'
-        f'<td class="picture" aria-hidden="true">{_bar(row, scale)}</td></tr>'
+        f'<td class="picture" aria-hidden="true">{_bar(row, scale) if scale else ""}</td></tr>'
     )
 
 
 def _bar(row: Row, scale: Scale) -> str:
-    """Return the bar of a row from zero to its value, with the interval, zero and the limit.
+    """Return the bar of a row from zero to its value, with the interval and zero.
 
     It repeats the numbers and words of the row, so it is hidden from screen readers.
     """
-    wanted = (0.0, row.value, *row.ends, scale.limit or 0.0, row.truth or 0.0)
-    # Half a line has room at either edge.
-    zero, value, low, high, limit, truth = [1 + (_WIDTH - 2) * x for x in scale.places(*wanted)]
+    places = scale.places(0.0, row.value, *row.ends)
+    zero, value, low, high = [1 + (_WIDTH - 2) * x for x in places]  # room for half a line
     kind = "yes" if row.significant else "no"
     middle, whisker = _HEIGHT / 2, _HEIGHT - 10
     parts = [
@@ -91,10 +93,6 @@ def _bar(row: Row, scale: Scale) -> str:
     if row.lower is not None:
         ends = f"M{low:.1f} 5v{whisker}M{high:.1f} 5v{whisker}"
         parts.insert(1, f'<path class="interval" d="M{low:.1f} {middle:g}H{high:.1f}{ends}"/>')
-    if scale.limit is not None:
-        parts.append(f'<path class="limit" d="M{limit:.1f} 0v{_HEIGHT}"/>')
-    if row.truth is not None:
-        parts.append(f'<path class="truth" d="M{truth:.1f} 1v{_HEIGHT - 2}"/>')
     return (
         f'<svg width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'preserveAspectRatio="none" focusable="false">{"".join(parts)}</svg>'
@@ -108,12 +106,6 @@ def metas(view: View) -> str:
         for name, value in (view.provenance or {}).items()
         if value is not None
     )
-
-
-def _meaning(view: View) -> str:
-    limit = "" if view.scale.limit is None else f"; dashes: {view.words.limit}"
-    lines = "" if view.unknown else f"; lines: {view.words.interval}"
-    return f"bars: {view.words.value}{lines}{limit}"
 
 
 def _text(text: str) -> str:

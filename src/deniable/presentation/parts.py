@@ -40,7 +40,6 @@ The contract of a part:
 from __future__ import annotations
 
 import math
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,17 +208,14 @@ class Table(Part):
 class Listing(Part):
     """All numbers of a view, as exports have them."""
 
-    view: View | None = None
-    pictures: bool = True
+    view: View = field(kw_only=True)
+    pictures: bool = field(default=True, kw_only=True)
 
     def html(self) -> str:
-        if self.view is None:
-            return ""
-        found = html_fragment(self.view, self.view.headline)
-        return found if self.pictures else re.sub(r"<svg.*?</svg>", "", found)
+        return html_fragment(self.view, self.view.headline, pictures=self.pictures)
 
     def lines(self, width: int) -> list[str]:
-        found = [] if self.view is None else table_lines(self.view, width)
+        found = table_lines(self.view, width)
         return ["".join(span.text for span in line).rstrip() for line in found]
 
 

@@ -141,18 +141,10 @@ class Discovery(Open):
         found = min(tried, key=lambda each: float(each.variance(1)), default=best)
         return found if found.variance(1) <= _WORTH * best.variance(1) else best
 
-    @cached_property
+    @property
     def lines(self) -> Lines:
         """The lines that reports of a piece stand for."""
-        return Lines(self._g, self.closed.domain_size, self._digits, 1)
-
-    @property
-    def _g(self) -> int:
-        return self.closed._settings.g
-
-    @property
-    def _digits(self) -> int:
-        return self.closed._settings.digits
+        return self.closed._lines
 
     @property
     def cells(self) -> int:
@@ -245,9 +237,8 @@ class Discovery(Open):
                 "the protocol counts values: let a question with Text(discover=...) count texts"
             )
         whole = given.ndim == 2 and given.dtype == np.uint64
-        return Chosen(
-            self._check_values(given if whole else self.numbered(given.astype(np.uint64)))
-        )
+        values = given if whole else self.numbered(given.astype(np.uint64))
+        return Chosen(self._check_values(values))
 
     def _estimate(self, tally: Tally, chosen: Chosen) -> Estimates:
         """Count from check people alone, whose lot made them a sample of all."""
@@ -266,10 +257,8 @@ class Discovery(Open):
 
     def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return about the variance of a count: that of the people who drew a check piece."""
-        shares, (p, q) = (
-            validation.check_shares(n, share),
-            (self.probabilities.p, self.probabilities.q),
-        )
+        shares = validation.check_shares(n, share)
+        p, q = self.probabilities.p, self.probabilities.q
         chance = q + shares * (p - q)
         spread = n * self.layout.pieces / self.check / (p - q) ** 2
         result = np.asarray(spread * chance * (1 - chance))

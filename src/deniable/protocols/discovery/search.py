@@ -354,16 +354,5 @@ class _Search:
 
 
 def _joined(parts: list[Strings]) -> Strings:
-    empty = Strings(
-        np.empty(0, np.int64),
-        np.empty(0, np.uint64),
-        np.empty(0, np.int64),
-        np.empty(0, np.float32),
-    )
-    every = [empty, *parts]
-    return Strings(
-        np.concatenate([part.buckets for part in every]),
-        np.concatenate([part.words for part in every]),
-        np.concatenate([part.sizes for part in every]),
-        np.concatenate([part.scores for part in every]),
-    )
+    empty = (np.empty(0, kind) for kind in (np.int64, np.uint64, np.int64, np.float32))
+    return Strings(*map(np.concatenate, zip(empty, *parts, strict=True)))
