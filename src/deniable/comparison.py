@@ -30,16 +30,14 @@ import numpy as np
 from deniable.answers.distribution import NumberEstimates
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
-from deniable.law import Supports, upper_normal
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
+from deniable.law.normal import Floats, Supports, upper_normal
 from deniable.presentation import view as views
 from deniable.presentation.exports import Presentable
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.tables import Columns
 from deniable.presentation.verdict import ALPHA, Verdict, judge_changes
 from deniable.validation import check_probability
-
-Floats = np.typing.NDArray[np.float64]
 
 _FEW_PEOPLE = 50
 

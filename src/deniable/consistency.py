@@ -17,13 +17,12 @@ import numpy as np
 
 from deniable.errors import InvalidParameter
 from deniable.estimates import Estimates
-from deniable.law.normal import nearest_shares
+from deniable.law.normal import Floats, nearest_shares
 
 METHODS = ("significance", "norm-sub", "norm-mul", "base-cut", "shrink")
 """The names that ``adjust`` takes."""
 _EM_STEPS, _SPREAD_STEPS = 200, 100
 
-Floats = np.typing.NDArray[np.float64]
 Bools = np.typing.NDArray[np.bool_]
 
 

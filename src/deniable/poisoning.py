@@ -38,8 +38,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.law import upper_normal
 from deniable.law.difference import fisher_tail
+from deniable.law.normal import Floats, upper_normal
 from deniable.protocol import Closed, Pure
 from deniable.tally import Tally
 
@@ -57,7 +57,6 @@ _MOST_EARLIER = 3
 _MOST_ANSWERS = 1024
 """With more answers the number of answers that reports support is not looked at."""
 _DRAWN = 1 << 14
-Floats = np.typing.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

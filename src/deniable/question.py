@@ -32,7 +32,6 @@ from deniable.validation import check_epsilon
 
 if TYPE_CHECKING:
     import numpy as np
-    import numpy.typing as npt
 
     from deniable.discoveries import Discoveries
 
@@ -272,7 +271,7 @@ class Question:
 
     def values(
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
-    ) -> npt.NDArray[np.uint64]:
+    ) -> np.typing.NDArray[np.uint64]:
         """Return the protocol's value of each answer, or name the first position that has none.
 
         Errors never hold an answer, since they may leave the device by way of a log.

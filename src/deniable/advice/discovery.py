@@ -10,8 +10,8 @@ import numpy as np
 
 from deniable.advice.ranking import percent
 from deniable.errors import InvalidParameter
-from deniable.law import upper_normal
 from deniable.law.binomial_sum import last_true
+from deniable.law.normal import Floats, upper_normal
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.discovery.books import MOST_PHRASES
 from deniable.protocols.discovery.cells import RARE
@@ -33,7 +33,6 @@ _NAMED, _SHOWN = 3, 40
 _STEP, _TRIED = 4, 2000
 """In steps of how many characters texts are shortened, and with how many in each half."""
 
-Floats = np.typing.NDArray[np.float64]
 Sizes = np.typing.NDArray[np.int64]
 
 

@@ -17,7 +17,6 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.answers.base import Answers, list_answers, refused
 from deniable.answers.choice import check_labels, few_labels
@@ -30,7 +29,7 @@ from deniable.protocols.sets import SetEstimates, Sets, check_at_most, count_set
 from deniable.randomness import Source, open_source
 from deniable.validation import check_domain_size
 
-Places = npt.NDArray[np.int64]
+Places = np.typing.NDArray[np.int64]
 
 _SEPARATOR = ";"
 
@@ -108,7 +107,7 @@ class Choices(Answers):
 
     def encode(
         self, answers: Iterable[object], rng: "np.random.Generator | Source | None" = None
-    ) -> npt.NDArray[np.uint64]:
+    ) -> np.typing.NDArray[np.uint64]:
         """Return the items of each answer in ascending order, and dummies for those missing.
 
         ``rng`` draws which items stay of a set that is too large.
@@ -146,10 +145,10 @@ class Choices(Answers):
 
     def _kept(
         self,
-        items: npt.NDArray[np.int64],
-        person: npt.NDArray[np.int64],
-        words: npt.NDArray[np.uint64],
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        items: np.typing.NDArray[np.int64],
+        person: np.typing.NDArray[np.int64],
+        words: np.typing.NDArray[np.uint64],
+    ) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
         """Return the items with the smallest keys of each person, and whose they are."""
         keys = words_of(words[person], items.astype(np.uint64))
         order = np.lexsort([keys, person])
@@ -159,14 +158,14 @@ class Choices(Answers):
         return items[stay], person[stay]
 
     @cached_property
-    def _dummies(self) -> npt.NDArray[np.uint64]:
+    def _dummies(self) -> np.typing.NDArray[np.uint64]:
         """The rows of sets of each size, with nothing in the place of items."""
         most, rows = self.at_most, np.zeros((self.at_most + 1, self.at_most), np.uint64)
         for size in range(most):
             rows[size, size:] = len(self.labels) + np.arange(most - size)
         return rows
 
-    def true_counts(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+    def true_counts(self, values: np.typing.NDArray[np.integer]) -> np.typing.NDArray[np.float64]:
         items = values.astype(np.int64).ravel()
         return super().true_counts(items[items < len(self.labels)])
 

@@ -14,7 +14,6 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable import validation
 from deniable.errors import InvalidParameter
@@ -29,7 +28,7 @@ from deniable.randomness import WORD, Integers, Source
 Selection = DE | SubsetSelection | AffineSelection
 Part = Selection | Levels
 Digits = tuple[int, ...]
-Small = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+Small = np.typing.NDArray[np.uint8] | np.typing.NDArray[np.uint16]
 
 MOST_VIEWS = 512
 
@@ -63,7 +62,7 @@ class Lots:
             raise InvalidParameter.expected("lots as positive integers that add up to 2^64", texts)
         return cls(weights)
 
-    def of(self, words: Integers) -> npt.NDArray[np.int64]:
+    def of(self, words: Integers) -> np.typing.NDArray[np.int64]:
         return passed(words, list(accumulate(self.weights[:-1]))).astype(np.int64)
 
     def draw(self, source: Source, count: int) -> Small:
@@ -79,7 +78,7 @@ class Lots:
         return places
 
     @cached_property
-    def _settled(self) -> tuple[Small, npt.NDArray[np.bool_]]:
+    def _settled(self) -> tuple[Small, np.typing.NDArray[np.bool_]]:
         """The lot of the least word with each two leading bytes, and whether others differ."""
         least = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
         ends = list(accumulate(self.weights[:-1]))
@@ -87,7 +86,7 @@ class Lots:
         return places, places != passed(least + np.uint64((1 << 48) - 1), ends)
 
 
-def passed(words: npt.NDArray[Any], ends: Sequence[int]) -> Small:
+def passed(words: np.typing.NDArray[Any], ends: Sequence[int]) -> Small:
     """Count how many of the ends each word has reached, by comparing it with all of them."""
     few = len(ends) < 256
     count: Small = np.zeros(len(words), np.uint8) if few else np.zeros(len(words), np.uint16)

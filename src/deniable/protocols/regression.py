@@ -30,12 +30,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deniable.errors import InvalidParameter
-from deniable.law import upper_normal
 from deniable.law.binomial_sum import Chance, tail_of
+from deniable.law.normal import Floats, upper_normal
 from deniable.optional import load
 from deniable.progress import tell
 
-Floats = np.typing.NDArray[np.float64]
 Integers = np.typing.NDArray[np.int64]
 
 STEPS = 20

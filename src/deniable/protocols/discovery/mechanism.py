@@ -27,7 +27,6 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable import validation
 from deniable.candidates import FINGERPRINTS, Candidates, Chosen
@@ -41,7 +40,7 @@ from deniable.protocols.affine import AffineSelection, complete_settings, prime_
 from deniable.protocols.discovery.cells import Layout, Tables, read
 from deniable.protocols.linear import Lines
 from deniable.protocols.parts import Lots
-from deniable.randomness import WORD, Words, open_source
+from deniable.randomness import WORD, Integers, Words, open_source
 from deniable.statistics import Table
 from deniable.sums import TableSum
 from deniable.tally import Tally
@@ -172,7 +171,7 @@ class Discovery(Open):
     def value_dtype(self) -> np.dtype[np.generic]:
         return np.dtype((np.uint64, (3,)))
 
-    def numbered(self, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    def numbered(self, numbers: Integers) -> Integers:
         """Return the values of codes with exactly 64 bits, of which a number scrambles the bits."""
         rows = np.zeros((len(numbers), 3), dtype=np.uint64)
         rows[:, 0] = numbers * np.uint64(0x9E3779B97F4A7C15)
@@ -193,10 +192,10 @@ class Discovery(Open):
     def _details(self) -> dict[str, object]:
         return {"closed": self.closed.specification()}
 
-    def _check_values(self, values: Values) -> npt.NDArray[np.uint64]:
+    def _check_values(self, values: Values) -> Integers:
         return validation.check_rows(values, FINGERPRINTS, 3)
 
-    def _perturb(self, values: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> Reports:
+    def _perturb(self, values: Integers, words: Integers) -> Reports:
         drawn = self._lots.of(words[:, 0]).astype(np.uint64)
         # All cells are computed and one is selected by arithmetic, so that the work tells nothing.
         chosen = drawn[:, None] == np.arange(self.layout.pieces, dtype=np.uint64)
@@ -211,7 +210,7 @@ class Discovery(Open):
     def _new_sum(self) -> TableSum:
         return TableSum(self.layout.pieces * self.cells, self._place)
 
-    def _place(self, reports: Reports) -> npt.NDArray[np.uint64]:
+    def _place(self, reports: Reports) -> Integers:
         piece, code = np.divmod(reports.astype(np.uint64), np.uint64(self.lines.reports))
         lines = windows.expand(code, self.lines.field, 1)
         return piece * np.uint64(self.cells) + self.lines.fold(lines)

@@ -21,7 +21,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.kernels.hashes import Beginnings, Endings, match_endings
 from deniable.kernels.parallel import run_chunks
@@ -44,9 +43,9 @@ MOST_FOUND, MOST_KEPT, MOST_TESTED = 1 << 10, 64, 1 << 12
 """Candidates of a bucket in a round, of a bucket in all, and of all buckets."""
 _PARTS, _SOME, _PAIRS, _BISECTIONS = 6, 32, 1 << 17, 16
 
-Floats = npt.NDArray[np.float32]
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
+Floats = np.typing.NDArray[np.float32]
+Words = np.typing.NDArray[np.uint64]
+Integers = np.typing.NDArray[np.int64]
 
 
 class Strings(NamedTuple):
@@ -57,7 +56,7 @@ class Strings(NamedTuple):
     sizes: Integers
     scores: Floats
 
-    def take(self, which: npt.NDArray[np.integer]) -> "Strings":
+    def take(self, which: np.typing.NDArray[np.integer]) -> "Strings":
         buckets, words, sizes, scores = self
         return Strings(buckets[which], words[which], sizes[which], scores[which])
 
@@ -67,7 +66,7 @@ class _Beginnings(NamedTuple):
 
     buckets: Integers
     words: Words
-    states: npt.NDArray[np.int32]
+    states: np.typing.NDArray[np.int32]
     sums: Floats
 
     @classmethod
@@ -89,7 +88,7 @@ class Searched(NamedTuple):
     complete: bool
 
 
-def levels(layout: Layout) -> npt.NDArray[np.float64]:
+def levels(layout: Layout) -> np.typing.NDArray[np.float64]:
     """Return tau by the size of a code: what noise reaches 50 times among all codes of that size.
 
     A code that goes on after the payload is one of 2^(m r + s).
@@ -173,8 +172,8 @@ class _Search:
         return _joined(found)
 
     def _longer(
-        self, states: npt.NDArray[np.int32], codes: Words, size: int, found: list[Strings]
-    ) -> tuple[npt.NDArray[np.int32], Words]:
+        self, states: np.typing.NDArray[np.int32], codes: Words, size: int, found: list[Strings]
+    ) -> tuple[np.typing.NDArray[np.int32], Words]:
         """Add a bit to all codes; those that end and are strong are found, the others go on."""
         states = self.automaton.step[states].ravel()
         codes = np.repeat(codes << np.uint64(1), 2)
@@ -231,7 +230,7 @@ class _Search:
         chance = min(0.5, 0.5 * ROOM / 2.0 ** (self.r * (j + 1)))
         return math.sqrt((j + 1) / self.m) * upper_normal(chance)
 
-    def _count(self, j: int, buckets: Integers, least: npt.NDArray[np.floating]) -> Integers:
+    def _count(self, j: int, buckets: Integers, least: np.typing.NDArray[np.floating]) -> Integers:
         """Return how many cells of a piece have at least these scores, by bisection."""
         first = (buckets * self.m + j << self.r) - 1
         count, flat = np.zeros(len(buckets), dtype=np.int64), self.sorted.ravel()

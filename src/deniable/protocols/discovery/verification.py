@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from deniable.law import upper_normal
+from deniable.law.normal import Floats, upper_normal
 from deniable.law.samples import SampleLaw
 from deniable.memory import reserve
 from deniable.protocols.discovery.cells import Tables
@@ -33,8 +32,7 @@ TYPICAL_BITS, TYPICAL_TESTED = 20, 100
 _GHOSTS = 2.0
 """How far above tau a cut text must be to be shown: nothing verifies it."""
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+Integers = np.typing.NDArray[np.int64]
 
 
 class Unfinished(NamedTuple):
@@ -53,7 +51,7 @@ class Found(NamedTuple):
     lower: Floats
     """The lower ends of the intervals of sure texts; NaN for the others."""
     upper: Floats
-    sure: npt.NDArray[np.bool_]
+    sure: np.typing.NDArray[np.bool_]
     tails: Floats
     n: int
     tested: int
@@ -122,7 +120,10 @@ def find(
 
 
 def candidates(
-    protocol: Discovery, code: Code, sizes: Sequence[int], supports: Sequence[npt.NDArray[np.int32]]
+    protocol: Discovery,
+    code: Code,
+    sizes: Sequence[int],
+    supports: Sequence[np.typing.NDArray[np.int32]],
 ) -> _Candidates:
     """Return the texts that payload pieces suggest; check pieces are no argument of this."""
     m, q = protocol.payload, protocol.probabilities.q
