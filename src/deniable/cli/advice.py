@@ -12,9 +12,8 @@ from deniable import advice
 from deniable.advice.ranking import HEADS, Goal, find_protocols
 from deniable.answers import Answers, Choices, Number, Record
 from deniable.answers.forecast import AnswersPlan, plan_answers
-from deniable.cli import options, outputs
+from deniable.cli import inputs, options, outputs
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import read_code
 from deniable.cli.labels import About, read_labels
 from deniable.presentation.verdict import points, rounded
 from deniable.presentation.view import counted
@@ -236,7 +235,7 @@ def plan(
         options.check_privacy(epsilon)
         searched = advice.plan_discovery(read_labels(examples, twice=True), epsilon=epsilon,
                                          users=users, share=share,
-                                         code=read_code(code_name))  # fmt: skip
+                                         code=inputs.read_code(code_name))  # fmt: skip
         create = shlex.join(["deniable", "question", "create", "NAME", "--discover", "--code",
                              code_name, "--examples", str(examples), "--epsilon", f"{epsilon:g}",
                              "-o", "NAME.json"])  # fmt: skip

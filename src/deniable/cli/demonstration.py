@@ -26,9 +26,7 @@ import numpy as np
 from deniable.answers import Choice, Choices, Number, Record, Text
 from deniable.client import Courier, Outcome, Parcel, Transport
 from deniable.collector.questions import Terms, opened
-from deniable.collector.stores import records
-from deniable.collector.stores.records import Asked, Submission
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 from deniable.protocols.discovery import Discovery
 from deniable.protocols.hashing import OpenLH
 from deniable.protocols.subset import SubsetSelection
@@ -85,7 +83,7 @@ def shares(day: int) -> dict[str, float]:
     return {label: count / PEOPLE for label, count in counts.items()}
 
 
-def asked() -> Asked:
+def asked() -> records.Asked:
     """Return the first question; its terms hold the truth, which a real server never knows."""
     days = (records.today() - HISTORY, records.today() - CHANGED + 1)
     truth = tuple((day, tuple(shares(day).items())) for day in days)
@@ -189,7 +187,7 @@ def _keep(
     cells: bytes = b"",
 ) -> None:
     id, data = secrets.token_bytes(16), reports.tobytes()
-    found = Submission(question.digest, day, id, data, len(reports), source, cells)
+    found = records.Submission(question.digest, day, id, data, len(reports), source, cells)
     assert store.add([found]) == [records.Outcome.STORED], "the days of the history are open"
 
 

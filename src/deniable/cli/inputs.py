@@ -4,11 +4,11 @@ A name of ``-`` is standard input, and gzip is decompressed. Errors name the fil
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import click
 import numpy as np
@@ -24,9 +24,6 @@ from deniable.protocols.discovery import Code
 from deniable.protocols.discovery.code import presets
 from deniable.question import Question
 from deniable.tally import Accumulator, Tally
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
 
 _LARGEST_QUESTION = 1 << 28
 _GATHERED_BYTES = 1 << 23
@@ -77,13 +74,17 @@ class Watched:
     """A stream that is hashed as it is read; ``advance`` is told how many bytes are done."""
 
     def __init__(
-        self, stream: Readable, hash: "_Hash", advance: Advance | None = None, done: int = 0
+        self,
+        stream: Readable,
+        hash: Callable[[bytes], object],
+        advance: Advance | None = None,
+        done: int = 0,
     ) -> None:
         self._stream, self._hash, self._advance, self.done = stream, hash, advance, done
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._stream.read(size)
-        self._hash.update(data)
+        self._hash(data)
         self.done += len(data)
         if self._advance is not None:
             self._advance(self.done)
@@ -116,7 +117,7 @@ class Digest:
 
     def watch(self, stream: BinaryIO) -> BinaryIO:
         """Return the stream, hashed as it is read unless the digest is known."""
-        return stream if self._known else cast("BinaryIO", Watched(stream, self._hash))
+        return stream if self._known else cast("BinaryIO", Watched(stream, self._hash.update))
 
     def __call__(self) -> str:
         return self._hash.hexdigest()
@@ -200,7 +201,7 @@ def collect(
             # Reports without a header may begin as gzip does, so then the name decides.
             bare = raw and path.suffix.lower() != ".gz"
             with (open_raw if bare else open_input)(path) as opened:
-                stream = Watched(opened, digest, advance, done)
+                stream = Watched(opened, digest.update, advance, done)
                 if raw:
                     _add_raw(total, stream, question, name)
                 else:

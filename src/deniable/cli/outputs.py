@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
@@ -168,9 +167,9 @@ def check_plot(path: Path | None) -> None:
 
 
 def write_plot(figure: "Figure", path: Path, metadata: dict[str, str] | None = None) -> None:
-    sink, kind = BytesIO(), path.suffix.lower().removeprefix(".")
-    figure.savefig(sink, format=kind, dpi=150, metadata=metadata)
-    write_atomically(path, sink.getvalue())
+    kind = path.suffix.lower().removeprefix(".")
+    with open_output(path) as stream:
+        figure.savefig(stream, format=kind, dpi=150, metadata=metadata)
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -9,13 +9,10 @@ import click
 from deniable.advice import reveals
 from deniable.advice.discovery import fit
 from deniable.advice.ranking import Goal
-from deniable.answers import Choice, Choices, Number, Record
-from deniable.answers import Text as Discovered
-from deniable.answers.base import Answers
+from deniable.answers import Answers, Choice, Choices, Number, Record, Text
 from deniable.answers.forecast import forecast
-from deniable.cli import options, outputs
+from deniable.cli import inputs, options, outputs
 from deniable.cli.group import Group
-from deniable.cli.inputs import read_code, read_question
 from deniable.cli.labels import About, Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
@@ -168,7 +165,7 @@ def create(
         raise click.UsageError("--at-most is about labels; an --open question has none")
     if goal != "mean" and (is_open or protocol_name.lower() != options.AUTO):
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
-    text = Discovered(read_code(code_name or "english")) if discovered else None
+    text = Text(inputs.read_code(code_name or "english")) if discovered else None
     answers = text if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
     if protocol_name.lower() == options.AUTO and examples is None:
         made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal,
@@ -206,7 +203,7 @@ def _check_discovered(
                                "out --protocol")  # fmt: skip
 
 
-def _fitted(text: Discovered, examples: Path, epsilon: float | None) -> Discovery:
+def _fitted(text: Text, examples: Path, epsilon: float | None) -> Discovery:
     """Return the settings that a plan with these examples has, and warn of those too long."""
     code = text.discover or Code.preset("english")
     found = fit(read_labels(examples, twice=True), code, options.needed(epsilon))
@@ -251,7 +248,7 @@ def _dimension(text: str) -> Dimension:
 @click.option("--labels", "only_labels", is_flag=True, help="Print the labels, as JSON lines.")
 def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
     """Show the question in the file QUESTION and what its reports cost."""
-    shown = read_question(question_file)
+    shown = inputs.read_question(question_file)
     if as_json:
         click.echo(shown.to_json().encode(), nl=False)
     elif only_labels:

@@ -1,7 +1,6 @@
 """``deniable privatize``, ``tally``, ``estimate``, ``compare`` and ``experiment``: to results."""
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import tee
@@ -33,7 +32,6 @@ _Values = np.typing.NDArray[np.uint64]
 
 _CHUNK_WORDS = 1 << 21
 _CHUNK_PEOPLE = 1 << 18
-_AHEAD = 1
 
 
 @command(
@@ -94,13 +92,13 @@ def privatize(
 def _draw_reports(question: Question, values: Iterator[_Values]) -> Iterator[Reports]:
     """Yield reports in order, made while the next answers are read."""
     with ThreadPoolExecutor(max_workers=1) as worker:
-        waiting: deque[Future[Reports]] = deque()
+        ahead: Future[Reports] | None = None
         for part in _split_values(values, question):
-            waiting.append(worker.submit(question.protocol.privatize, part))
-            if len(waiting) > _AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            made, ahead = ahead, worker.submit(question.protocol.privatize, part)
+            if made is not None:
+                yield made.result()
+        if ahead is not None:
+            yield ahead.result()
 
 
 def _split_values(values: Iterator[_Values], question: Question) -> Iterator[_Values]:

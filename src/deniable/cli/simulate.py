@@ -1,7 +1,6 @@
 """``deniable simulate``, on your own data, and ``deniable demo``, on the surnames of the census."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +12,9 @@ import numpy as np
 
 from deniable import simulation
 from deniable.advice.ranking import find_protocols
-from deniable.cli import options, outputs
+from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import check_stdin, read_question
 from deniable.cli.labels import Form, Matcher, encode, match, of_question, read_labels
 from deniable.estimates import Estimates
 from deniable.presentation.view import counted
@@ -90,14 +88,14 @@ def simulate(
     differs by chance: the spread tells how much, and the best is the best in theory.
     """
     outputs.check_plot(plot)
-    check_stdin(source.path, question_file, labels_file)
+    inputs.check_stdin(source.path, question_file, labels_file)
     if labels_column is not None and not labels_file:
         raise click.UsageError("--labels-column is about the file of --labels; name one")
     if question_file and (labels_file or other is not None):
         raise click.UsageError("a --question has its labels; leave out --labels and --other")
     if other is not None and not labels_file:
         raise click.UsageError("--other is for answers outside --labels; name them")
-    question = read_question(question_file) if question_file else None
+    question = inputs.read_question(question_file) if question_file else None
     labels = read_labels(labels_file, labels_column) if labels_file else None
     if labels is not None and other is not None and other not in labels:
         labels = (*labels, other)
@@ -360,7 +358,7 @@ def _print_survey(survey: _Survey, top: int) -> None:
 
 def _explain_report(survey: _Survey) -> str:
     """Say what one report tells about one person, by Bayes' rule with the most common answer."""
-    factor = math.exp(survey.question.protocol.realised_epsilon)
+    factor = np.exp(survey.question.protocol.realised_epsilon)
     first = survey.rows[0]
     before = survey.truth[first] / survey.estimates.n
     after = factor * before / (factor * before + 1 - before)

@@ -22,8 +22,7 @@ from deniable.collector.problems import InvalidRequest, TooLarge
 from deniable.collector.questions import Known, Questions
 from deniable.collector.results import Results
 from deniable.collector.settings import Settings
-from deniable.collector.stores.records import EPOCH, EVER, Days, Slice
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 from deniable.collector.worker import Readers, Worker, Writer
 from deniable.question import Question
 from deniable.rota import Repeat
@@ -146,7 +145,7 @@ def read_day(text: str, name: str = "day") -> int:
     with suppress(ValueError):
         found = date.fromisoformat(text)
         if found.isoformat() == text:  # and not one of the other forms that ISO 8601 has
-            return found.toordinal() - EPOCH
+            return found.toordinal() - records.EPOCH
     raise InvalidRequest(
         f"expected {name} as YYYY-MM-DD, got {text[:40]!r}",
         value=text[:40],
@@ -154,7 +153,7 @@ def read_day(text: str, name: str = "day") -> int:
     )
 
 
-def read_slice(question: str, query: Mapping[str, str | None], start: str = "") -> Slice:
+def read_slice(question: str, query: Mapping[str, str | None], start: str = "") -> records.Slice:
     """Return the slice that parameters name: one day, a range of days, or everything.
 
     >>> read_slice("…", {"day": "1970-01-02"}).days
@@ -165,25 +164,25 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
         raise InvalidRequest(f"{start}day is a day by itself; leave out {start}from and {start}to")
     if day is not None:
         first = last = day
-    days = Days(
+    days = records.Days(
         0 if first is None else read_day(first, f"{start}from"),
-        EVER if last is None else read_day(last, f"{start}to"),
+        records.EVER if last is None else read_day(last, f"{start}to"),
     )
     if days.first > days.last:
         raise InvalidRequest(
             f"{start}from must not be later than {start}to",
             page="The first day is after the last one.",
         )
-    return Slice(question, days)
+    return records.Slice(question, days)
 
 
-def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[Slice, ...]:
+def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[records.Slice, ...]:
     """Return the slice that parameters name, and a second one to compare with if they do."""
     first = read_slice(question, query)
     if not any(query.get(f"{SECOND}{name}") for name in NAMES):
         return (first,)
     second = read_slice(question, query, SECOND)
-    if first.days.first <= second.days.last and second.days.first <= first.days.last:
+    if first.days.overlaps(second.days):
         raise InvalidRequest(
             "the two ranges of days overlap; compare others",
             page="The two ranges of days overlap: choose others.",

@@ -14,7 +14,7 @@ from time import gmtime, monotonic
 
 import uvicorn
 
-from deniable.collector import jobs
+from deniable.collector import jobs, log
 from deniable.collector.app import Application
 from deniable.collector.connections import FULL, LATE, Connection, Peer, limited
 from deniable.collector.settings import Settings
@@ -22,7 +22,6 @@ from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.worker import WorkerEnded
 from deniable.presentation.text import printable
 
-_log = logging.getLogger("deniable.collector")
 _SWITCH = 0.0005
 """Seconds after which a busy event loop lets the writer go on; Python's own default is ten times
 that, for each statement of a transaction."""
@@ -218,7 +217,7 @@ class Server(uvicorn.Server):
         if self._ending is None and self._services.health.broken:
             self._ending = now + _LAST_WORDS
         elif self._ending is None:
-            _log.info("the collector was asked to end")
+            log.info("the collector was asked to end")
             wait = self._settings.lame_duck_seconds if self._captured_signals else 0
             self._ending = now + wait
             self._services.health.leaving = True

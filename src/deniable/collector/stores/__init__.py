@@ -7,6 +7,8 @@ from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.stores.store import Store
 from deniable.optional import load
 
+__all__ = ["Store", "file_of", "is_postgres", "open_store", "restore", "vacuum"]
+
 
 def open_store(url: str, *, window: int = 7) -> Store:
     """Open the store at a ``postgresql://`` address, or the SQLite file at a path.
