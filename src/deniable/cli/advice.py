@@ -1,6 +1,5 @@
 """``deniable recommend`` and ``plan``: what to know before anything is collected."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,18 +7,14 @@ from pathlib import Path
 
 import click
 
-from deniable import advice
+from deniable import Answers, Choices, Closed, Levels, Number, Record, Views, advice, plan_answers
 from deniable.advice.ranking import HEADS, Goal, find_protocols
-from deniable.answers import Answers, Choices, Number, Record
-from deniable.answers.forecast import AnswersPlan, plan_answers
+from deniable.answers.forecast import AnswersPlan
 from deniable.cli import inputs, options, outputs
 from deniable.cli.group import InputError, command
 from deniable.cli.labels import About, read_labels
 from deniable.presentation.verdict import points, rounded
 from deniable.presentation.view import counted
-from deniable.protocol import Closed
-from deniable.protocols.levels import Levels
-from deniable.protocols.views import Views
 
 _SPARED = ("server", "client", "paper", "relative")
 """The columns that a narrow terminal does without, in this order."""
@@ -86,7 +81,7 @@ def recommend(
             "unranked": list(ranked.unranked),
             "impossible": impossible,
         }
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
         return
     console, best = outputs.open_console(), ranked.best.noise(goal)
     rows = [HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
@@ -107,7 +102,7 @@ def _say_views(kind: Record | Number, epsilon: float, goal: Goal, as_json: bool)
     if as_json:
         views = [dict(zip(("asked", "people", "protocol"), row, strict=True)) for row in asked]
         document = {"epsilon": epsilon, "views": views, "protocol": protocol.specification()}
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
         return
     console = outputs.open_console()
     rows = [(what, f"{100 * people:.1f} %", name) for what, people, name in asked]
@@ -301,7 +296,7 @@ def _say_found(
     reached = found.epsilon if found.reachable else epsilon
     said = None if reached is None else advice.meaning(reached)
     if as_json:
-        click.echo(json.dumps({**found.row(), "meaning": said, "notes": of_cells}, indent=2))
+        outputs.print_json({**found.row(), "meaning": said, "notes": of_cells})
         return
     console = outputs.open_console()
     outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
@@ -333,7 +328,7 @@ def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None
     epsilon = found.protocol.epsilon
     if as_json:
         document = {**found.row(), "meaning": advice.meaning(epsilon), "notes": of_cells}
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
         return
     console = outputs.open_console()
     outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
@@ -345,7 +340,7 @@ def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None
 
 def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: str) -> None:
     if as_json:
-        click.echo(json.dumps({**row, "notes": more}, indent=2))
+        outputs.print_json({**row, "notes": more})
         return
     outputs.say(outputs.open_console(), "\n\n".join([explanation, *more]), "bold")
 

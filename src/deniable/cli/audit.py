@@ -1,6 +1,5 @@
 """``deniable audit``: what a protocol spends, from the code that clients run."""
 
-import json
 import sys
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -10,11 +9,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from deniable import auditing
+from deniable import DeniableError, auditing
 from deniable.auditing.probe import Privatizer
 from deniable.cli import inputs, options, outputs
 from deniable.cli.group import InputError, command
-from deniable.errors import DeniableError
 from deniable.progress import listening
 from deniable.protocols import discover
 
@@ -58,7 +56,7 @@ def audit(
     with outputs.show_progress("Auditing", 100) as show, listening(lambda done, _: show(done)):
         found = auditing.audit(protocol, calls=calls, samples=samples)
     if as_json:
-        click.echo(json.dumps(_audit_document(protocol, found)))
+        outputs.print_json(_audit_document(protocol, found), indent=None)
     else:
         style = "bold green" if found.holds else "bold red"
         outputs.say(outputs.open_console(), f"{protocol}: {found}", style, "    ")

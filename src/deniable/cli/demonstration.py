@@ -23,14 +23,11 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from deniable.answers import Choice, Choices, Number, Record, Text
+from deniable import Choice, Choices, Discovery, Number, OpenLH, Question, Record, Text
 from deniable.client import Courier, Outcome, Parcel, Transport
 from deniable.collector.questions import Terms, opened
 from deniable.collector.stores import Store, records
-from deniable.protocols.discovery import Discovery
-from deniable.protocols.hashing import OpenLH
 from deniable.protocols.subset import SubsetSelection
-from deniable.question import Question
 from deniable.rota import Repeat
 from deniable.simulation import Census
 

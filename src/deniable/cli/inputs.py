@@ -13,17 +13,14 @@ from typing import BinaryIO, cast
 import click
 import numpy as np
 
+from deniable import Accumulator, Code, DeniableError, Question, Tally
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
 from deniable.documents import Readable, decompressed, read_file, read_fully
-from deniable.errors import DeniableError
 from deniable.files import describe, read_contents, read_raw_reports
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
-from deniable.protocols.discovery import Code
 from deniable.protocols.discovery.code import presets
-from deniable.question import Question
-from deniable.tally import Accumulator, Tally
 
 _LARGEST_QUESTION = 1 << 28
 _GATHERED_BYTES = 1 << 23

@@ -17,16 +17,15 @@ from unicodedata import normalize
 import click
 import numpy as np
 
-from deniable.answers import Answers, Choice, Number, Record
+from deniable import Answers, Choice, DeniableError, Number, OutOfDomain, Question, Record
 from deniable.answers.number import WANTS
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
 from deniable.cli.outputs import shorten
 from deniable.documents import fault, read_file
-from deniable.errors import DeniableError, OutOfDomain, brief
+from deniable.errors import brief
 from deniable.presentation.tables import unguarded
-from deniable.question import Question
 
 _REMEMBERED = 1 << 16
 

@@ -122,10 +122,14 @@ def announce(path: Path, said: str) -> None:
         click.echo(f"{path}: {said}", err=True)
 
 
+def print_json(document: object, *, indent: int | None = 2, ascii: bool = True) -> None:
+    click.echo(json.dumps(document, indent=indent, ensure_ascii=ascii))
+
+
 def sum_up(path: Path, said: str, as_json: bool, **facts: object) -> None:
     """Say what a file of reports or a tally now holds, or print it as JSON."""
     if as_json:
-        click.echo(json.dumps({**facts, "output": str(path)}))
+        print_json({**facts, "output": str(path)}, indent=None)
     else:
         announce(path, said)
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from deniable.advice import reveals
+from deniable import Answers, Choice, Choices, Number, Question, Record, Text, Views, advice
 from deniable.advice.discovery import fit
 from deniable.advice.ranking import Goal
-from deniable.answers import Answers, Choice, Choices, Number, Record, Text
 from deniable.answers.forecast import forecast
 from deniable.cli import inputs, options, outputs
 from deniable.cli.group import Group
@@ -19,8 +18,6 @@ from deniable.presentation.view import counted
 from deniable.protocol import Closed, Protocol
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.sets import Sets
-from deniable.protocols.views import Views
-from deniable.question import Question
 from deniable.rota import Repeat
 from deniable.segments import Dimension, Segments
 
@@ -299,7 +296,7 @@ def _print(shown: Question) -> None:
         ("other", "none: answers that are not labels are refused" if shown.other is None
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
-        ("reveals", reveals(protocol, shown.repeat.times if shown.repeat else None)),
+        ("reveals", advice.reveals(protocol, shown.repeat.times if shown.repeat else None)),
         ("asked", "" if shown.repeat is None else f"{shown.repeat}; {lifetime(shown)}"),
         ("segments", "; ".join(f"{e.name}: {', '.join(e.values)}" for e in shown.segments)),
         ("settings", _settings(protocol)),

@@ -1,6 +1,5 @@
 """``deniable privatize``, ``tally``, ``estimate``, ``compare`` and ``experiment``: to results."""
 
-import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import tee
@@ -10,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from deniable import Estimates, Question, Tally
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.survey import RecordEstimates
 from deniable.cli import inputs, options, outputs
@@ -19,14 +19,11 @@ from deniable.cli.labels import Form, encode, match, of_question, read_candidate
 from deniable.cli.segments import Stated, read_pairs, write_divided
 from deniable.comparison import compare as compare_estimates
 from deniable.consistency import METHODS, adjust
-from deniable.estimates import Estimates
 from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
-from deniable.question import Question
 from deniable.sizes import SetEstimates
-from deniable.tally import Tally
 
 _Values = np.typing.NDArray[np.uint64]
 
@@ -376,7 +373,7 @@ def experiment(
     result = compare_arms(found, control=control, primary=primary, looks=looks,
                           weights=dict(weights))  # fmt: skip
     if as_json:
-        click.echo(json.dumps(result.document(), indent=2, ensure_ascii=False))
+        outputs.print_json(result.document(), ascii=False)
         return
     console = outputs.open_console()
     console.print(f"{result.verdict[:1].upper()}{result.verdict[1:]}.", markup=False,

@@ -11,7 +11,7 @@ from threading import local
 
 import click
 
-from deniable import client
+from deniable import Question, client
 from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
@@ -23,7 +23,6 @@ from deniable.client.remote import find, listed
 from deniable.client.state import Outbox
 from deniable.policy import CEILING
 from deniable.presentation.view import counted
-from deniable.question import Question
 
 _RELAYED = 1000
 """How many reports go into one submission with a token."""

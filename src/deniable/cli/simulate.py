@@ -1,6 +1,5 @@
 """``deniable simulate``, on your own data, and ``deniable demo``, on the surnames of the census."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,17 +9,13 @@ from typing import Any
 import click
 import numpy as np
 
-from deniable import simulation
+from deniable import Estimates, Open, OpenLH, Protocol, Question, simulation
 from deniable.advice.ranking import find_protocols
 from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.labels import Form, Matcher, encode, match, of_question, read_labels
-from deniable.estimates import Estimates
 from deniable.presentation.view import counted
-from deniable.protocol import Open, Protocol
-from deniable.protocols.hashing import OpenLH
-from deniable.question import Question
 from deniable.simulation import Census, Population, Trial
 
 _MOST_WORDS = 1 << 31
@@ -123,7 +118,7 @@ def simulate(
         found = [{**trial.document(top), "seconds": took} for trial, took in each]
         document = {"people": population.size, "answers": len(population.labels), "runs": runs,
                     "other": matcher.unknown, "skipped": skipped, "trials": found}  # fmt: skip
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
     else:
         _print_trials(population, trials, top)
         for name in skipped:
@@ -170,7 +165,7 @@ def _rehearse(
     rng = None if seed is None else np.random.default_rng(seed)
     found = simulation.rehearse(question, values, runs=runs, rng=rng)
     if as_json:
-        click.echo(json.dumps(found.document(), indent=2))
+        outputs.print_json(found.document())
         return
     console, shown = outputs.open_console(), found.estimates.largest(top)
     outputs.say(console, f"{found}\n", "bold")
@@ -299,7 +294,7 @@ def demo(people: int, epsilon: float, top: int, as_json: bool) -> None:
     """
     survey = _run_survey(people, epsilon)
     if as_json:
-        click.echo(json.dumps(_survey_document(survey, top), indent=2, ensure_ascii=False))
+        outputs.print_json(_survey_document(survey, top), ascii=False)
     else:
         _print_survey(survey, top)
 

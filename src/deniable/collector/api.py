@@ -29,7 +29,7 @@ from deniable.collector.pages import (
     templating,
     terms,
     try_it,
-)  # fmt: skip
+)
 from deniable.collector.requests import NAMES, Call, Services
 from deniable.version import __version__
 
