@@ -324,7 +324,6 @@ def _kind(
 
 
 def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None:
-    """Print what will be told, and how far each may be off."""
     epsilon = found.protocol.epsilon
     if as_json:
         document = {**found.row(), "meaning": advice.meaning(epsilon), "notes": of_cells}

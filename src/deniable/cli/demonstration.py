@@ -168,7 +168,6 @@ def _other_kinds(rng: np.random.Generator) -> Iterator[_Kind]:
 
 
 def _crafted(rng: np.random.Generator) -> np.typing.NDArray[np.generic]:
-    """Return made-up reports that all support one answer."""
     place = list(COUNTS).index(TARGET)
     drawn = QUESTION.privatize([TARGET] * (4 * CRAFTED), rng)
     return drawn[_PROTOCOL.supports(drawn, place)][:CRAFTED]

@@ -170,7 +170,6 @@ def check_repeats(question: Question, people: object, rounds: object) -> None:
 
 
 def read_tally(question: Question, files: Sequence[Path]) -> Tally:
-    """Return the tally of report files and tally files, which is not empty."""
     total = collect(question, files)
     if not total.n:
         names = ", ".join(name_of(path) for path in files)
@@ -233,7 +232,6 @@ def _add(
 def _only_cells(
     contents: Iterator[tuple[bytes, Reports]], cells: Sequence[int] | None
 ) -> Iterator[Reports]:
-    """Yield the reports of some segments, or all."""
     for found, reports in contents:
         mine = np.isin(np.frombuffer(found, np.uint8), cells) if cells is not None else ...
         yield reports[mine]

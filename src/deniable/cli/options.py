@@ -71,7 +71,6 @@ plot_option = click.option(
 
 
 def token_option(help: str) -> Decorator:
-    """Return the option of a token, which may also stand in a file."""
     return click.option(
         "--token", envvar="DENIABLE_TOKEN", callback=_read_token,
         help=f"{help} [DENIABLE_TOKEN, or DENIABLE_TOKEN_FILE for a file that holds it]",

@@ -208,7 +208,6 @@ class Export:
     plot: Path | None
 
     def write(self, found: Presentable) -> None:
-        """Write the rows that were asked for, and draw them where a figure is wanted."""
         if self.plot is not None:
             self._draw(self.plot, found)
         findings = found.findings()
@@ -225,7 +224,6 @@ class Export:
             write_atomically(self.output, self._encoded(found))
 
     def chosen(self, found: Rows) -> Rows:
-        """Return the rows that were asked for."""
         if self.significant:
             found = found.only_significant(self.alpha)
         return found.shown(self._most) if self.form == "table" or self.top is not None else found

@@ -184,7 +184,6 @@ def create(
 
 
 def _write(output: Path, made: Question) -> None:
-    """Write a question, and say what it is and whether devices refuse it."""
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, _headline(made))
     outputs.warn_of_refusal(made.total_epsilon)
@@ -213,7 +212,6 @@ def _fitted(text: Text, examples: Path, epsilon: float | None) -> Discovery:
 
 
 def _repeat(every: int | None, rounds: int | None, times: int, start: str | None) -> Repeat | None:
-    """Return when people are asked again, None for once."""
     if every is not None and rounds is not None:
         return Repeat(start or datetime.now(UTC).date().isoformat(), every, rounds, times)
     if every is not None or rounds is not None or start or times != 1:
@@ -328,7 +326,6 @@ def _taken(answers: Answers) -> str:
 
 
 def lifetime(shown: Question) -> str:
-    """Say what all that one person ever sends reveals."""
     return f"epsilon = {shown.total_epsilon:.6g} in all, for ever"
 
 

@@ -118,7 +118,6 @@ def write_divided(
     make: Callable[[Tally], Estimates],
     export: outputs.Export,
 ) -> None:
-    """Estimate each value of a dimension from report files, and write all of them."""
     question.segments.dimension(dimension)
     if export.form in ("html", "parquet") or export.plot is not None:
         raise click.UsageError("results by segment are a table, TSV, JSON or CSV, without a plot")

@@ -113,7 +113,6 @@ def send(
 
 
 def _is_outbox(path: Path) -> bool:
-    """Tell whether a file is an outbox instead of a file of answers."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:

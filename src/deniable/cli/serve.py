@@ -122,7 +122,6 @@ def _prepare(settings: Settings, files: tuple[Path, ...], *, demo: bool) -> str 
 
 
 def _open_patiently(settings: Settings) -> stores.Store:
-    """Open the store, waiting for a database that does not answer yet."""
     until, said = monotonic() + settings.wait_seconds, False
     while True:
         try:

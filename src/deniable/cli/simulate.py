@@ -149,7 +149,7 @@ def _rehearse(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Ask a question for records, numbers or sets of the people in a file, and tell the truth."""
+    """Try a question about records, numbers or sets on a file, beside the truth."""
     if not alone:
         raise click.UsageError(
             f"answers to {question.name} are {question.answers.wanted}: simulate tries the "
@@ -217,7 +217,6 @@ def _run_trials(
 
 
 def _print_trials(population: Population, trials: Sequence[Trial], top: int) -> None:
-    """Print what the trials measured beside theory, and the estimates of the best in theory."""
     console, n, top = outputs.open_console(), population.size, min(top, len(population.labels))
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"

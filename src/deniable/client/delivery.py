@@ -175,7 +175,7 @@ def conclude(state: State, event: Event, *, today: str, moves: int = 0) -> Step:
 
 
 def mendable(event: Event) -> bool:
-    """Tell whether something refuses the report that somebody may mend: a proxy, a setting."""
+    """Tell whether what refuses the report may still be mended: a proxy, a setting."""
     return isinstance(event, Reply) and 300 <= event.status < 500 and event.status not in _LATER
 
 

@@ -43,7 +43,6 @@ class Role(Enum):
     ADMIN = "admin"
 
     def grants(self, demanded: "Role") -> bool:
-        """Tell whether a token of this role may use a route that demands another."""
         return self is Role.ADMIN or demanded in (self, Role.PUBLIC)
 
 
@@ -100,7 +99,7 @@ def use_login(store: Store, secret: str) -> str | None:
 
 
 def revoke(store: Store, kind: str, name: str) -> records.Key | None:
-    """Remove the key of a name; None if there is none such."""
+    """Remove the key of that name and return it; None if there is none."""
     found = next((key for key in store.keys(kind) if key.name == name), None)
     return None if found is None else store.drop(found.hash)
 

@@ -32,7 +32,6 @@ class Application:
     routes: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and answer whatever comes of it."""
         if scope["type"] != "http":
             await self.routes(scope, receive, send)
             return
@@ -128,7 +127,7 @@ def _page(error: Exception, scope: Scope) -> Response:
 
 
 def _again(scope: Scope, status: int) -> tuple[str, str] | None:
-    """Return where a person goes on, and what that is called; None if only the start is left."""
+    """Return where a person can go on, and the text of that link; None if only to the start."""
     if scope["method"] == "GET":
         query = scope["query_string"].decode("latin-1")
         path = "/" + quote(scope["path"]).lstrip("/")  # two slashes would name another host

@@ -26,7 +26,7 @@ _LEVEL = 0.95
 
 
 def follow(sums: Sums, labels: Sequence[str]) -> Trend:
-    """Follow answers, and what is read of numbers, from day to day or from round to round."""
+    """Follow answers, or the figures of a number, from day to day or from round to round."""
     wanted, days = sums.order.wanted, sums.order.days
     least = 1 if wanted.cells is None else sums.least
     enough = [day for day in days if sums.tally(day).n >= least]
@@ -36,7 +36,7 @@ def follow(sums: Sums, labels: Sequence[str]) -> Trend:
 
 
 def _period(sums: Sums, part: Slice, labels: Sequence[str]) -> Period | None:
-    """Return what is read of a day or round, or None if nobody drew by lot what is wanted.
+    """Return the figures of a day or round, or None if nobody drew by lot what is wanted.
 
     A day is one round, in which each report is the only one of a person.
     """
@@ -62,7 +62,7 @@ def _shares(found: Estimates, labels: Sequence[str]) -> tuple[Reading, ...]:
 
 
 def export_trend(sums: Sums, form: str) -> bytes | Lacking:
-    """Return the trend of the named answers, or of what is read of a result, as CSV or JSON."""
+    """Return the trend of the named answers, or of a result's figures, as CSV or JSON."""
     if lacking := sums.lacking():
         return lacking
     question, whole = sums.question, sums.estimates()
@@ -129,7 +129,6 @@ def experiment_of(parts: Sequence[Part], division: Division) -> Experiment | Non
 
 
 def export_parts(sums: Sums, division: Division) -> bytes:
-    """Return the estimates by segment as JSON, or those of the segments that are shown as CSV."""
     found = parts_of(sums, division)
     if division.form == "csv":
         return found.to_csv().encode()

@@ -44,7 +44,7 @@ class Peer:
         """Those that were answered and have asked nothing since, the oldest first."""
 
     def idle(self, now: float) -> "Connection | None":
-        """Return the connection that is missed least."""
+        """Return the connection that would be missed least."""
         for guests in (self.silent, self.resting):
             for guest in guests:
                 if now - guest.since >= _GRACE:
@@ -74,7 +74,7 @@ class Crowd:
         return not self.full or self._all.idle(monotonic()) is not None
 
     def admit(self, address: str) -> Peer | None:
-        """Take in a connection of an address; None if the address has its share already."""
+        """Admit a connection from an address; None if the address has its share already."""
         key = _network(address)
         peer = self._peers.get(key)
         if peer is None:
@@ -114,7 +114,7 @@ class Crowd:
         self._all.resting[guest] = guest.peer.resting[guest] = None
 
     def wake(self, guest: "Connection") -> None:
-        """Note a connection that asks something, or is gone."""
+        """Note that a connection sends a request, or is gone."""
         peer = guest.peer
         if guest in peer.resting:
             del self._all.resting[guest], peer.resting[guest]
@@ -158,7 +158,7 @@ _SLOW_SECONDS = 1.0
 
 
 class Turns:
-    """Requests that were sent ahead take turns, so that who sends many is not served first."""
+    """Requests that were sent ahead take turns, so that nobody is served first for sending many."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()

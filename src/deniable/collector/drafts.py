@@ -118,7 +118,7 @@ def propose(draft: Draft) -> Proposal:
 
 
 def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tuple[str, ...]:
-    """Say what all answers of a person reveal, and what so few people tell as a part has."""
+    """Say what all of a person's answers reveal, and how precise each round and group is."""
     repeat, cells = made.repeat, made.segments.cells if made.segments else 1
     if repeat is None and cells == 1:
         return ()

@@ -218,10 +218,8 @@ def _read(found: Mapping[str, str], **lists: Sequence[str]) -> Query:
 async def discover(call: Call) -> Response:
     """Search for the frequent texts, or answer what the last search of the same sum found."""
     known, query = await call.known(), _query(call)
-    given = requests.name_days(call.request.query_params, known.question.repeat)
-    parts = (requests.read_slice(known.asked.digest, given),)
-    cells = requests.read_cells(known.question, query.segment)
-    wanted = jobs.Wanted(parts, candidates=query.candidates, cells=cells)
+    part, cells = call.part(known)
+    wanted = jobs.Wanted((part,), candidates=query.candidates, cells=cells)
     found = await call.services.results.discover_soon(known, wanted)
     if found is None:
         raise problems.Searching("the search goes on; ask again in half a minute")
@@ -262,7 +260,6 @@ def _rounds(wanted: jobs.Wanted, query: Query, known: Known) -> jobs.Wanted:
 
 
 async def compare(call: Call) -> Response:
-    """Compare the arms of an experiment, or two rounds of a question."""
     known, given = await call.known(), dict(call.request.query_params)
     if "dimension" in given:
         dimension = known.question.segments.dimension(given["dimension"])
@@ -305,11 +302,7 @@ async def style_sheet(call: Call) -> Response:
 
 async def download_tally(call: Call) -> Response:
     known = await call.known()
-    query = call.request.query_params
-    given = requests.name_days(query, known.question.repeat)
-    part = requests.read_slice(known.asked.digest, given)
-    cells = requests.read_cells(known.question, query.getlist("segment"))
-    found = await call.services.results.total(known, part, cells)
+    found = await call.services.results.total(known, *call.part(known))
     return streamed(found.tally, "application/octet-stream", **{DAYS: str(found.days)})
 
 
@@ -365,8 +358,7 @@ async def list_sources(call: Call) -> Response:
 async def list_alarms(call: Call) -> Response:
     """List what stands out, with what is expected, and say if nothing can be told."""
     known = await call.known()
-    part = requests.read_slice(known.asked.digest, call.request.query_params)
-    found = await call.services.alarms.find(known, part.days)
+    found = await call.services.alarms.find(known, call.part(known)[0].days)
     why, expected = alarms.unwatched(known), known.terms.expected
     return answer({"unwatched": why, "alarms": [each.document(expected) for each in found]})
 
@@ -378,7 +370,6 @@ class Exclusion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def exclude_source(call: Call) -> Response:
-    """Leave a source out of every count, or of those of one day, or take it in again."""
     query = call.request.query_params
     digest, source = (await call.known()).asked.digest, call.request.path_params["source"]
     day = requests.read_day(query["day"]) if "day" in query else None

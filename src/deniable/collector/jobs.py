@@ -72,8 +72,8 @@ class Wanted:
     ``people`` are those who answered in each slice, where that is known. ``daily`` asks for the
     latest days of the first slice one by one, too, and with ``rounds`` for its rounds, ``pooled``
     of them together each time, once there are so many. ``cells`` are the segments that count, all
-    of them without. Of records ``cross`` names the attributes of a table; of numbers the share
-    ``above`` one is told.
+    of them without. ``cross`` names the attributes of a record's table; ``above`` is a
+    number, and the share of people above it is told.
     """
 
     parts: tuple[records.Slice, ...]
@@ -287,7 +287,6 @@ def _add_up_slices(order: Order) -> dict[records.Slice, tuple[dict[int, Tally], 
 
 
 def total(sums: Sums, _: None) -> records.Publication:
-    """Return the sum of the wanted slice, or of the segments of it that are wanted."""
     part = sums.order.wanted.parts[0]
     tally, days = sums.tally(part), sums.tallies[part][1]
     return records.Publication(tally.n, sums.order.edition, tally.to_bytes(), days)

@@ -77,7 +77,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
     expected: tuple[str, ...] | None = None
 
     def apply(self, terms: Terms) -> Terms:
-        """Return terms in which what is stated replaces what was."""
+        """Return terms with the stated fields replaced."""
         stated = {
             name: value
             for name, value in msgspec.to_builtins(self).items()

@@ -100,6 +100,13 @@ class Call:
             found[name] = value
         return found
 
+    def part(self, known: Known) -> tuple[records.Slice, tuple[int, ...] | None]:
+        """Return the slice that the address names by days or a round, and the cells that count."""
+        query = self.request.query_params
+        given = name_days(query, known.question.repeat)
+        cells = read_cells(known.question, query.getlist("segment"))
+        return read_slice(known.asked.digest, given), cells
+
     async def body(self, limit: int) -> bytes:
         body = bytearray()
         length = self.request.headers.get("content-length", "")
@@ -177,7 +184,7 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
 
 
 def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[records.Slice, ...]:
-    """Return the slice that parameters name, and a second one to compare with if they do."""
+    """Return the slice that parameters name, and the one to compare it with, if any."""
     first = read_slice(question, query)
     if not any(query.get(f"{SECOND}{name}") for name in NAMES):
         return (first,)

@@ -98,7 +98,7 @@ class Results:
         return await self._demand(known, jobs.Wanted((part,), cells=cells), jobs.Job(jobs.total))
 
     async def published(self, known: Known, part: Slice) -> int:
-        """Return of how many reports the published sum of a slice is; 0 if there is none."""
+        """Return the number of reports in the published sum of a slice; 0 if there is none."""
         with suppress(TooFewReports):
             return (await self.total(known, part)).n
         return 0
@@ -199,8 +199,8 @@ class Results:
         periods = wanted.periods(own)
         latest = list(periods.items())[-(TREND_DAYS if wanted.rounds is None else TREND_ROUNDS) :]
         days = {part: n for part, n in latest if n >= minimum}
-        # What version 0.2.0 published does not say of how many days it is, which only those
-        # questions have to know whose people may answer again.
+        # What version 0.2.0 published does not say how many days it covers, which matters only
+        # where people may answer again.
         uncounted = known.question.protocol.memoises
         kept, before, new, lacking = {}, {}, [], []
         for part, n in {**counts, **days}.items():

@@ -180,7 +180,7 @@ class Server(uvicorn.Server):
         clearing.cancel()
 
     def _cut(self) -> None:
-        """Cut who has not come to an end; what was taken is stored nevertheless."""
+        """Cut the requests that have not finished; what was accepted is stored all the same."""
         for connection in self._connections():
             connection.drop()
 

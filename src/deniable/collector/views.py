@@ -121,7 +121,7 @@ def _curves(sums: Sums, trend: Trend, answers: int) -> Curves:
 
 
 def _rounds(sums: Sums) -> list[Part]:
-    """Say of which rounds everything above and below is, where a question has them."""
+    """Say which rounds the results on this page cover, where a question has rounds."""
     rounds, periods = sums.order.wanted.rounds, sums.order.periods
     if rounds is None or not periods:
         return []
@@ -138,7 +138,7 @@ def _rounds(sums: Sums) -> list[Part]:
 
 
 def _news(moved: Moved | None) -> tuple[Claim, ...]:
-    """Return how the mean of numbers moved, if that is sure."""
+    """Return how the mean of a number moved, if the change is sure."""
     if moved is None or not isinstance(now := moved.found.second, NumberEstimates):
         return ()
     was = moved.found.first
@@ -147,7 +147,7 @@ def _news(moved: Moved | None) -> tuple[Claim, ...]:
 
 
 def _largest(moved: Moved | None, changes: Sequence[Change]) -> tuple[str, str]:
-    """Return the largest sure change in a few words, of numbers that of the mean, and its way."""
+    """Return the largest sure change in a few words, and its direction; of numbers, the mean's."""
     if moved is None:
         return "", "still"
     was, now = moved.found.first, moved.found.second
