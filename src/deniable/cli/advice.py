@@ -67,10 +67,8 @@ def recommend(
     ranked = advice.recommend(
         epsilon, domain_size, users, max_report_bytes, goal=goal, at_most=at_most
     )
-    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
-    usual = (protocol.name for protocol in few)
     possible = {*(option.name for option in ranked.options), *ranked.unranked}
-    impossible = sorted({*usual} - possible)
+    impossible = sorted({*_usual(at_most)} - possible)
     if as_json:
         given = ("epsilon", "domain_size", "users", "max_report_bytes", "goal", "at_most")
         document = {name: getattr(ranked, name) for name in given} | {
@@ -168,8 +166,8 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
               help="How many days a round has.")  # fmt: skip
 @click.option("--cells", type=click.IntRange(1), default=1, show_default=True,
               help="How many segments people are divided into.")  # fmt: skip
-@click.option("--arms", type=int, help="An experiment of so many arms. With --epsilon, --from and "
-              "--lift.")  # fmt: skip
+@click.option("--arms", type=int, help="An experiment with this many arms. With --epsilon, --from "
+              "and --lift.")  # fmt: skip
 @click.option("--from", "start", type=float, help="The share of an answer in the control.")
 @click.option("--lift", type=float, help="By how much it changes: 0.02 is two points.")
 @click.option("--primary", is_flag=True, help="Only one answer, named beforehand, is tested.")
@@ -350,10 +348,15 @@ def _say_search(found: advice.DiscoveryPlan, create: str, as_json: bool, meaning
         click.echo(f"\nThe question with these settings:\n{create}")
 
 
+def _usual(at_most: int | None) -> list[str]:
+    """Return the protocols that are made of an epsilon and a number of answers."""
+    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
+    return [protocol.name for protocol in few]
+
+
 def _plannable(name: str, at_most: int | None) -> str:
     """Return the protocol of that name, if it is made of an epsilon and a number of answers."""
-    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
-    able = [protocol.name for protocol in few]
+    able = _usual(at_most)
     known = {each.lower(): each for each in able} | {"grr": "DE"}
     if name.lower() not in known:
         raise InputError(

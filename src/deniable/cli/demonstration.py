@@ -52,9 +52,9 @@ RATE = 20
 _PROTOCOL = SubsetSelection(2.0, len(COUNTS))
 QUESTION = Question("What do you drink first in the morning?", tuple(COUNTS), _PROTOCOL)
 HISTORY = 21
-"""So many days of history there are."""
+"""How many days of history there are."""
 CHANGED = 7
-"""So many days ago, people changed."""
+"""How many days ago people changed their habits."""
 POISONED, CRAFTED, TARGET = "kiosk", 60, "Energy drink"
 """The source that sends made-up reports today, how many, and for which answer."""
 _SOURCES = {"web": 380, POISONED: 330, "phone": 290}
@@ -74,7 +74,7 @@ _PATIENCE = 5.0
 
 
 def shares(day: int) -> dict[str, float]:
-    """Return the true share of each answer on a day; of late more people drink tea."""
+    """Return the true share of each answer on a day; lately more people drink tea."""
     moved = 350 if day > records.today() - CHANGED else 0
     counts = {**COUNTS, "Coffee": COUNTS["Coffee"] - moved, "Tea": COUNTS["Tea"] + moved}
     return {label: count / PEOPLE for label, count in counts.items()}

@@ -1,4 +1,4 @@
-"""What commands read beside answers: question files, reports and tallies, from files or pipes.
+"""What commands read besides answers: question files, reports and tallies, from files or pipes.
 
 A name of ``-`` is standard input, and gzip is decompressed. Errors name the file.
 """

@@ -184,7 +184,7 @@ class About(NamedTuple):
     def kind(self, *, alone: bool) -> Record | Number | None:
         """Return what an answer is, and refuse options that do not go together."""
         if (self.record_file or self.number) and not alone:
-            raise click.UsageError("a --record or a --number is all that an answer is; leave out "
+            raise click.UsageError("a --record or a --number is the whole answer; leave out "
                                    "labels, --open, --other and --protocol")  # fmt: skip
         stray = self.tables is not None and not self.record_file
         stray |= self.number is None and (self.step, self.unit, self.want) != (None, None, ())
@@ -238,7 +238,7 @@ def encode(
 
 
 def _wanted(answers: Answers, text: str) -> str:
-    """Say what an answer should be: of a record the first attribute that is none, if any."""
+    """Say what an answer should be; of a record, its first attribute that is wrong."""
     found = answers.read(text) if isinstance(answers, Record) else None
     if isinstance(answers, Record) and isinstance(found, dict) and set(found) == set(answers.names):
         for name, part in answers.parts:

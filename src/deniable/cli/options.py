@@ -63,7 +63,7 @@ goal_option = click.option(
 )  # fmt: skip
 at_most_option = click.option(
     "--at-most", type=click.IntRange(1), metavar="N",
-    help="People give sets of up to so many answers.",
+    help="People choose up to N answers.",
 )  # fmt: skip
 plot_option = click.option(
     "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."

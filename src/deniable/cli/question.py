@@ -64,7 +64,7 @@ def question() -> None:
               help="As --labels, of which people choose several: needs --at-most.")  # fmt: skip
 @options.at_most_option
 @click.option("--no-cut", is_flag=True,
-              help="Refuse answers with more than --at-most labels. [default: keep so many, at "
+              help="Refuse answers with more than --at-most labels. [default: keep that many, at "
               "random]")  # fmt: skip
 @options.kind_options
 @click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
@@ -129,7 +129,7 @@ def create(
     for some of them by lot; of a --number they are asked for its first digits, or for a level.
 
     With --every and --rounds people are asked again, each in a round of their own: their devices
-    draw it, and all that a person ever sends reveals --times times epsilon.
+    draw it, and everything that a person ever sends reveals --times times epsilon.
     """
     again, groups = _repeat(every, rounds, times, start), Segments(tuple(map(_dimension, segments)))
     several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
@@ -330,9 +330,9 @@ def lifetime(shown: Question) -> str:
 
 
 def _error(shown: Question) -> tuple[str, str]:
-    """Return the typical standard error, of an open question that of a rare answer.
+    """Return the typical standard error; for an open question, that of a rare answer.
 
-    Records and numbers are told by shares of all people.
+    For records and numbers it is a share of all people.
     """
     protocol, sizes = shown.protocol, (10_000, 1_000_000)
     if isinstance(protocol, Views):
@@ -349,7 +349,7 @@ def _error(shown: Question) -> tuple[str, str]:
 
 
 def _settings(protocol: Protocol) -> str:
-    """Return what the protocol was made with beside epsilon and the number of answers."""
+    """Return what the protocol was made with besides epsilon and the number of answers."""
     rest = {k: v for k, v in protocol.specification().items() if k not in _SAID}
     shown = (f"{k} = {v}" for k, v in rest.items() if isinstance(v, str | int | float))
     return ", ".join(shown)

@@ -115,7 +115,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of a delivery between two attempts, beside the id and the bytes.
+    """What is kept of a delivery between two attempts, besides the id and the bytes.
 
     ``day`` is that of the report, None before the first attempt that left the device. ``doubt``
     says that an earlier attempt may have been counted, ``since`` on which day something that may be

@@ -96,7 +96,7 @@ def propose(draft: Draft) -> Proposal:
         error=draft.error,
         protocol=draft.protocol,
     )
-    # Made also without a name, so that labels which no question can have are told at once.
+    # Made without a name too, so that impossible labels are refused at once.
     made = Question(draft.name or "?", labels, found.protocol, other=draft.other,
                     repeat=draft.repeat, segments=draft.segments)  # fmt: skip
     document = made.to_json() if draft.name and found.reachable else None

@@ -160,10 +160,10 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     ] = None
     candidates: Annotated[tuple[str, ...] | None, Meta(description="Answers to estimate.")] = None
     cross: Annotated[
-        tuple[str, ...] | None, Meta(description="An attribute of a record, of a table.")
+        tuple[str, ...] | None, Meta(description="An attribute of a record; several make a table.")
     ] = None
     above: Annotated[
-        float | None, Meta(description="A number; the share of people above it is told.")
+        float | None, Meta(description="A number; the share of people above it is added.")
     ] = None
     format: Annotated[
         Literal["json", "csv", "html"], Meta(description="The form of the answer.")

@@ -32,7 +32,7 @@ FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html":
 SHEET_PATH = "/static/estimates.css"
 """Where the style of HTML is: the policy of all pages allows none that is inline."""
 GROWN = 4
-"""A sum that is searched moves only when a quarter of its reports have come anew."""
+"""A sum that is searched moves only when it has grown by a quarter."""
 Candidates = tuple[str, ...] | None
 Result = TypeVar("Result")
 

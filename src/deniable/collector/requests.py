@@ -82,7 +82,7 @@ class Call:
     request: Request
     holder: Holder | None
     noted: list[str] = field(default_factory=list)
-    """What the audit line says beside the address."""
+    """What the audit line says besides the address."""
 
     async def known(self) -> Known:
         return await self.services.questions.find(self.request.path_params["digest"])
@@ -198,7 +198,7 @@ def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[records
 
 
 def name_days(query: Mapping[str, str | None], repeat: Repeat | None) -> dict[str, str | None]:
-    """Return the parameters with the days of a round in the place of its number."""
+    """Return the parameters with the days of a round in place of its number."""
     found = dict(query)
     for start in ("", SECOND):
         number = found.pop(f"{start}round", None)

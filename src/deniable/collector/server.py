@@ -138,7 +138,7 @@ class Server(uvicorn.Server):
             asyncio.get_running_loop().remove_reader(listener)
 
     def _accept_all(self, listener: socket.socket) -> None:
-        """Accept what waits, in the place of idle connections; if all are busy, a little later."""
+        """Accept what waits, in place of idle connections; if all are busy, a little later."""
         crowd = self._services.crowd
         for _ in range(_ACCEPTED):
             if not crowd.has_room():
@@ -173,7 +173,7 @@ class Server(uvicorn.Server):
         self._stop_listening()
         for listener in self._listeners:
             listener.close()
-        self._listeners.clear()  # whoever rests finds nothing to go on with
+        self._listeners.clear()  # so that a rest that ends has nothing to resume
         last = max(self._settings.drain_seconds - _CLEARING, 0)
         clearing = asyncio.get_running_loop().call_later(last, self._cut)
         await super().shutdown(sockets)
@@ -212,7 +212,7 @@ class Server(uvicorn.Server):
     def _may_end(self, now: float) -> bool:
         """Tell whether the collector, which has to end, has gone on for long enough.
 
-        A store that is found to be broken while the collector starts is told of all the same.
+        A store that is found broken at the start is reported all the same.
         """
         if self._ending is None and self._services.health.broken:
             self._ending = now + _LAST_WORDS

@@ -23,7 +23,7 @@ from deniable.tally import Accumulator, Tally
 from deniable.validation import smallest_unsigned
 
 SUM, COUNT, REASON = "tally", "n", "reason"
-"""The names of the columns that every result has beside those to group by."""
+"""The names of the columns that every result has besides those to group by."""
 REPORT = "report"
 """The column of reports that ``private_reports`` makes."""
 NULL, LENGTH, IMPOSSIBLE = "null", "wrong length", "impossible report"

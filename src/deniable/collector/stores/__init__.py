@@ -39,7 +39,7 @@ def file_of(url: str) -> Path:
 
 
 def restore(url: str, copy: Path) -> Path | None:
-    """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
+    """Put a copy in place of a store that nobody has open; return where the old one is kept."""
     _refuse_postgres(
         url,
         "has commands of its own; stop all collectors, then run psql -c 'DROP SCHEMA deniable "

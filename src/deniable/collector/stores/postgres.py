@@ -89,7 +89,7 @@ class PostgresStore(Store):
                 connection.close()
 
     def connection(self) -> Connection:
-        """Return the connection, opened anew if the last one was given up."""
+        """Return the connection, opened again if the last one was given up."""
         if self._connection is None:
             connection = psycopg.connect(
                 self.url, autocommit=True, connect_timeout=5, tcp_user_timeout=15_000

@@ -1,4 +1,4 @@
-"""What goes in and out of stores, plain, frozen and the same for every database; and their errors.
+"""What goes in and out of stores: plain, frozen, the same for every database; and the errors.
 
 Days are whole numbers, counted from 1970-01-01 in UTC.
 """
@@ -179,7 +179,7 @@ class Snapshot:
     waiting: tuple[Total, ...]
     published: Mapping[Slice, Publication] = field(default_factory=dict)
     months: tuple[Total, ...] = ()
-    """Sums of whole months, each at its first day, in the place of the tallies of its days."""
+    """Sums of whole months, each at its first day, in place of the tallies of its days."""
     days: frozenset[int] = frozenset()
     """The days of the reports in those sums."""
 
