@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.timing import Result, describe_machine
 from deniable import Question
 from deniable.collector import folding
-from deniable.collector.groups import Division, group_parts
+from deniable.collector.breakdown import Division, group_parts
 from deniable.collector.jobs import Wanted
 from deniable.collector.metrics import Health
 from deniable.collector.questions import Questions, Terms, write_terms

@@ -6,6 +6,7 @@ import numpy as np
 
 from deniable import OUE, SHE
 from deniable.question import Question
+from deniable.rota import Repeat
 from tests.collector.conftest import Collector, today
 from tests.collector.test_administration import relay
 
@@ -69,6 +70,21 @@ def test_an_alarm_moves_with_enough_new_reports(collector: Collector) -> None:
     assert alarms(collector, question) == []
     answer_through(collector, question, "west", [3] * 300, day=today())
     assert [found["source"] for found in alarms(collector, question)] == ["relay:west"]
+
+
+def test_alarms_are_of_the_round_that_is_named(collector: Collector) -> None:
+    """A round stands for its days, and a question that is asked once has none."""
+    repeat = Repeat(today(-1), every=1, rounds=2)
+    question = Question("Which fruit?", LABELS, OUE(2.0, 4), repeat=repeat)
+    collector.request("POST", "/v1/questions", question.to_json().encode(), role="admin")
+    for name in ("north", "south"):
+        answer_through(collector, question, name, [0, 1] * 200, day=today())
+    answer_through(collector, question, "west", [3] * 300, day=today())
+    assert [found["day"] for found in alarms(collector, question, "?round=1")] == [today()]
+    assert alarms(collector, question, "?round=0") == []
+    once = collector.ask(OUE(2.0, 4), LABELS)
+    path = f"/v1/questions/{once.digest}/alarms?round=0"
+    assert collector.request("GET", path, role="viewer").status == 400
 
 
 def test_a_question_that_cannot_be_watched_says_so(collector: Collector) -> None:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.people import LABELS, WAYS, Crowd, Sizes, measure
 from deniable import BasicRAPPOR, Question
 from deniable.client import Part, pull, pull_part
-from deniable.collector import trends
+from deniable.collector import breakdown
 from deniable.collector.jobs import Order, Sums, Wanted
 from deniable.collector.stores.records import Days, Slice, Snapshot
 from deniable.law import RepeatedLaw
@@ -164,8 +164,8 @@ def test_each_day_of_a_trend_is_one_round(collector: Collector, crowd: Crowd) ->
     order = Order(question.to_json(), wanted, (part,), 0, (), 0, Snapshot((), ()))
     sums = Sums(order, {part: (tally, 1)})
     lower, _ = question.estimate(tally, ["a"], rounds=1).interval()
-    assert trends.follow(sums, ["a"]).series[0].points[0].reading.lower == lower[0] / 100
-    assert b"as many people as reports" in trends.export(sums, "csv")
+    assert breakdown.follow(sums, ["a"]).series[0].points[0].reading.lower == lower[0] / 100
+    assert b"as many people as reports" in breakdown.export_trend(sums, "csv")
 
 
 def test_a_pulled_tally_comes_with_its_days(collector: Collector, crowd: Crowd) -> None:

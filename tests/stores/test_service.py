@@ -317,7 +317,7 @@ def bounds(chosen: Sequence[set[bytes | None]]) -> tuple[int, int]:
 
 def run(open_place: Callable[[], Place], runs: int, number: int | None = None, **how: Any) -> None:
     """Run the machine, without the reports of clocks that jump."""
-    with patch("deniable.collector.housekeeping._log"):
+    with patch("deniable.collector.housekeeping.log"):
         drive(Service, open_place, runs, number, **how)
 
 

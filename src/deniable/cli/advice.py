@@ -1,6 +1,5 @@
 """``deniable recommend`` and ``plan``: what to know before anything is collected."""
 
-import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,19 +7,15 @@ from pathlib import Path
 
 import click
 
-from deniable import advice
+from deniable import Answers, Choices, Closed, Levels, Number, Record, Views, advice, plan_answers
 from deniable.advice.ranking import HEADS, find_protocols
-from deniable.answers import Answers, Choices, Number, Record
-from deniable.answers.forecast import AnswersPlan, plan_answers
-from deniable.cli import options, outputs
+from deniable.answers.forecast import AnswersPlan
+from deniable.cli import inputs, options, outputs
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import read_code
 from deniable.cli.labels import About, read_labels
 from deniable.presentation.verdict import points, rounded
 from deniable.presentation.view import counted
-from deniable.protocol import Closed, Goal
-from deniable.protocols.levels import Levels
-from deniable.protocols.views import Views
+from deniable.protocol import Goal
 
 _SPARED = ("server", "client", "paper", "relative")
 """The columns that a narrow terminal does without, in this order."""
@@ -73,10 +68,8 @@ def recommend(
     ranked = advice.recommend(
         epsilon, domain_size, users, max_report_bytes, goal=goal, at_most=at_most
     )
-    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
-    usual = (protocol.name for protocol in few)
     possible = {*(option.name for option in ranked.options), *ranked.unranked}
-    impossible = sorted({*usual} - possible)
+    impossible = sorted({*_usual(at_most)} - possible)
     if as_json:
         given = ("epsilon", "domain_size", "users", "max_report_bytes", "goal", "at_most")
         document = {name: getattr(ranked, name) for name in given} | {
@@ -87,7 +80,7 @@ def recommend(
             "unranked": list(ranked.unranked),
             "impossible": impossible,
         }
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
         return
     console, best = outputs.open_console(), ranked.best.noise(goal)
     rows = [HEADS, *(_shorten_cells(option.cells(best, goal)) for option in ranked.options)]
@@ -108,7 +101,7 @@ def _say_views(kind: Record | Number, epsilon: float, goal: Goal, as_json: bool)
     if as_json:
         views = [dict(zip(("asked", "people", "protocol"), row, strict=True)) for row in asked]
         document = {"epsilon": epsilon, "views": views, "protocol": protocol.specification()}
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
         return
     console = outputs.open_console()
     rows = [(what, f"{100 * people:.1f} %", name) for what, people, name in asked]
@@ -174,8 +167,8 @@ def _shorten_cells(cells: tuple[str, ...]) -> tuple[str, ...]:
               help="How many days a round has.")  # fmt: skip
 @click.option("--cells", type=click.IntRange(1), default=1, show_default=True,
               help="How many segments people are divided into.")  # fmt: skip
-@click.option("--arms", type=int, help="An experiment of so many arms. With --epsilon, --from and "
-              "--lift.")  # fmt: skip
+@click.option("--arms", type=int, help="An experiment with this many arms. With --epsilon, --from "
+              "and --lift.")  # fmt: skip
 @click.option("--from", "start", type=float, help="The share of an answer in the control.")
 @click.option("--lift", type=float, help="By how much it changes: 0.02 is two points.")
 @click.option("--primary", is_flag=True, help="Only one answer, named beforehand, is tested.")
@@ -236,7 +229,7 @@ def plan(
         options.check_privacy(epsilon)
         searched = advice.plan_discovery(read_labels(examples, twice=True), epsilon=epsilon,
                                          users=users, share=share,
-                                         code=read_code(code_name))  # fmt: skip
+                                         code=inputs.read_code(code_name))  # fmt: skip
         create = shlex.join(["deniable", "question", "create", "NAME", "--discover", "--code",
                              code_name, "--examples", str(examples), "--epsilon", f"{epsilon:g}",
                              "-o", "NAME.json"])  # fmt: skip
@@ -302,7 +295,7 @@ def _say_found(
     reached = found.epsilon if found.reachable else epsilon
     said = None if reached is None else advice.meaning(reached)
     if as_json:
-        click.echo(json.dumps({**found.row(), "meaning": said, "notes": of_cells}, indent=2))
+        outputs.print_json({**found.row(), "meaning": said, "notes": of_cells})
         return
     console = outputs.open_console()
     outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
@@ -330,11 +323,10 @@ def _kind(
 
 
 def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None:
-    """Print what will be told, and how far each may be off."""
     epsilon = found.protocol.epsilon
     if as_json:
         document = {**found.row(), "meaning": advice.meaning(epsilon), "notes": of_cells}
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
         return
     console = outputs.open_console()
     outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
@@ -346,7 +338,7 @@ def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None
 
 def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: str) -> None:
     if as_json:
-        click.echo(json.dumps({**row, "notes": more}, indent=2))
+        outputs.print_json({**row, "notes": more})
         return
     outputs.say(outputs.open_console(), "\n\n".join([explanation, *more]), "bold")
 
@@ -357,10 +349,15 @@ def _say_search(found: advice.DiscoveryPlan, create: str, as_json: bool, meaning
         click.echo(f"\nThe question with these settings:\n{create}")
 
 
+def _usual(at_most: int | None) -> list[str]:
+    """Return the protocols that are made of an epsilon and a number of answers."""
+    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
+    return [protocol.name for protocol in few]
+
+
 def _plannable(name: str, at_most: int | None) -> str:
     """Return the protocol of that name, if it is made of an epsilon and a number of answers."""
-    few = find_protocols(1.0, 2) if at_most is None else find_protocols(1.0, 3, at_most=1)
-    able = [protocol.name for protocol in few]
+    able = _usual(at_most)
     known = {each.lower(): each for each in able} | {"grr": "DE"}
     if name.lower() not in known:
         raise InputError(

@@ -233,7 +233,6 @@ def _picker(source: Source, head: list[str], delimiter: str) -> Callable[[list[s
 
 
 def _read_csv(source: Source, stream: Readable, delimiter: str) -> Iterator[Batch]:
-    """Yield the answers in the column that the source names, with the line each row starts on."""
     csv.field_size_limit(LARGEST_FIELD)
     pieces = (StringIO(text, newline="\n") for text in read_texts(source, stream))
     reader = csv.reader(chain.from_iterable(pieces), delimiter=delimiter, strict=True)
@@ -358,7 +357,6 @@ def find_column(source: Source, head: list[str], delimiter: str | None = None) -
 
 
 def find_beside(source: Source, head: list[str], name: str) -> int:
-    """Return the place of a further column, which the header must have once."""
     if head.count(name) != 1:
         raise source.wrong(1, f"expected the column {name!r} of --segment-column, got the columns "
                            f"{enumerate_names(head)}; name another one")  # fmt: skip

@@ -1,7 +1,5 @@
 """``deniable audit``: what a protocol spends, from the code that clients run."""
 
-import json
-import math
 import sys
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -11,12 +9,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from deniable import auditing
+from deniable import DeniableError, auditing
 from deniable.auditing.probe import Privatizer
-from deniable.cli import options, outputs
+from deniable.cli import inputs, options, outputs
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import read_question
-from deniable.errors import DeniableError
 from deniable.progress import listening
 from deniable.protocols import discover
 
@@ -60,7 +56,7 @@ def audit(
     with outputs.show_progress("Auditing", 100) as show, listening(lambda done, _: show(done)):
         found = auditing.audit(protocol, calls=calls, samples=samples)
     if as_json:
-        click.echo(json.dumps(_audit_document(protocol, found)))
+        outputs.print_json(_audit_document(protocol, found), indent=None)
     else:
         style = "bold green" if found.holds else "bold red"
         outputs.say(outputs.open_console(), f"{protocol}: {found}", style, "    ")
@@ -72,7 +68,7 @@ def _audit_document(protocol: Privatizer, found: auditing.Audit) -> dict[str, ob
     specification = getattr(protocol, "specification", None)
     return {
         **asdict(found),
-        "epsilon": found.epsilon if math.isfinite(found.epsilon) else None,
+        "epsilon": found.epsilon if np.isfinite(found.epsilon) else None,
         "holds": found.holds,
         "protocol": specification() if specification else repr(protocol),
         "worst_ratio": None if ratio is None else str(ratio),
@@ -84,7 +80,7 @@ def _find_target(target: str, epsilon: float | None, domain_size: int | None) ->
         if epsilon is not None or domain_size is not None:
             raise InputError(f"the question {target} has its own epsilon and answers; leave out "
                              "--epsilon and --domain-size")  # fmt: skip
-        return read_question(Path(target)).protocol
+        return inputs.read_question(Path(target)).protocol
     if _is_foreign(target):
         return _load_foreign(target, {"epsilon": epsilon, "domain_size": domain_size})
     size = _DOMAIN_SIZE if domain_size is None else domain_size

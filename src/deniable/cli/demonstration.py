@@ -23,16 +23,11 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from deniable.answers import Choice, Choices, Number, Record, Text
+from deniable import Choice, Choices, Discovery, Number, OpenLH, Question, Record, Text
 from deniable.client import Courier, Outcome, Parcel, Transport
 from deniable.collector.questions import Terms, opened
-from deniable.collector.stores import records
-from deniable.collector.stores.records import Asked, Submission
-from deniable.collector.stores.store import Store
-from deniable.protocols.discovery import Discovery
-from deniable.protocols.hashing import OpenLH
+from deniable.collector.stores import Store, records
 from deniable.protocols.subset import SubsetSelection
-from deniable.question import Question
 from deniable.rota import Repeat
 from deniable.simulation import Census
 
@@ -57,9 +52,9 @@ RATE = 20
 _PROTOCOL = SubsetSelection(2.0, len(COUNTS))
 QUESTION = Question("What do you drink first in the morning?", tuple(COUNTS), _PROTOCOL)
 HISTORY = 21
-"""So many days of history there are."""
+"""How many days of history there are."""
 CHANGED = 7
-"""So many days ago, people changed."""
+"""How many days ago people changed their habits."""
 POISONED, CRAFTED, TARGET = "kiosk", 60, "Energy drink"
 """The source that sends made-up reports today, how many, and for which answer."""
 _SOURCES = {"web": 380, POISONED: 330, "phone": 290}
@@ -79,13 +74,13 @@ _PATIENCE = 5.0
 
 
 def shares(day: int) -> dict[str, float]:
-    """Return the true share of each answer on a day; of late more people drink tea."""
+    """Return the true share of each answer on a day; lately more people drink tea."""
     moved = 350 if day > records.today() - CHANGED else 0
     counts = {**COUNTS, "Coffee": COUNTS["Coffee"] - moved, "Tea": COUNTS["Tea"] + moved}
     return {label: count / PEOPLE for label, count in counts.items()}
 
 
-def asked() -> Asked:
+def asked() -> records.Asked:
     """Return the first question; its terms hold the truth, which a real server never knows."""
     days = (records.today() - HISTORY, records.today() - CHANGED + 1)
     truth = tuple((day, tuple(shares(day).items())) for day in days)
@@ -173,7 +168,6 @@ def _other_kinds(rng: np.random.Generator) -> Iterator[_Kind]:
 
 
 def _crafted(rng: np.random.Generator) -> np.typing.NDArray[np.generic]:
-    """Return made-up reports that all support one answer."""
     place = list(COUNTS).index(TARGET)
     drawn = QUESTION.privatize([TARGET] * (4 * CRAFTED), rng)
     return drawn[_PROTOCOL.supports(drawn, place)][:CRAFTED]
@@ -189,7 +183,7 @@ def _keep(
     cells: bytes = b"",
 ) -> None:
     id, data = secrets.token_bytes(16), reports.tobytes()
-    found = Submission(question.digest, day, id, data, len(reports), source, cells)
+    found = records.Submission(question.digest, day, id, data, len(reports), source, cells)
     assert store.add([found]) == [records.Outcome.STORED], "the days of the history are open"
 
 

@@ -71,7 +71,6 @@ class Command(click.Command):
 
 
 def command(*examples: str) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command whose help ends with the examples."""
     return click.command(cls=Command, examples=examples)
 
 

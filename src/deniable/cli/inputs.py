@@ -1,32 +1,26 @@
-"""What commands read beside answers: question files, reports and tallies, from files or pipes.
+"""What commands read besides answers: question files, reports and tallies, from files or pipes.
 
 A name of ``-`` is standard input, and gzip is decompressed. Errors name the file.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import click
 import numpy as np
 
+from deniable import Accumulator, Code, DeniableError, Question, Tally
 from deniable.cli.group import InputError
 from deniable.cli.outputs import STDIO, Advance, shorten, show_progress, warn
 from deniable.documents import Readable, decompressed, read_file, read_fully
-from deniable.errors import DeniableError
 from deniable.files import describe, read_contents, read_raw_reports
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
-from deniable.protocols.discovery import Code
 from deniable.protocols.discovery.code import presets
-from deniable.question import Question
-from deniable.tally import Accumulator, Tally
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
 
 _LARGEST_QUESTION = 1 << 28
 _GATHERED_BYTES = 1 << 23
@@ -77,13 +71,17 @@ class Watched:
     """A stream that is hashed as it is read; ``advance`` is told how many bytes are done."""
 
     def __init__(
-        self, stream: Readable, hash: "_Hash", advance: Advance | None = None, done: int = 0
+        self,
+        stream: Readable,
+        hash: Callable[[bytes], object],
+        advance: Advance | None = None,
+        done: int = 0,
     ) -> None:
         self._stream, self._hash, self._advance, self.done = stream, hash, advance, done
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._stream.read(size)
-        self._hash.update(data)
+        self._hash(data)
         self.done += len(data)
         if self._advance is not None:
             self._advance(self.done)
@@ -116,7 +114,7 @@ class Digest:
 
     def watch(self, stream: BinaryIO) -> BinaryIO:
         """Return the stream, hashed as it is read unless the digest is known."""
-        return stream if self._known else cast("BinaryIO", Watched(stream, self._hash))
+        return stream if self._known else cast("BinaryIO", Watched(stream, self._hash.update))
 
     def __call__(self) -> str:
         return self._hash.hexdigest()
@@ -172,7 +170,6 @@ def check_repeats(question: Question, people: object, rounds: object) -> None:
 
 
 def read_tally(question: Question, files: Sequence[Path]) -> Tally:
-    """Return the tally of report files and tally files, which is not empty."""
     total = collect(question, files)
     if not total.n:
         names = ", ".join(name_of(path) for path in files)
@@ -200,7 +197,7 @@ def collect(
             # Reports without a header may begin as gzip does, so then the name decides.
             bare = raw and path.suffix.lower() != ".gz"
             with (open_raw if bare else open_input)(path) as opened:
-                stream = Watched(opened, digest, advance, done)
+                stream = Watched(opened, digest.update, advance, done)
                 if raw:
                     _add_raw(total, stream, question, name)
                 else:
@@ -235,7 +232,6 @@ def _add(
 def _only_cells(
     contents: Iterator[tuple[bytes, Reports]], cells: Sequence[int] | None
 ) -> Iterator[Reports]:
-    """Yield the reports of some segments, or all."""
     for found, reports in contents:
         mine = np.isin(np.frombuffer(found, np.uint8), cells) if cells is not None else ...
         yield reports[mine]

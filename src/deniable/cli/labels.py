@@ -17,16 +17,15 @@ from unicodedata import normalize
 import click
 import numpy as np
 
-from deniable.answers import Answers, Choice, Number, Record
+from deniable import Answers, Choice, DeniableError, Number, OutOfDomain, Question, Record
 from deniable.answers.number import WANTS
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
 from deniable.cli.outputs import shorten
 from deniable.documents import fault, read_file
-from deniable.errors import DeniableError, OutOfDomain, brief
+from deniable.errors import brief
 from deniable.presentation.tables import unguarded
-from deniable.question import Question
 
 _REMEMBERED = 1 << 16
 
@@ -185,7 +184,7 @@ class About(NamedTuple):
     def kind(self, *, alone: bool) -> Record | Number | None:
         """Return what an answer is, and refuse options that do not go together."""
         if (self.record_file or self.number) and not alone:
-            raise click.UsageError("a --record or a --number is all that an answer is; leave out "
+            raise click.UsageError("a --record or a --number is the whole answer; leave out "
                                    "labels, --open, --other and --protocol")  # fmt: skip
         stray = self.tables is not None and not self.record_file
         stray |= self.number is None and (self.step, self.unit, self.want) != (None, None, ())
@@ -239,7 +238,7 @@ def encode(
 
 
 def _wanted(answers: Answers, text: str) -> str:
-    """Say what an answer should be: of a record the first attribute that is none, if any."""
+    """Say what an answer should be; of a record, its first attribute that is wrong."""
     found = answers.read(text) if isinstance(answers, Record) else None
     if isinstance(answers, Record) and isinstance(found, dict) and set(found) == set(answers.names):
         for name, part in answers.parts:

@@ -63,7 +63,7 @@ goal_option = click.option(
 )  # fmt: skip
 at_most_option = click.option(
     "--at-most", type=click.IntRange(1), metavar="N",
-    help="People give sets of up to so many answers.",
+    help="People choose up to N answers.",
 )  # fmt: skip
 plot_option = click.option(
     "--plot", type=OUTPUT, metavar="FILE", help="Draw a figure as well: .png, .svg or .pdf."
@@ -71,7 +71,6 @@ plot_option = click.option(
 
 
 def token_option(help: str) -> Decorator:
-    """Return the option of a token, which may also stand in a file."""
     return click.option(
         "--token", envvar="DENIABLE_TOKEN", callback=_read_token,
         help=f"{help} [DENIABLE_TOKEN, or DENIABLE_TOKEN_FILE for a file that holds it]",

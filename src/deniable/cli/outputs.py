@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
@@ -123,10 +122,14 @@ def announce(path: Path, said: str) -> None:
         click.echo(f"{path}: {said}", err=True)
 
 
+def print_json(document: object, *, indent: int | None = 2, ascii: bool = True) -> None:
+    click.echo(json.dumps(document, indent=indent, ensure_ascii=ascii))
+
+
 def sum_up(path: Path, said: str, as_json: bool, **facts: object) -> None:
     """Say what a file of reports or a tally now holds, or print it as JSON."""
     if as_json:
-        click.echo(json.dumps({**facts, "output": str(path)}))
+        print_json({**facts, "output": str(path)}, indent=None)
     else:
         announce(path, said)
 
@@ -168,9 +171,9 @@ def check_plot(path: Path | None) -> None:
 
 
 def write_plot(figure: "Figure", path: Path, metadata: dict[str, str] | None = None) -> None:
-    sink, kind = BytesIO(), path.suffix.lower().removeprefix(".")
-    figure.savefig(sink, format=kind, dpi=150, metadata=metadata)
-    write_atomically(path, sink.getvalue())
+    kind = path.suffix.lower().removeprefix(".")
+    with open_output(path) as stream:
+        figure.savefig(stream, format=kind, dpi=150, metadata=metadata)
 
 
 def _same(path: Path, other: Path) -> bool:
@@ -205,7 +208,6 @@ class Export:
     plot: Path | None
 
     def write(self, found: Presentable) -> None:
-        """Write the rows that were asked for, and draw them where a figure is wanted."""
         if self.plot is not None:
             self._draw(self.plot, found)
         findings = found.findings()
@@ -222,7 +224,6 @@ class Export:
             write_atomically(self.output, self._encoded(found))
 
     def chosen(self, found: Rows) -> Rows:
-        """Return the rows that were asked for."""
         if self.significant:
             found = found.only_significant(self.alpha)
         return found.shown(self._most) if self.form == "table" or self.top is not None else found

@@ -6,23 +6,17 @@ from pathlib import Path
 
 import click
 
-from deniable.advice import reveals
+from deniable import Answers, Choice, Choices, Number, Question, Record, Text, Views, advice
 from deniable.advice.discovery import fit
-from deniable.answers import Choice, Choices, Number, Record
-from deniable.answers import Text as Discovered
-from deniable.answers.base import Answers
 from deniable.answers.forecast import forecast
-from deniable.cli import options, outputs
+from deniable.cli import inputs, options, outputs
 from deniable.cli.group import Group
-from deniable.cli.inputs import read_code, read_question
 from deniable.cli.labels import About, Form, read_labels, twins
 from deniable.presentation.text import one_line
 from deniable.presentation.view import counted
 from deniable.protocol import Closed, Goal, Protocol
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.sets import Sets
-from deniable.protocols.views import Views
-from deniable.question import Question
 from deniable.rota import Repeat
 from deniable.segments import Dimension, Segments
 
@@ -69,7 +63,7 @@ def question() -> None:
               help="As --labels, of which people choose several: needs --at-most.")  # fmt: skip
 @options.at_most_option
 @click.option("--no-cut", is_flag=True,
-              help="Refuse answers with more than --at-most labels. [default: keep so many, at "
+              help="Refuse answers with more than --at-most labels. [default: keep that many, at "
               "random]")  # fmt: skip
 @options.kind_options
 @click.option("--open", "is_open", is_flag=True, help="Any text is an answer; no labels.")
@@ -134,7 +128,7 @@ def create(
     for some of them by lot; of a --number they are asked for its first digits, or for a level.
 
     With --every and --rounds people are asked again, each in a round of their own: their devices
-    draw it, and all that a person ever sends reveals --times times epsilon.
+    draw it, and everything that a person ever sends reveals --times times epsilon.
     """
     again, groups = _repeat(every, rounds, times, start), Segments(tuple(map(_dimension, segments)))
     several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
@@ -167,7 +161,7 @@ def create(
         raise click.UsageError("--at-most is about labels; an --open question has none")
     if goal != "mean" and (is_open or protocol_name.lower() != options.AUTO):
         raise click.UsageError("--goal is about the recommended protocol of a question with labels")
-    text = Discovered(read_code(code_name or "english")) if discovered else None
+    text = Text(inputs.read_code(code_name or "english")) if discovered else None
     answers = text if is_open else Choices(listed, at_most, not no_cut) if at_most else listed
     if protocol_name.lower() == options.AUTO and examples is None:
         made = Question(name, answers, epsilon=options.needed(epsilon), other=other, goal=goal,
@@ -189,7 +183,6 @@ def create(
 
 
 def _write(output: Path, made: Question) -> None:
-    """Write a question, and say what it is and whether devices refuse it."""
     outputs.write_atomically(output, made.to_json().encode())
     outputs.announce(output, _headline(made))
     outputs.warn_of_refusal(made.total_epsilon)
@@ -205,7 +198,7 @@ def _check_discovered(
                                "out --protocol")  # fmt: skip
 
 
-def _fitted(text: Discovered, examples: Path, epsilon: float | None) -> Discovery:
+def _fitted(text: Text, examples: Path, epsilon: float | None) -> Discovery:
     """Return the settings that a plan with these examples has, and warn of those too long."""
     code = text.discover or Code.preset("english")
     found = fit(read_labels(examples, twice=True), code, options.needed(epsilon))
@@ -218,7 +211,6 @@ def _fitted(text: Discovered, examples: Path, epsilon: float | None) -> Discover
 
 
 def _repeat(every: int | None, rounds: int | None, times: int, start: str | None) -> Repeat | None:
-    """Return when people are asked again, None for once."""
     if every is not None and rounds is not None:
         return Repeat(start or datetime.now(UTC).date().isoformat(), every, rounds, times)
     if every is not None or rounds is not None or start or times != 1:
@@ -250,7 +242,7 @@ def _dimension(text: str) -> Dimension:
 @click.option("--labels", "only_labels", is_flag=True, help="Print the labels, as JSON lines.")
 def show(question_file: Path, *, as_json: bool, only_labels: bool) -> None:
     """Show the question in the file QUESTION and what its reports cost."""
-    shown = read_question(question_file)
+    shown = inputs.read_question(question_file)
     if as_json:
         click.echo(shown.to_json().encode(), nl=False)
     elif only_labels:
@@ -301,7 +293,7 @@ def _print(shown: Question) -> None:
         ("other", "none: answers that are not labels are refused" if shown.other is None
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
-        ("reveals", reveals(protocol, shown.repeat.times if shown.repeat else None)),
+        ("reveals", advice.reveals(protocol, shown.repeat.times if shown.repeat else None)),
         ("asked", "" if shown.repeat is None else f"{shown.repeat}; {lifetime(shown)}"),
         ("segments", "; ".join(f"{e.name}: {', '.join(e.values)}" for e in shown.segments)),
         ("settings", _settings(protocol)),
@@ -333,14 +325,13 @@ def _taken(answers: Answers) -> str:
 
 
 def lifetime(shown: Question) -> str:
-    """Say what all that one person ever sends reveals."""
     return f"epsilon = {shown.total_epsilon:.6g} in all, for ever"
 
 
 def _error(shown: Question) -> tuple[str, str]:
-    """Return the typical standard error, of an open question that of a rare answer.
+    """Return the typical standard error; for an open question, that of a rare answer.
 
-    Records and numbers are told by shares of all people.
+    For records and numbers it is a share of all people.
     """
     protocol, sizes = shown.protocol, (10_000, 1_000_000)
     if isinstance(protocol, Views):
@@ -357,7 +348,7 @@ def _error(shown: Question) -> tuple[str, str]:
 
 
 def _settings(protocol: Protocol) -> str:
-    """Return what the protocol was made with beside epsilon and the number of answers."""
+    """Return what the protocol was made with besides epsilon and the number of answers."""
     rest = {k: v for k, v in protocol.specification().items() if k not in _SAID}
     shown = (f"{k} = {v}" for k, v in rest.items() if isinstance(v, str | int | float))
     return ", ".join(shown)

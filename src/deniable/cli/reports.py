@@ -1,7 +1,5 @@
 """``deniable privatize``, ``tally``, ``estimate``, ``compare`` and ``experiment``: to results."""
 
-import json
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import tee
@@ -11,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from deniable import Estimates, Question, Tally
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.survey import RecordEstimates
 from deniable.cli import inputs, options, outputs
@@ -20,20 +19,16 @@ from deniable.cli.labels import Form, encode, match, of_question, read_candidate
 from deniable.cli.segments import Stated, read_pairs, write_divided
 from deniable.comparison import compare as compare_estimates
 from deniable.consistency import METHODS, adjust
-from deniable.estimates import Estimates
 from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
 from deniable.presentation.view import counted
 from deniable.protocols.sets import SetEstimates
-from deniable.question import Question
-from deniable.tally import Tally
 
 _Values = np.typing.NDArray[np.uint64]
 
 _CHUNK_WORDS = 1 << 21
 _CHUNK_PEOPLE = 1 << 18
-_AHEAD = 1
 
 
 @command(
@@ -94,13 +89,13 @@ def privatize(
 def _draw_reports(question: Question, values: Iterator[_Values]) -> Iterator[Reports]:
     """Yield reports in order, made while the next answers are read."""
     with ThreadPoolExecutor(max_workers=1) as worker:
-        waiting: deque[Future[Reports]] = deque()
+        ahead: Future[Reports] | None = None
         for part in _split_values(values, question):
-            waiting.append(worker.submit(question.protocol.privatize, part))
-            if len(waiting) > _AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            made, ahead = ahead, worker.submit(question.protocol.privatize, part)
+            if made is not None:
+                yield made.result()
+        if ahead is not None:
+            yield ahead.result()
 
 
 def _split_values(values: Iterator[_Values], question: Question) -> Iterator[_Values]:
@@ -378,7 +373,7 @@ def experiment(
     result = compare_arms(found, control=control, primary=primary, looks=looks,
                           weights=dict(weights))  # fmt: skip
     if as_json:
-        click.echo(json.dumps(result.document(), indent=2, ensure_ascii=False))
+        outputs.print_json(result.document(), ascii=False)
         return
     console = outputs.open_console()
     console.print(f"{result.verdict[:1].upper()}{result.verdict[1:]}.", markup=False,

@@ -8,18 +8,15 @@ from pathlib import Path
 import click
 import numpy as np
 
+from deniable import Accumulator, Estimates, InvalidParameter, Question, Tally
 from deniable.cli import inputs, outputs
 from deniable.cli.answers import Batch, Source
 from deniable.cli.group import InputError
 from deniable.division import Parts, divide
-from deniable.errors import InvalidParameter
-from deniable.estimates import Estimates
 from deniable.files import read_contents
 from deniable.mechanism import Reports
 from deniable.presentation.exports import Limits
 from deniable.presentation.view import counted
-from deniable.question import Question
-from deniable.tally import Accumulator, Tally
 
 
 def read_pairs(given: Sequence[str], option: str) -> dict[str, str]:
@@ -121,7 +118,6 @@ def write_divided(
     make: Callable[[Tally], Estimates],
     export: outputs.Export,
 ) -> None:
-    """Estimate each value of a dimension from report files, and write all of them."""
     question.segments.dimension(dimension)
     if export.form in ("html", "parquet") or export.plot is not None:
         raise click.UsageError("results by segment are a table, TSV, JSON or CSV, without a plot")

@@ -11,11 +11,10 @@ from threading import local
 
 import click
 
-from deniable import client
-from deniable.cli import options, outputs
+from deniable import Question, client
+from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import Digest, name_of, read_question
 from deniable.cli.labels import encode, match, of_question
 from deniable.cli.segments import Stated
 from deniable.client.client import fetch_question
@@ -24,7 +23,6 @@ from deniable.client.remote import find, listed
 from deniable.client.state import Outbox
 from deniable.policy import CEILING
 from deniable.presentation.view import counted
-from deniable.question import Question
 
 _RELAYED = 1000
 """How many reports go into one submission with a token."""
@@ -84,7 +82,7 @@ def send(
             raise click.UsageError("INPUT is an outbox, which needs no other and has no new people")
         box = _open(answers, transport, digest)
     else:
-        path, made_from = outbox or Path(f"{answers}.outbox"), Digest(answers)
+        path, made_from = outbox or Path(f"{answers}.outbox"), inputs.Digest(answers)
         earlier = _open(path, transport, digest) if path.exists() else None
         if earlier is not None and _goes_on(earlier, made_from, new_people=new_people):
             box = earlier
@@ -115,7 +113,6 @@ def send(
 
 
 def _is_outbox(path: Path) -> bool:
-    """Tell whether a file is an outbox instead of a file of answers."""
     if not path.is_file():
         return False
     with path.open("rb") as stream:
@@ -134,9 +131,9 @@ def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
     return box
 
 
-def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
+def _goes_on(box: Outbox, made_from: inputs.Digest, *, new_people: bool) -> bool:
     """Tell whether to go on with an outbox; False makes a new one of all lines of the input."""
-    waiting, name = box.count(Outcome.WAITING), name_of(made_from.path)
+    waiting, name = box.count(Outcome.WAITING), inputs.name_of(made_from.path)
     if waiting or not new_people:
         made_from.read()
     if box.input == made_from():
@@ -170,10 +167,10 @@ def _goes_on(box: Outbox, made_from: Digest, *, new_people: bool) -> bool:
     )
 
 
-def _new(made_from: Digest, earlier: Outbox | None) -> str:
+def _new(made_from: inputs.Digest, earlier: Outbox | None) -> str:
     """Return the digest of the input of a new outbox, or refuse bytes that were sent before."""
     if earlier is not None and earlier.input == made_from():
-        raise InputError(_sent_before(earlier, name_of(made_from.path)))
+        raise InputError(_sent_before(earlier, inputs.name_of(made_from.path)))
     return made_from()
 
 
@@ -306,7 +303,7 @@ def publish(address: str, question_file: Path, *, token: str | None) -> None:
     A question that is asked there already stays as it is, and the command fails. In Python it is
     deniable.client.publish.
     """
-    question = read_question(question_file)
+    question = inputs.read_question(question_file)
     name = outputs.shorten(question.name)
     if not client.publish(address, question, token=token):
         raise InputError(

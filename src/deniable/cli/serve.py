@@ -1,6 +1,5 @@
 """``deniable serve``: a collector that starts with nothing set up."""
 
-import logging
 import os
 import signal
 import sys
@@ -12,21 +11,16 @@ from time import monotonic, sleep
 
 import click
 
-from deniable.cli import demonstration
+from deniable.cli import demonstration, inputs, options, outputs
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import read_question
-from deniable.cli.options import FILE
-from deniable.cli.outputs import open_console, say
 from deniable.cli.store import settings_options
-from deniable.collector import access, stores
+from deniable.collector import access, log, stores
 from deniable.collector.app import create_app
 from deniable.collector.questions import Terms, opened
 from deniable.collector.server import Server, configure_log
 from deniable.collector.settings import Settings, read_settings
 from deniable.collector.stores.records import StoreUnavailable
-from deniable.collector.stores.store import Store
 
-_log = logging.getLogger("deniable.collector")
 _PAUSE = 1.0
 """Seconds between two attempts to reach the database."""
 
@@ -37,13 +31,13 @@ _PAUSE = 1.0
     "deniable serve --store postgresql://user@host/name --host 0.0.0.0 --port 8080",
     "DENIABLE_STORE=/var/lib/deniable/store.db deniable serve",
 )
-@click.argument("questions", nargs=-1, metavar="[QUESTION]...", type=FILE)
+@click.argument("questions", nargs=-1, metavar="[QUESTION]...", type=options.FILE)
 @click.option("--demo", is_flag=True,
               help=f"Show seven questions with {demonstration.HISTORY} days of simulated history, "
               "in a store that is removed at the end.")  # fmt: skip
 @settings_options()
 def serve(
-    questions: tuple[Path, ...], *, demo: bool, config: Path | None, **options: str | int | None
+    questions: tuple[Path, ...], *, demo: bool, config: Path | None, **given: str | int | None
 ) -> None:
     """Collect reports on QUESTIONS over HTTP, and estimate from them.
 
@@ -52,8 +46,8 @@ def serve(
     exit code 1 when the store is corrupt. With --demo simulated people send real reports over HTTP,
     and the estimates move within seconds.
     """
-    settings = read_settings(options, os.environ, config)
-    if demo and options["store"] is not None:
+    settings = read_settings(given, os.environ, config)
+    if demo and given["store"] is not None:
         raise InputError("--demo has a store of its own, which is removed; leave out --store")
     with ExitStack() as stack:
         if demo:
@@ -72,9 +66,9 @@ def serve(
 
 def _announce(address: str, settings: Settings, login: str | None, *, demo: bool) -> None:
     if settings.log_format == "json":
-        _log.info("collecting at %s into %s", address, _without_password(settings.store))
+        log.info("collecting at %s into %s", address, _without_password(settings.store))
         return
-    console = open_console()
+    console = outputs.open_console()
     click.echo(f"Collecting at {address} into {_without_password(settings.store)}")
     if login is None:  # a log must not hold a secret
         place = f"--store {_without_password(settings.store)} --url {address}"
@@ -83,7 +77,7 @@ def _announce(address: str, settings: Settings, login: str | None, *, demo: bool
         click.echo(f"Log in, once, within ten minutes:\n  {address}/login?key={login}")
     if demo:
         click.echo(f"Answer yourself:\n  {address}/try/{demonstration.QUESTION.digest}")
-        say(
+        outputs.say(
             console,
             f"Seven questions with {demonstration.HISTORY} days of history. Simulated people go on "
             f"answering, {demonstration.RATE} a second; {demonstration.CHANGED} days ago more of "
@@ -114,10 +108,10 @@ def _prepare(settings: Settings, files: tuple[Path, ...], *, demo: bool) -> str 
         if demo:
             demonstration.fill(store)
         for file in files:
-            question = read_question(file)
+            question = inputs.read_question(file)
             store.ask(opened(question, Terms()))
             if settings.log_format == "json":
-                _log.info("asking %r: %s", question.name, question.digest)
+                log.info("asking %r: %s", question.name, question.digest)
             else:
                 click.echo(f"Asking {question.name!r}: {question.digest}")
         if not sys.stdout.isatty():
@@ -127,8 +121,7 @@ def _prepare(settings: Settings, files: tuple[Path, ...], *, demo: bool) -> str 
         store.close()
 
 
-def _open_patiently(settings: Settings) -> Store:
-    """Open the store, waiting for a database that does not answer yet."""
+def _open_patiently(settings: Settings) -> stores.Store:
     until, said = monotonic() + settings.wait_seconds, False
     while True:
         try:
@@ -137,7 +130,7 @@ def _open_patiently(settings: Settings) -> Store:
             if error.kind != "unreachable" or monotonic() >= until:
                 raise
             if not said:
-                _log.warning("waiting for the database: %s", error)
+                log.warning("waiting for the database: %s", error)
                 said = True
             sleep(_PAUSE)
 

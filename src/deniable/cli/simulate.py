@@ -1,7 +1,5 @@
 """``deniable simulate``, on your own data, and ``deniable demo``, on the surnames of the census."""
 
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,18 +9,13 @@ from typing import Any
 import click
 import numpy as np
 
-from deniable import simulation
+from deniable import Estimates, Open, OpenLH, Protocol, Question, simulation
 from deniable.advice.ranking import find_protocols
-from deniable.cli import options, outputs
+from deniable.cli import inputs, options, outputs
 from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
-from deniable.cli.inputs import check_stdin, read_question
 from deniable.cli.labels import Form, Matcher, encode, match, of_question, read_labels
-from deniable.estimates import Estimates
 from deniable.presentation.view import counted
-from deniable.protocol import Open, Protocol
-from deniable.protocols.hashing import OpenLH
-from deniable.question import Question
 from deniable.simulation import Census, Population, Trial
 
 _MOST_WORDS = 1 << 31
@@ -90,14 +83,14 @@ def simulate(
     differs by chance: the spread tells how much, and the best is the best in theory.
     """
     outputs.check_plot(plot)
-    check_stdin(source.path, question_file, labels_file)
+    inputs.check_stdin(source.path, question_file, labels_file)
     if labels_column is not None and not labels_file:
         raise click.UsageError("--labels-column is about the file of --labels; name one")
     if question_file and (labels_file or other is not None):
         raise click.UsageError("a --question has its labels; leave out --labels and --other")
     if other is not None and not labels_file:
         raise click.UsageError("--other is for answers outside --labels; name them")
-    question = read_question(question_file) if question_file else None
+    question = inputs.read_question(question_file) if question_file else None
     labels = read_labels(labels_file, labels_column) if labels_file else None
     if labels is not None and other is not None and other not in labels:
         labels = (*labels, other)
@@ -125,7 +118,7 @@ def simulate(
         found = [{**trial.document(top), "seconds": took} for trial, took in each]
         document = {"people": population.size, "answers": len(population.labels), "runs": runs,
                     "other": matcher.unknown, "skipped": skipped, "trials": found}  # fmt: skip
-        click.echo(json.dumps(document, indent=2))
+        outputs.print_json(document)
     else:
         _print_trials(population, trials, top)
         for name in skipped:
@@ -156,7 +149,7 @@ def _rehearse(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    """Ask a question for records, numbers or sets of the people in a file, and tell the truth."""
+    """Try a question about records, numbers or sets on a file, beside the truth."""
     if not alone:
         raise click.UsageError(
             f"answers to {question.name} are {question.answers.wanted}: simulate tries the "
@@ -172,7 +165,7 @@ def _rehearse(
     rng = None if seed is None else np.random.default_rng(seed)
     found = simulation.rehearse(question, values, runs=runs, rng=rng)
     if as_json:
-        click.echo(json.dumps(found.document(), indent=2))
+        outputs.print_json(found.document())
         return
     console, shown = outputs.open_console(), found.estimates.largest(top)
     outputs.say(console, f"{found}\n", "bold")
@@ -224,7 +217,6 @@ def _run_trials(
 
 
 def _print_trials(population: Population, trials: Sequence[Trial], top: int) -> None:
-    """Print what the trials measured beside theory, and the estimates of the best in theory."""
     console, n, top = outputs.open_console(), population.size, min(top, len(population.labels))
     runs = len(trials[0].squared_errors)
     times = "one run" if runs == 1 else f"{runs} runs"
@@ -301,7 +293,7 @@ def demo(people: int, epsilon: float, top: int, as_json: bool) -> None:
     """
     survey = _run_survey(people, epsilon)
     if as_json:
-        click.echo(json.dumps(_survey_document(survey, top), indent=2, ensure_ascii=False))
+        outputs.print_json(_survey_document(survey, top), ascii=False)
     else:
         _print_survey(survey, top)
 
@@ -360,7 +352,7 @@ def _print_survey(survey: _Survey, top: int) -> None:
 
 def _explain_report(survey: _Survey) -> str:
     """Say what one report tells about one person, by Bayes' rule with the most common answer."""
-    factor = math.exp(survey.question.protocol.realised_epsilon)
+    factor = np.exp(survey.question.protocol.realised_epsilon)
     first = survey.rows[0]
     before = survey.truth[first] / survey.estimates.n
     after = factor * before / (factor * before + 1 - before)

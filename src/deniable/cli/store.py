@@ -22,8 +22,7 @@ for _name in ("msgspec", "starlette", "uvicorn"):  # before the import of any of
 
 from deniable.collector import access, stores  # noqa: E402
 from deniable.collector.settings import Settings, read_settings, variable  # noqa: E402
-from deniable.collector.stores.records import Key, Slice, Window, write_day  # noqa: E402
-from deniable.collector.stores.store import Store  # noqa: E402
+from deniable.collector.stores import Store, records  # noqa: E402
 
 _DAY = 86400
 _NAMED = ("store", "url", "host", "port", "window")
@@ -143,16 +142,17 @@ def check(store: Store, settings: Settings) -> None:
     if window.alarm:
         click.echo(window.alarm)
     for asked in store.all_asked():
-        n = store.standing(Slice(asked.digest)).n
+        n = store.standing(records.Slice(asked.digest)).n
         click.echo(f"{asked.digest} {asked.state.value}: {counted(n, 'report')}")
     if wrong:
         raise InputError(f"{settings.store}: {counted(len(wrong), 'error')}; see above")
 
 
-def _describe_window(window: Window) -> str:
+def _describe_window(window: records.Window) -> str:
+    first, last = records.write_day(window.first), records.write_day(window.last)
     if window.first > window.last:
-        return f"no reports are accepted before {write_day(window.first)}"
-    return f"reports are accepted for {write_day(window.first)} to {write_day(window.last)}"
+        return f"no reports are accepted before {first}"
+    return f"reports are accepted for {first} to {last}"
 
 
 @store.command(examples=["deniable store fold --store deniable.db"])
@@ -187,8 +187,8 @@ def reopen(store: Store, settings: Settings) -> None:
     if window.alarm:
         raise InputError(
             f"{settings.store}: today stays sealed, since ids of days until "
-            f"{write_day(window.first - 1)} were removed; reports are accepted from "
-            f"{write_day(window.first)} on"
+            f"{records.write_day(window.first - 1)} were removed; reports are accepted from "
+            f"{records.write_day(window.first)} on"
         )
 
 
@@ -250,14 +250,14 @@ def list_tokens(store: Store, _: Settings) -> None:
         click.echo(_key_line(key))
 
 
-def _key_line(key: Key) -> str:
+def _key_line(key: records.Key) -> str:
     """Return what is known of a token or a session, which is not the secret itself."""
     end, used = "never expires", "never used"
     if key.expires is not None:
-        day = write_day(key.expires // _DAY)
+        day = records.write_day(key.expires // _DAY)
         end = f"expired {day}" if access.expired(key) else f"until {day}"
     if key.last_used is not None:
-        used = f"used {write_day(key.last_used)}"
+        used = f"used {records.write_day(key.last_used)}"
     return f"{key.role:<7} {end:<18} {used:<15} {one_line(key.name)}"
 
 

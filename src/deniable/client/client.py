@@ -115,7 +115,7 @@ class Client:
         self.ledger.opt_out(out)
 
     def arm(self, question: Question | str, arms: Sequence[str]) -> str:
-        """Return the arm of an experiment to which this device belongs, for ever the same.
+        """Return the arm of an experiment to which this device belongs, always the same.
 
         It is drawn from the secret of the device, each arm with the same chance, and named as a
         segment when the question is answered.

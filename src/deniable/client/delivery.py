@@ -115,7 +115,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of a delivery between two attempts, beside the id and the bytes.
+    """What is kept of a delivery between two attempts, besides the id and the bytes.
 
     ``day`` is that of the report, None before the first attempt that left the device. ``doubt``
     says that an earlier attempt may have been counted, ``since`` on which day something that may be
@@ -175,7 +175,7 @@ def conclude(state: State, event: Event, *, today: str, moves: int = 0) -> Step:
 
 
 def mendable(event: Event) -> bool:
-    """Tell whether something refuses the report that somebody may mend: a proxy, a setting."""
+    """Tell whether what refuses the report may still be mended: a proxy, a setting."""
     return isinstance(event, Reply) and 300 <= event.status < 500 and event.status not in _LATER
 
 

@@ -47,7 +47,6 @@ class Listed:
 
 
 def listed(transport: Transport) -> list[Listed]:
-    """Return the questions that a collector asks, the first asked first."""
     reply = transport.request("GET", "/v1/questions")
     _check(transport, reply)
     try:

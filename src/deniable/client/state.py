@@ -175,7 +175,7 @@ class Ledger:
             return taken.rowcount == 1
 
     def save(self, question: str, parcel: Parcel, noted: int) -> bool:
-        """Note how far a delivery has come, if it was noted so many times before.
+        """Note how far a delivery has come, unless somebody else has noted it since.
 
         False where the parcel is gone or another program has taken it over: then what this one
         learnt may be outdated, and must not undo a doubt.
@@ -185,7 +185,7 @@ class Ledger:
                           state.day, state.doubt, state.since)  # fmt: skip
 
     def settle(self, question: str, outcome: Outcome, noted: int) -> bool:
-        """Forget id, day and report, if they were noted so many times; only the outcome stays."""
+        """Forget id, day and report, unless somebody else has noted something since."""
         change = f"outcome = ?, report = NULL, id = NULL, {_FORGET}"
         return self._note(change, question, noted, outcome.value)
 

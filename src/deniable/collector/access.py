@@ -16,8 +16,7 @@ from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 from deniable.collector.problems import Forbidden, Refusal, Unauthorized
-from deniable.collector.stores.records import Key, StoreError, today, write_day
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 from deniable.collector.worker import Readers, Writer
 from deniable.errors import InvalidParameter, brief
 
@@ -44,7 +43,6 @@ class Role(Enum):
     ADMIN = "admin"
 
     def grants(self, demanded: "Role") -> bool:
-        """Tell whether a token of this role may use a route that demands another."""
         return self is Role.ADMIN or demanded in (self, Role.PUBLIC)
 
 
@@ -84,7 +82,7 @@ def create(
         )
     secret = f"dn_{secrets.token_urlsafe(32)}"
     expires = None if seconds is None else int(time.time()) + seconds
-    key = Key(hashed(secret), kind, role.value, name or secrets.token_hex(8), expires)
+    key = records.Key(hashed(secret), kind, role.value, name or secrets.token_hex(8), expires)
     return secret if store.keep(key) else None
 
 
@@ -100,25 +98,25 @@ def use_login(store: Store, secret: str) -> str | None:
     return create(store, SESSION, Role(found.role), seconds=SESSION_SECONDS)
 
 
-def revoke(store: Store, kind: str, name: str) -> Key | None:
-    """Remove the key of a name; None if there is none such."""
+def revoke(store: Store, kind: str, name: str) -> records.Key | None:
+    """Remove the key of that name and return it; None if there is none."""
     found = next((key for key in store.keys(kind) if key.name == name), None)
     return None if found is None else store.drop(found.hash)
 
 
-def expired(key: Key) -> bool:
+def expired(key: records.Key) -> bool:
     return key.expires is not None and key.expires < time.time()
 
 
-def listed(keys: Iterable[Key], holder: "Holder | None") -> list[dict[str, object]]:
+def listed(keys: Iterable[records.Key], holder: "Holder | None") -> list[dict[str, object]]:
     """Return what a list says of each key that has not expired: never the secret."""
     mine = holder and (holder.kind, holder.name)
     return [
         {
             "name": key.name,
             "role": key.role,
-            "until": None if key.expires is None else write_day(key.expires // _DAY),
-            "last_used": None if key.last_used is None else write_day(key.last_used),
+            "until": None if key.expires is None else records.write_day(key.expires // _DAY),
+            "last_used": None if key.last_used is None else records.write_day(key.last_used),
             "yours": mine == (key.kind, key.name),
         }
         for key in keys
@@ -131,7 +129,7 @@ class Access:
 
     def __init__(self, readers: Readers, writer: Writer) -> None:
         self._readers, self._writer = readers, writer
-        self._known: dict[bytes, tuple[float, Key | None]] = {}
+        self._known: dict[bytes, tuple[float, records.Key | None]] = {}
 
     async def demand(self, connection: "HTTPConnection", role: Role) -> Holder | None:
         """Return who makes a request, or refuse it; a public route asks nobody."""
@@ -166,7 +164,7 @@ class Access:
         if now - at >= _FRESH:
             try:
                 key = await self._readers.run(lambda store: store.key(hash))
-            except StoreError:  # who was known may still ask what is wrong, by /metrics
+            except records.StoreError:  # who was known may still ask what is wrong, by /metrics
                 if key is None:
                     raise
                 now = at
@@ -176,9 +174,11 @@ class Access:
         if key is None or key.kind != kind or expired(key) or not compare_digest(key.hash, hash):
             return None
         if time.time() >= ((key.last_used or 0) + 1) * _DAY:
-            self._known[hash] = now, replace(key, last_used=today())
-            with suppress(Refusal, StoreError):  # a store that cannot note it refuses no key
-                await self._writer.run(lambda store: store.use(hash, today()))
+            self._known[hash] = now, replace(key, last_used=records.today())
+            with suppress(
+                Refusal, records.StoreError
+            ):  # a store that cannot note it refuses no key
+                await self._writer.run(lambda store: store.use(hash, records.today()))
         return Holder(Role(key.role), key.name, key.kind)
 
     def forget(self) -> None:

@@ -2,8 +2,8 @@
 
 The mathematics is ``deniable.poisoning``, and the worker process does it from the tallies that the
 store keeps by day and source. Earlier days, without what stood out on them, make the comparison
-sharper. Like published numbers, the alarms of a day move only with the
-question's minimum of new reports, and a source with fewer reports than that is not judged.
+sharper. Like published numbers, the alarms of a day move only with the question's minimum of new
+reports, and a source with fewer reports than that is not judged.
 """
 
 from collections import defaultdict
@@ -46,7 +46,7 @@ class Alarm(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What was found, and which of the two it is."""
+        """What was found, in one sentence."""
         source = one_line(self.source)
         when = "today" if self.day == today() else f"on {short_date(write_day(self.day))}"
         if self.found.impossible:

@@ -16,9 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from deniable.collector import handlers, problems, status
+from deniable.collector import handlers, jobs, problems, questions, status, submission
 from deniable.collector.access import COOKIE, SAFE, Role, audit
-from deniable.collector.jobs import SHEET_PATH
 from deniable.collector.pages import (
     embed,
     home,
@@ -31,9 +30,7 @@ from deniable.collector.pages import (
     terms,
     try_it,
 )
-from deniable.collector.questions import Change
 from deniable.collector.requests import NAMES, Call, Services
-from deniable.collector.submission import Submissions
 from deniable.version import __version__
 
 Schema = Mapping[str, object]
@@ -177,14 +174,14 @@ async def _describe(call: Call) -> Response:
 
 INTERFACE = [
     Operation("POST", QUESTION + "/reports", Role.PUBLIC, None, "Submit a report.", (DAY,),
-              {_BYTES: _BINARY}, {204: None}, application=Submissions),
+              {_BYTES: _BINARY}, {204: None}, application=submission.Submissions),
     Operation("GET", QUESTION, Role.PUBLIC, handlers.read_question, "Read a question.",
               answers={200: _JSON, 304: None}),
     Operation("POST", "/v1/questions", Role.ADMIN, handlers.ask_question, "Ask a question.", (),
               {_JSON: _OBJECT}, {200: _JSON, 201: _JSON}),
     Operation("GET", "/v1/questions", Role.PUBLIC, handlers.list_questions, "List the questions."),
     Operation("PATCH", QUESTION, Role.ADMIN, handlers.change_question,
-              "Open or close a question, or change its settings.", (), {_JSON: Change}),
+              "Open or close a question, or change its settings.", (), {_JSON: questions.Change}),
     Operation("DELETE", QUESTION, Role.ADMIN, handlers.delete_question,
               "Delete a question with all its data.", (CONFIRMED,), answers={204: None}),
     Operation("GET", QUESTION + "/status", Role.VIEWER, handlers.read_status,
@@ -203,7 +200,7 @@ INTERFACE = [
     Operation("GET", QUESTION + "/compare", Role.VIEWER, handlers.compare,
               "Compare the arms of an experiment, or two rounds.", COMPARING,
               answers={200: _TABLES}),
-    Operation("GET", SHEET_PATH, Role.PUBLIC, handlers.style_sheet,
+    Operation("GET", jobs.SHEET_PATH, Role.PUBLIC, handlers.style_sheet,
               "The style of estimates as HTML.", answers={200: "text/css"}),
     Operation("GET", QUESTION + "/tally", Role.VIEWER, handlers.download_tally,
               "Download a tally.", RANGE, answers={200: _BYTES}),

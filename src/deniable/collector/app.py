@@ -1,6 +1,5 @@
 """The application: services and routes, and around them what turns errors into answers."""
 
-import logging
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,13 +8,12 @@ from urllib.parse import quote
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deniable.collector import problems
+from deniable.collector import log, problems
 from deniable.collector.api import build_router
 from deniable.collector.pages.templating import POLICY, page
 from deniable.collector.requests import Services
 from deniable.collector.settings import Settings
-from deniable.collector.stores import open_store
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, open_store
 
 _POLICY = b"content-security-policy"
 _HEADERS = [
@@ -24,7 +22,6 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (_POLICY, POLICY.encode()),
 ]
-_log = logging.getLogger("deniable.collector")
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,6 @@ class Application:
     routes: ASGIApp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and answer whatever comes of it."""
         if scope["type"] != "http":
             await self.routes(scope, receive, send)
             return
@@ -74,7 +70,7 @@ class Application:
         if problems.find_problem(problems.own(error)).status == 500:
             self.services.counters.failures += 1
             place = traceback.extract_tb(error.__traceback__)[-1]
-            _log.error("%s at %s:%s", type(error).__name__, place.name, place.lineno)
+            log.error("%s at %s:%s", type(error).__name__, place.name, place.lineno)
 
 
 def create_app(settings: Settings, opener: Callable[[], Store] | None = None) -> Application:
@@ -131,7 +127,7 @@ def _page(error: Exception, scope: Scope) -> Response:
 
 
 def _again(scope: Scope, status: int) -> tuple[str, str] | None:
-    """Return where a person goes on, and what that is called; None if only the start is left."""
+    """Return where a person can go on, and the text of that link; None if only to the start."""
     if scope["method"] == "GET":
         query = scope["query_string"].decode("latin-1")
         path = "/" + quote(scope["path"]).lstrip("/")  # two slashes would name another host

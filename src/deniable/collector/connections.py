@@ -1,8 +1,8 @@
 """Connections with limits: how many there are, and time and bytes for each.
 
-uvicorn has none of these. A connection carries the moment at which it is too late for what it is
-doing; the server looks at all of them once a second and aborts those that are past it. What a
-client sends ahead is parsed when it is its turn, and no more of it is read from the network.
+uvicorn has none of these. Each connection has a deadline for what it is doing; the server looks at
+all of them once a second and aborts those that are past it. What a client sends ahead is parsed
+when it is its turn, and no more of it is read from the network.
 Addresses are counted in memory while their connections are open. They are never written down.
 """
 
@@ -44,7 +44,7 @@ class Peer:
         """Those that were answered and have asked nothing since, the oldest first."""
 
     def idle(self, now: float) -> "Connection | None":
-        """Return the connection that is missed least."""
+        """Return the connection that would be missed least."""
         for guests in (self.silent, self.resting):
             for guest in guests:
                 if now - guest.since >= _GRACE:
@@ -70,11 +70,11 @@ class Crowd:
         return self._all.count >= self._most
 
     def has_room(self) -> bool:
-        """Tell whether one more may come, perhaps in the place of an idle one."""
+        """Tell whether one more may come, perhaps in place of an idle one."""
         return not self.full or self._all.idle(monotonic()) is not None
 
     def admit(self, address: str) -> Peer | None:
-        """Take in a connection of an address; None if the address has its share already."""
+        """Admit a connection from an address; None if the address has its share already."""
         key = _network(address)
         peer = self._peers.get(key)
         if peer is None:
@@ -114,7 +114,7 @@ class Crowd:
         self._all.resting[guest] = guest.peer.resting[guest] = None
 
     def wake(self, guest: "Connection") -> None:
-        """Note a connection that asks something, or is gone."""
+        """Note that a connection sends a request, or is gone."""
         peer = guest.peer
         if guest in peer.resting:
             del self._all.resting[guest], peer.resting[guest]
@@ -129,7 +129,7 @@ class Held:
         self.most, self.taken = most, 0
 
     def refuses(self, own: int) -> bool:
-        """Tell whether a sender of so many bytes must wait: the large ones before the small."""
+        """Tell whether a sender of this many bytes must wait: the large ones before the small."""
         return self.taken > (self.most if own > SMALL else 2 * self.most)
 
 
@@ -150,7 +150,7 @@ _END = b"\r\n\r\n"
 _TURNS = 8
 """How many requests that were sent ahead begin at once: others come first."""
 _UNREAD = 16 * 1024
-"""Beyond so many bytes that a client does not read, nothing more is written for it."""
+"""Once a client leaves this many bytes unread, nothing more is written for it."""
 _ANSWER_SECONDS = 120
 _IDLE_SECONDS = 8
 _SLOW_SECONDS = 1.0
@@ -158,7 +158,7 @@ _SLOW_SECONDS = 1.0
 
 
 class Turns:
-    """Requests that were sent ahead take turns, so that who sends many is not served first."""
+    """Requests that were sent ahead take turns, so that nobody is served first for sending many."""
 
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()

@@ -3,15 +3,12 @@
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
-from re import sub
 from typing import NamedTuple
 
 import numpy as np
 
-from deniable.advice import meaning, plan_discovery
-from deniable.advice import plan as solve
-from deniable.advice.groups import sampled_variance, tells
+from deniable import advice
+from deniable.advice.groups import sampled_variance
 from deniable.answers import Answers, Choices, Number, Text
 from deniable.answers.forecast import plan_answers
 from deniable.division import least_reports
@@ -29,6 +26,7 @@ _GOOD, _COARSE = 0.05, 0.15
 _SAMPLE = (0.38, 0.24, 0.15, 0.1, 0.07, 0.06)
 """Shares that are made up to show what a margin of error looks like."""
 _FORECASTS = 6
+_HOPELESS = "hopeless", "Too coarse to be of use."
 
 
 class Draft(NamedTuple):
@@ -91,37 +89,36 @@ def propose(draft: Draft) -> Proposal:
     labels = draft.labels
     if draft.other is not None and draft.other not in labels:
         labels = (*labels, draft.other)
-    found = solve(
+    found = advice.plan(
         len(labels),
         users=draft.users,
         epsilon=draft.epsilon,
         error=draft.error,
         protocol=draft.protocol,
     )
-    # Made also without a name, so that labels which no question can have are told at once.
+    # Made without a name too, so that impossible labels are refused at once.
     made = Question(draft.name or "?", labels, found.protocol, other=draft.other,
                     repeat=draft.repeat, segments=draft.segments)  # fmt: skip
     document = made.to_json() if draft.name and found.reachable else None
-    told = () if found.epsilon is None or not found.reachable else (meaning(found.epsilon),)
+    told = () if found.epsilon is None or not found.reachable else (advice.meaning(found.epsilon),)
     details = (found.explanation, *told)
     if not found.reachable or found.error is None or found.users is None:
-        title, advice = "This cannot be reached.", found.explanation
-        return Proposal(title, "hopeless", advice, "", (), found.users, found.epsilon, found.error,
-                        False, None)  # fmt: skip
-    light, advice = _judge(found.error, found.users, found.significant)
+        return Proposal("This cannot be reached.", "hopeless", found.explanation, "", (),
+                        found.users, found.epsilon, found.error, False, None)  # fmt: skip
+    light, judgement = _judge(found.error, found.users, found.significant)
     reach = points(_NORMAL * found.error)
     title = f"{_people(found.users)}: each share is right to ±\u00a0{reach}, 95\u00a0% sure."
     sample = _sample(labels[: len(_SAMPLE)], found.error)
     # Those of a round or a group are drawn from all people, which counts as well.
     spread = sampled_variance(found.protocol, 1 / len(labels))
     parts = _parts(made, found.users, lambda n: (
-        f"each share is right to ±\u00a0{points(_NORMAL * sqrt(spread / n))}"))  # fmt: skip
-    return Proposal(title, light, advice, sample, details, found.users, found.epsilon, found.error,
-                    True, document, parts, made.total_epsilon)  # fmt: skip
+        f"each share is right to ±\u00a0{points(_NORMAL * (spread / n) ** 0.5)}"))  # fmt: skip
+    return Proposal(title, light, judgement, sample, details, found.users, found.epsilon,
+                    found.error, True, document, parts, made.total_epsilon)  # fmt: skip
 
 
 def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tuple[str, ...]:
-    """Say what all answers of a person reveal, and what so few people tell as a part has."""
+    """Say what all of a person's answers reveal, and how precise each round and group is."""
     repeat, cells = made.repeat, made.segments.cells if made.segments else 1
     if repeat is None and cells == 1:
         return ()
@@ -136,24 +133,26 @@ def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tup
     days = 1 if repeat is None else repeat.every * repeat.total_rounds
     asked = "" if repeat is None else f"Asked: {repeat}. "
     reveals = f"{asked}All that a person answers reveals ε = {made.total_epsilon:g}, for ever."
-    return (*said, reveals, tells(users, cells=cells, days=days))
+    return (*said, reveals, advice.tells(users, cells=cells, days=days))
 
 
 def _people(users: int) -> str:
     return "1 person" if users == 1 else f"{rounded(users)} people"
 
 
-def _judge(error: float, users: int, significant: float | None) -> tuple[str, str]:
+def _judge(
+    error: float, users: int, significant: float | None, *, listed: bool = True
+) -> tuple[str, str]:
     """Say how good a plan is, and how many more people would make it good."""
-    margin = _NORMAL * error
-    stands = f"Answers above {100 * significant:.2g}\u00a0% will stand out." if significant else ""
-    needed = rounded(max(1, users * (margin / _GOOD) ** 2 - users))
-    if not significant or margin > _COARSE:
-        no = stands or "No answer will stand out, not even one that all people give."
-        return "hopeless", f"Too coarse to be of use. {no} About {needed} more people make it good."
-    if margin > _GOOD:
-        return "coarse", f"Coarse: {stands} About {needed} more people make it good."
-    return "good", f"Good. {stands}"
+    margin, stands = _NORMAL * error, "No answer will stand out, not even one that all people give."
+    if significant:
+        stands = f"Answers above {100 * significant:.2g}\u00a0% will stand out." if listed else ""
+    more = rounded(max(1, users * (margin / _GOOD) ** 2 - users))
+    if margin <= _GOOD and significant:
+        return "good", f"Good. {stands}"
+    light, said = ("coarse", "Coarse:") if significant and margin <= _COARSE else _HOPELESS
+    said = " ".join(filter(None, (said, stands, f"About {more} more people make it good.")))
+    return light, said
 
 
 def _sample(labels: tuple[str, ...], error: float) -> str:
@@ -186,12 +185,10 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     if not found.reachable:
         return Proposal("This cannot be reached.", "hopeless", found.verdict, "", (), users,
                         epsilon, error, False, None)  # fmt: skip
-    light, advice = _judge(error, users, 3 * error)
-    if isinstance(answers, Number):
-        advice = sub(r"Answers above .*? stand out\. ?", "", advice)  # there are no answers
+    light, judgement = _judge(error, users, 3 * error, listed=not isinstance(answers, Number))
     told = [f"{each.what}: {each.shown(users)}" for each in found.forecasts[:_FORECASTS]]
     size = counted(made.protocol.report_dtype.itemsize, "byte")
-    details = (f"{made.protocol.name}; a report takes {size}.", meaning(epsilon))
+    details = (f"{made.protocol.name}; a report takes {size}.", advice.meaning(epsilon))
     worst = found.worst
     what = f"each {worst.what}" if worst.what.startswith("share") else worst.what
     title = f"{_people(users)}: {what} is right to {worst.shown(users)}, 95\u00a0% sure."
@@ -200,7 +197,7 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     details = (*(told if len(told) > 1 else ()), *details)
     document = made.to_json() if draft.name else None
     parts = _parts(made, users, lambda n: f"{what} is right to {worst.shown(n)}")
-    return Proposal(title, light, advice, sample, details, users, epsilon, error, True, document,
+    return Proposal(title, light, judgement, sample, details, users, epsilon, error, True, document,
                     parts, made.total_epsilon)  # fmt: skip
 
 
@@ -212,7 +209,7 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
             "texts that are to be discovered need people and epsilon, from which it follows what "
             "will be found; let that be computed"
         )
-    found = plan_discovery(draft.examples, epsilon=epsilon, users=users, code=code)
+    found = advice.plan_discovery(draft.examples, epsilon=epsilon, users=users, code=code)
     made = Question(draft.name or "?", answers, found.protocol, repeat=draft.repeat,
                     segments=draft.segments)  # fmt: skip
     document = made.to_json() if draft.name and found.reachable else None
@@ -222,6 +219,6 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
         light = "good" if found.share <= _GOOD else "coarse"
         share = f"{100 * found.share:.2g}\u00a0%"
         title = f"{rounded(users)} people: texts that {share} of them give will be found."
-    details = (found.explanation, meaning(epsilon))
+    details = (found.explanation, advice.meaning(epsilon))
     return Proposal(title, light, "", "", details, users, epsilon, None, found.reachable,
                     document, _parts(made, users, None), made.total_epsilon)  # fmt: skip

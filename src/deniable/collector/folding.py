@@ -32,7 +32,6 @@ class DamagedMonth(InvalidDocument):
 
 @lru_cache(maxsize=32)
 def question_of(document: str) -> Question:
-    """Read a question, unless it was read before."""
     return Question.from_json(document)
 
 
@@ -162,7 +161,6 @@ def _place(total: Total) -> tuple[str, int]:
 
 
 def check_months(document: str, months: Sequence[Total]) -> None:
-    """Refuse kept sums that cannot be read."""
     for month in months:
         said = find_fault(document, month.n, [month.data], [])
         if said is not None:

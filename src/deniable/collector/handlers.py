@@ -6,21 +6,18 @@ There is no SQL and no mathematics here.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import date
 from hashlib import sha256
 from re import compile as pattern
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-from starlette.requests import Request
 from starlette.responses import Response
 
-from deniable.collector import alarms, folding, groups, housekeeping, jobs, problems, requests
-from deniable.collector.problems import InvalidRequest, UnknownQuestion
+from deniable.collector import alarms, breakdown, folding, housekeeping, jobs, problems, requests
 from deniable.collector.questions import Change, Known, read_name, read_terms
 from deniable.collector.requests import Call, Pieces, answer
-from deniable.collector.stores.records import EPOCH, Outcome, Slice, Total, write_day
+from deniable.collector.stores.records import Outcome, Slice, Total, date_of, write_day
 from deniable.presentation.html import SHEET
 from deniable.question import Question
 
@@ -49,7 +46,10 @@ async def list_questions(call: Call) -> Response:
 
 async def read_question(call: Call) -> Response:
     known = await call.known()
-    encoded, zipped = await call.services.questions.encoded(known), _takes_gzip(call.request)
+    encoded, zipped = (
+        await call.services.questions.encoded(known),
+        _takes_gzip(call.request.headers.get("accept-encoding", "")),
+    )
     tag = f'"{known.asked.digest}{"-gzip" if zipped else ""}"'
     headers = {"etag": tag, "cache-control": _FOREVER, "vary": "accept-encoding"}
     if _has(call.request.headers.get("if-none-match", ""), tag):
@@ -60,8 +60,8 @@ async def read_question(call: Call) -> Response:
     return Pieces(encoded.zipped if zipped else encoded.plain, headers=headers)
 
 
-def _takes_gzip(request: Request) -> bool:
-    for choice in request.headers.get("accept-encoding", "").lower().split(","):
+def _takes_gzip(accepted: str) -> bool:
+    for choice in accepted.lower().split(","):
         name, _, weight = choice.partition(";")
         if name.strip() in ("gzip", "*"):
             return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
@@ -79,7 +79,7 @@ async def read_status(call: Call) -> Response:
         lambda store: (store.asked(digest), store.standing(Slice(digest)))
     )
     if asked is None:
-        raise UnknownQuestion("this question was deleted")
+        raise problems.UnknownQuestion("this question was deleted")
     return answer({
         "digest": digest,
         "name": read_name(asked.document),
@@ -104,7 +104,7 @@ def _by_round(question: Question, daily: Sequence[tuple[int, int]]) -> dict[str,
         return {}
     counts: Counter[int] = Counter()
     for day, n in daily:
-        counts[question.repeat.round_of(date.fromordinal(day + EPOCH))] += n
+        counts[question.repeat.round_of(date_of(day))] += n
     return {"rounds": {str(number): n for number, n in sorted(counts.items())}}
 
 
@@ -118,7 +118,7 @@ async def change_question(call: Call) -> Response:
 async def delete_question(call: Call) -> Response:
     known = await call.known()
     if call.request.query_params.get("name") != known.question.name:
-        raise InvalidRequest(
+        raise problems.InvalidRequest(
             "nothing was deleted: deleting cannot be undone, so add ?name= and the question's name"
         )
     await call.services.questions.delete(known.asked.digest)
@@ -160,10 +160,10 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     ] = None
     candidates: Annotated[tuple[str, ...] | None, Meta(description="Answers to estimate.")] = None
     cross: Annotated[
-        tuple[str, ...] | None, Meta(description="An attribute of a record, of a table.")
+        tuple[str, ...] | None, Meta(description="An attribute of a record; several make a table.")
     ] = None
     above: Annotated[
-        float | None, Meta(description="A number; the share of people above it is told.")
+        float | None, Meta(description="A number; the share of people above it is added.")
     ] = None
     format: Annotated[
         Literal["json", "csv", "html"], Meta(description="The form of the answer.")
@@ -172,7 +172,7 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
     def wanted(self, known: Known) -> jobs.Wanted:
         if known.is_open and not self.candidates:
             found = ", or read its discoveries" if known.discovers else ""
-            raise InvalidRequest(f"this question takes any text: name candidates{found}")
+            raise problems.InvalidRequest(f"this question takes any text: name candidates{found}")
         given = requests.name_days(msgspec.to_builtins(self), known.question.repeat)
         parts = requests.read_slices(known.asked.digest, given)
         cells = requests.read_cells(known.question, self.segment)
@@ -181,14 +181,14 @@ class Query(msgspec.Struct, forbid_unknown_fields=True, rename={"first": "from",
         return replace(asked, cross=self.cross or (), above=self.above)
 
     @property
-    def division(self) -> groups.Division | None:
+    def division(self) -> breakdown.Division | None:
         """How results are divided by segments, if they are."""
         if self.by is None:
             if self.control or self.primary or self.looks:
-                raise InvalidRequest("name the dimension of the experiment with by=")
+                raise problems.InvalidRequest("name the dimension of the experiment with by=")
             return None
         form = "json" if self.format == "html" else self.format
-        return groups.Division(self.by, self.control, self.primary, self.looks or 1, form)
+        return breakdown.Division(self.by, self.control, self.primary, self.looks or 1, form)
 
 
 REPEATED = {"candidate": "candidates", "segment": "segment", "cross": "cross"}
@@ -212,16 +212,14 @@ def _read(found: Mapping[str, str], **lists: Sequence[str]) -> Query:
         several = {field: found or None for field, found in lists.items()}
         return msgspec.convert({**found, **several}, Query, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"a parameter is wrong: {error}") from error
+        raise problems.InvalidRequest(f"a parameter is wrong: {error}") from error
 
 
 async def discover(call: Call) -> Response:
     """Search for the frequent texts, or answer what the last search of the same sum found."""
     known, query = await call.known(), _query(call)
-    given = requests.name_days(call.request.query_params, known.question.repeat)
-    parts = (requests.read_slice(known.asked.digest, given),)
-    cells = requests.read_cells(known.question, query.segment)
-    wanted = jobs.Wanted(parts, candidates=query.candidates, cells=cells)
+    part, cells = call.part(known)
+    wanted = jobs.Wanted((part,), candidates=query.candidates, cells=cells)
     found = await call.services.results.discover_soon(known, wanted)
     if found is None:
         raise problems.Searching("the search goes on; ask again in half a minute")
@@ -240,7 +238,9 @@ async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Respon
         wanted = _rounds(wanted, query, known)
     elif (division := query.division) is not None:
         if query.format == "html" or (query.format == "csv" and division.control):
-            raise InvalidRequest("results by segment have the formats json and csv, verdicts json")
+            raise problems.InvalidRequest(
+                "results by segment have the formats json and csv, verdicts json"
+            )
         known.question.segments.dimension(division.dimension)
         found = await call.services.results.divide(known, wanted, division)
         return streamed(found, jobs.FORMATS[query.format])
@@ -255,12 +255,11 @@ def _rounds(wanted: jobs.Wanted, query: Query, known: Known) -> jobs.Wanted:
         pooled = min(query.pooled or 1, repeat.total_rounds)
         return replace(wanted, rounds=repeat, pooled=pooled)
     if query.by not in (None, "day") or query.pooled:
-        raise InvalidRequest("a trend goes by=day or, of a question with rounds, by=round")
+        raise problems.InvalidRequest("a trend goes by=day or, of a question with rounds, by=round")
     return wanted
 
 
 async def compare(call: Call) -> Response:
-    """Compare the arms of an experiment, or two rounds of a question."""
     known, given = await call.known(), dict(call.request.query_params)
     if "dimension" in given:
         dimension = known.question.segments.dimension(given["dimension"])
@@ -268,7 +267,9 @@ async def compare(call: Call) -> Response:
     elif "round" in given and "with" in given:
         asked = {"compare_round": given["with"]}
     else:
-        raise InvalidRequest("name the dimension of the arms, or round and with: two rounds")
+        raise problems.InvalidRequest(
+            "name the dimension of the arms, or round and with: two rounds"
+        )
     names = ("primary", "looks", "round", "format", *requests.NAMES)
     asked |= {name: given[name] for name in names if name in given}
     return await _estimates(
@@ -290,7 +291,7 @@ def streamed(result: bytes, kind: str, **more: str) -> Response:
 async def follow_trend(call: Call) -> Response:
     query = _query(call)
     if query.format == "html":
-        raise InvalidRequest("a trend has the formats json and csv")
+        raise problems.InvalidRequest("a trend has the formats json and csv")
     return await _estimates(call, query, daily=True)
 
 
@@ -301,11 +302,7 @@ async def style_sheet(call: Call) -> Response:
 
 async def download_tally(call: Call) -> Response:
     known = await call.known()
-    query = call.request.query_params
-    given = requests.name_days(query, known.question.repeat)
-    part = requests.read_slice(known.asked.digest, given)
-    cells = requests.read_cells(known.question, query.getlist("segment"))
-    found = await call.services.results.total(known, part, cells)
+    found = await call.services.results.total(known, *call.part(known))
     return streamed(found.tally, "application/octet-stream", **{DAYS: str(found.days)})
 
 
@@ -323,14 +320,16 @@ def _stated(question: Question, given: Sequence[str]) -> int:
         return segments.cells if segments else 0
     if len(cells) != 1:
         names = ", ".join(each.name for each in segments)
-        raise InvalidRequest(f"a tally is of one segment: name a value of each of {names}, or none")
+        raise problems.InvalidRequest(
+            f"a tally is of one segment: name a value of each of {names}, or none"
+        )
     return cells[0]
 
 
 async def upload_tally(call: Call) -> Response:
     known, id = await call.known(), call.request.path_params["id"]
     if not _ID.fullmatch(id):
-        raise InvalidRequest("an id has 32 hexadecimal digits in lower case")
+        raise problems.InvalidRequest("an id has 32 hexadecimal digits in lower case")
     query = call.request.query_params
     day = requests.read_day(query.get("day", ""))
     segment = _stated(known.question, query.getlist("segment"))
@@ -342,7 +341,7 @@ async def upload_tally(call: Call) -> Response:
     if outcome is Outcome.CONFLICT:
         raise problems.Conflict("another tally came with this id before")
     if outcome is Outcome.UNKNOWN:
-        raise UnknownQuestion("this question was deleted")
+        raise problems.UnknownQuestion("this question was deleted")
     return answer({"source": total.source, "reports": n}, 201 if outcome is Outcome.STORED else 200)
 
 
@@ -359,8 +358,7 @@ async def list_sources(call: Call) -> Response:
 async def list_alarms(call: Call) -> Response:
     """List what stands out, with what is expected, and say if nothing can be told."""
     known = await call.known()
-    part = requests.read_slice(known.asked.digest, call.request.query_params)
-    found = await call.services.alarms.find(known, part.days)
+    found = await call.services.alarms.find(known, call.part(known)[0].days)
     why, expected = alarms.unwatched(known), known.terms.expected
     return answer({"unwatched": why, "alarms": [each.document(expected) for each in found]})
 
@@ -372,7 +370,6 @@ class Exclusion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 async def exclude_source(call: Call) -> Response:
-    """Leave a source out of every count, or of those of one day, or take it in again."""
     query = call.request.query_params
     digest, source = (await call.known()).asked.digest, call.request.path_params["source"]
     day = requests.read_day(query["day"]) if "day" in query else None

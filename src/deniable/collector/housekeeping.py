@@ -13,7 +13,6 @@ counted, stay out.
 import asyncio
 import io
 import json
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,23 +20,13 @@ from functools import partial
 from time import monotonic, time
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from deniable.collector import folding
+from deniable.collector import folding, log
 from deniable.collector.metrics import Counters
 from deniable.collector.questions import read_terms
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.records import (
-    Aside,
-    Asked,
-    Holding,
-    Source,
-    StoreBroken,
-    StoreError,
-    write_day,
-)
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 from deniable.collector.worker import Readers, Worker, Writer
 
-_log = logging.getLogger("deniable.collector")
 _PAUSE, _ROUND, _SWEEP_ROUND = 1.0, 60.0, 15.0
 _WORTH_IT = 64 * 1024
 """As many bytes of waiting reports are folded right away, fewer once a round."""
@@ -86,13 +75,13 @@ class Housekeeping:
                     await self._attempt(self.sum_months)
                 if sweeping and await self._attempt(self.sweep):
                     last_sweep = began
-            except StoreBroken:  # already reported by whoever met it
+            except records.StoreBroken:  # already reported by whoever met it
                 return
             else:
                 if self.failures == failures:
                     self.last_success = time()
                     if self.trouble is not None:
-                        _log.warning("housekeeping works again")
+                        log.warning("housekeeping works again")
                     self.trouble = None
             await asyncio.sleep(_PAUSE)
 
@@ -100,14 +89,14 @@ class Housekeeping:
         """Do one step; whatever goes wrong, the next turn may succeed."""
         try:
             await step()
-        except StoreBroken:
+        except records.StoreBroken:
             raise
         except Exception as error:  # submissions do not depend on it
             self.failures += 1
-            reason = f": {error.reason}" if isinstance(error, StoreError) else ""
+            reason = f": {error.reason}" if isinstance(error, records.StoreError) else ""
             said = f"{type(error).__name__}{reason}"
             if self.trouble is None:
-                _log.error("housekeeping failed and will be tried again: %s", said)
+                log.error("housekeeping failed and will be tried again: %s", said)
             self.trouble = said
             return False
         return True
@@ -138,13 +127,13 @@ class Housekeeping:
         await self._set_aside(found.rows)
         if (said := found.tally) is not None:
             await self.writer.run(lambda store: store.set_tally_aside(pile, said))
-            _log.error("a tally was set aside: %s", said)
+            log.error("a tally was set aside: %s", said)
         return True
 
     async def _set_aside(self, rows: Mapping[int, str]) -> None:
         await self.writer.run(lambda store: store.set_aside(rows))
         for no, reason in rows.items():
-            _log.error("waiting row %d was set aside: %s", no, reason)
+            log.error("waiting row %d was set aside: %s", no, reason)
 
     async def sum_months(self) -> None:
         while await self.sum_month():
@@ -170,9 +159,9 @@ class Housekeeping:
         """Seal old days, and log an alarm when it begins and ends."""
         window = await self.writer.run(lambda store: store.seal())
         if window.alarm and window.alarm != self.alarm:
-            _log.error("clock alarm: %s", window.alarm)
+            log.error("clock alarm: %s", window.alarm)
         if self.alarm and not window.alarm:
-            _log.warning("the clock alarm is over")
+            log.warning("the clock alarm is over")
         self.alarm = window.alarm
 
     async def sweep(self) -> None:
@@ -222,7 +211,7 @@ def check(store: Store) -> Iterator[str]:
         yield describe(aside)
 
 
-def fault_of(asked: Asked, holding: Holding) -> str | None:
+def fault_of(asked: records.Asked, holding: records.Holding) -> str | None:
     """Read the contents of a row, and return what is wrong with them, if anything is."""
     if holding.fault is not None:
         return holding.fault
@@ -231,19 +220,19 @@ def fault_of(asked: Asked, holding: Holding) -> str | None:
     return folding.find_fault(asked.document, n, tallies, waiting)
 
 
-def name_of(holding: Holding) -> str:
+def name_of(holding: records.Holding) -> str:
     if holding.table == "waiting":
         return f"waiting row {holding.row}"
     kind = {"tallies": "tally", "months": "sum of the month"}.get(holding.table, "published sum")
     source = f" and the source {holding.total.source!r}" if holding.total.source else ""
     segment = f" and the segment {holding.total.segment}" if holding.total.segment else ""
-    return f"the {kind} of {write_day(holding.total.day)}{source}{segment}"
+    return f"the {kind} of {records.write_day(holding.total.day)}{source}{segment}"
 
 
-def describe(aside: Aside) -> str:
+def describe(aside: records.Aside) -> str:
     said = {
         "question": aside.question,
-        "day": None if aside.day is None else write_day(aside.day),
+        "day": None if aside.day is None else records.write_day(aside.day),
         "source": aside.source,
         "reports": aside.n,
     }
@@ -256,13 +245,13 @@ def describe(aside: Aside) -> str:
 class Gathered:
     """Everything that a store has of a question, still unchecked."""
 
-    asked: Asked
-    holdings: tuple[Holding, ...]
-    aside: tuple[Aside, ...]
-    sources: tuple[Source, ...]
+    asked: records.Asked
+    holdings: tuple[records.Holding, ...]
+    aside: tuple[records.Aside, ...]
+    sources: tuple[records.Source, ...]
 
 
-def gather(store: Store, asked: Asked) -> Gathered:
+def gather(store: Store, asked: records.Asked) -> Gathered:
     return Gathered(
         asked,
         tuple(f for f in store.holdings(asked.digest) if f.table in ("tallies", "waiting")),
@@ -293,7 +282,12 @@ def pack(gathered: Gathered) -> bytes:
         for number, (place, found) in enumerate(sorted(places.items()), 1):
             name, (day, source, cell) = f"tallies/{number:06d}.tally", place
             archive.writestr(name, folding.add_up(asked.document, *found))
-            row = {"file": name, "day": write_day(day), "source": source, "n": counts[place]}
+            row = {
+                "file": name,
+                "day": records.write_day(day),
+                "source": source,
+                "n": counts[place],
+            }
             listed.append(row | ({"segment": segments.named(cell)} if segments else {}))
         contents = {
             "digest": asked.digest,
@@ -302,7 +296,8 @@ def pack(gathered: Gathered) -> bytes:
             "excluded": [
                 {"source": found.name, "days": None if found.excluded else days}
                 for found in gathered.sources
-                if (days := [write_day(day) for day in found.excluded_days]) or found.excluded
+                if (days := [records.write_day(day) for day in found.excluded_days])
+                or found.excluded
             ],
             "tallies": listed,
             "unreadable": unreadable,

@@ -16,9 +16,7 @@ from deniable.advice.discovery import ALPHA
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.survey import RecordEstimates
 from deniable.collector import folding
-from deniable.collector.folding import Cells, merge, question_of
 from deniable.collector.stores import records
-from deniable.collector.stores.records import Days, Publication, Slice, Snapshot, Total
 from deniable.discoveries import Discoveries
 from deniable.division import least_reports
 from deniable.errors import DeniableError, InvalidParameter
@@ -34,14 +32,14 @@ FORMATS = {"json": "application/json", "csv": "text/csv; charset=utf-8", "html":
 SHEET_PATH = "/static/estimates.css"
 """Where the style of HTML is: the policy of all pages allows none that is inline."""
 GROWN = 4
-"""A sum that is searched moves only when a quarter of its reports have come anew."""
+"""A sum that is searched moves only when it has grown by a quarter."""
 Candidates = tuple[str, ...] | None
 Result = TypeVar("Result")
 
 
 def warm_up(documents: Sequence[str]) -> None:
     """Estimate from one report of no consequence, so that the first real estimate is no slower."""
-    for question in map(question_of, documents):
+    for question in map(folding.question_of, documents):
         labels = list(question.labels or ("warm",))[:1]
         with suppress(DeniableError):  # some protocols give no report without a client's secret
             tally = question.tally(question.privatize(labels))
@@ -63,7 +61,7 @@ def read_question(document: bytes) -> Reading:
     """Read a question that somebody sent; its empty tally is the smallest that a day can have."""
     question = Question.from_json(document)
     size = question.protocol.report_dtype.itemsize
-    tally_size = len(merge(question, []).to_bytes())
+    tally_size = len(folding.merge(question, []).to_bytes())
     return Reading(question.digest, question.name, question.to_json(), size, tally_size)
 
 
@@ -74,11 +72,11 @@ class Wanted:
     ``people`` are those who answered in each slice, where that is known. ``daily`` asks for the
     latest days of the first slice one by one, too, and with ``rounds`` for its rounds, ``pooled``
     of them together each time, once there are so many. ``cells`` are the segments that count, all
-    of them without. Of records ``cross`` names the attributes of a table; of numbers the share
-    ``above`` one is told.
+    of them without. ``cross`` names the attributes of a record's table; ``above`` is a
+    number, and the share of people above it is told.
     """
 
-    parts: tuple[Slice, ...]
+    parts: tuple[records.Slice, ...]
     people: tuple[int | None, ...] = (None, None)
     candidates: Candidates = None
     daily: bool = False
@@ -88,17 +86,17 @@ class Wanted:
     cross: tuple[str, ...] = ()
     above: float | None = None
 
-    def periods(self, daily: Sequence[tuple[int, int]]) -> dict[Slice, int]:
+    def periods(self, daily: Sequence[tuple[int, int]]) -> dict[records.Slice, int]:
         """Return the days or rounds in which reports came, in order, and how many."""
         question, days = self.parts[0].question, self.parts[0].days
         if self.rounds is None:
-            return {Slice(question, Days(day, day)): n for day, n in daily}
+            return {records.Slice(question, records.Days(day, day)): n for day, n in daily}
         start, every = self.rounds.first_day.toordinal() - records.EPOCH, self.rounds.every
         counts: Counter[int] = Counter()
         for day, n in daily:
             counts[(day - start) // every] += n
         return {
-            Slice(question, Days(
+            records.Slice(question, records.Days(
                 max(days.first, start + (number - self.pooled + 1) * every),
                 min(days.last, start + (number + 1) * every - 1),
             )): sum(counts[number - back] for back in range(self.pooled))
@@ -113,15 +111,15 @@ class Order:
 
     document: str
     wanted: Wanted
-    days: tuple[Slice, ...]
+    days: tuple[records.Slice, ...]
     left_out: int
     """Days of which there is no sum: too few reports, or too long ago."""
-    new: tuple[Slice, ...]
+    new: tuple[records.Slice, ...]
     edition: int
-    rows: Snapshot
+    rows: records.Snapshot
     minimum: int = 1
     """The fewest new reports with which a sum appears or moves."""
-    periods: tuple[Slice, ...] = ()
+    periods: tuple[records.Slice, ...] = ()
     """All days or rounds in which reports came, those without a sum too."""
 
 
@@ -130,13 +128,13 @@ class Sums:
     """The sums of an order: tallies, on how many days the reports of each came, and segments."""
 
     order: Order
-    tallies: Mapping[Slice, tuple[Tally, int]]
-    cells: Mapping[Slice, Cells] = field(default_factory=dict)
-    looks: Mapping[Slice, int] = field(default_factory=dict)
+    tallies: Mapping[records.Slice, tuple[Tally, int]]
+    cells: Mapping[records.Slice, folding.Cells] = field(default_factory=dict)
+    looks: Mapping[records.Slice, int] = field(default_factory=dict)
 
     @property
     def question(self) -> Question:
-        return question_of(self.order.document)
+        return folding.question_of(self.order.document)
 
     def estimates(self, place: int = 0) -> Estimates:
         wanted = self.order.wanted
@@ -144,13 +142,13 @@ class Sums:
         tally, days = self.tally(part), self.tallies[part][1]
         return self.estimate(tally, wanted.candidates, days, wanted.people[place])
 
-    def tally(self, part: Slice, cells: Sequence[int] | None = None) -> Tally:
+    def tally(self, part: records.Slice, cells: Sequence[int] | None = None) -> Tally:
         """Return the sum of a slice, of some of its segments if any are named or wanted."""
         some = self.order.wanted.cells if cells is None else cells
         if some is None:
             return self.tallies[part][0]
         mine = self.cells.get(part, {})
-        return merge(self.question, [mine[cell] for cell in some if cell in mine])
+        return folding.merge(self.question, [mine[cell] for cell in some if cell in mine])
 
     def estimate(
         self, tally: Tally, candidates: Sequence[str] | None, days: int, people: int | None = None
@@ -196,9 +194,9 @@ class Sums:
         """Compare the two wanted slices, which have no report in common, with one of them first."""
         return comparison.compare(self.estimates(first), self.estimates(1 - first))
 
-    def over(self, days: Sequence[Slice]) -> Estimates:
+    def over(self, days: Sequence[records.Slice]) -> Estimates:
         """Estimate from some of the single days together."""
-        tally = merge(self.question, [self.tally(day) for day in days])
+        tally = folding.merge(self.question, [self.tally(day) for day in days])
         return self.estimate(tally, self.order.wanted.candidates, len(days))
 
 
@@ -223,12 +221,12 @@ class Done(NamedTuple, Generic[Result]):
 
     result: Result
     size: int
-    new: dict[Slice, Publication]
+    new: dict[records.Slice, records.Publication]
 
 
 def carry_out(order: Order, job: Job[Result]) -> Done[Result]:
     """Add up what is new, do a job with all sums, and return what came of it and the new sums."""
-    made, question = _add_up_slices(order), question_of(order.document)
+    made, question = _add_up_slices(order), folding.question_of(order.document)
     shown = order.rows.published
     tallies = {part: (Tally.from_bytes(sum.tally), sum.days) for part, sum in shown.items()}
     cells = {part: folding.unpack_cells(sum.cells) for part, sum in shown.items()}
@@ -237,32 +235,34 @@ def carry_out(order: Order, job: Job[Result]) -> Done[Result]:
         before = shown.get(part) if question.segments else None
         fresh = before is None or before.edition != order.edition
         mine = found if fresh else folding.ripe(cells[part], found, counts, order.minimum)
-        tally = mine[0] if [*mine] == [0] else merge(question, [*mine.values()])
+        tally = mine[0] if [*mine] == [0] else folding.merge(question, [*mine.values()])
         # What could not be read was counted all the same, and would else seem new again and again.
         n = sum(counts[cell] if mine[cell] is found.get(cell) else mine[cell].n for cell in mine)
         packed = folding.pack_cells(mine) if question.segments else b""
         tallies[part], cells[part], data = (tally, days), mine, tally.to_bytes()
         looks[part] = _looks(question, tally.n, data, shown.get(part))
-        new[part] = Publication(n, order.edition, data, days, packed, looks[part])
+        new[part] = records.Publication(n, order.edition, data, days, packed, looks[part])
     result = job.function(Sums(order, tallies, cells, looks), job.argument)
     return Done(result, len(pickle.dumps(result)), new)
 
 
-def _add_up_slices(order: Order) -> dict[Slice, tuple[dict[int, Tally], Counter[int], int]]:
+def _add_up_slices(order: Order) -> dict[records.Slice, tuple[dict[int, Tally], Counter[int], int]]:
     """Return tallies and reports by segment and the days of each new slice, no day added up twice.
 
     Days that belong to the same new slices are added up together, and a slice is the sum of such
     groups.
     """
-    groups: dict[tuple[tuple[Slice, ...], int], tuple[list[Total], list[Total]]] = {}
+    groups: dict[
+        tuple[tuple[records.Slice, ...], int], tuple[list[records.Total], list[records.Total]]
+    ] = {}
     added = (*order.rows.months, *order.rows.tallies)
-    places: dict[int, tuple[Slice, ...]] = {}
+    places: dict[int, tuple[records.Slice, ...]] = {}
     for kind, found in enumerate((added, order.rows.waiting)):
         for row in found:
             if (place := places.get(row.day)) is None:
                 place = places[row.day] = tuple(p for p in order.new if row.day in p.days)
             groups.setdefault((place, row.segment), ([], []))[kind].append(row)
-    question = question_of(order.document)
+    question = folding.question_of(order.document)
     folding.check_months(order.document, order.rows.months)
     sums = {
         place: folding.readable_sum(question, *([row.data for row in rows] for rows in both))
@@ -279,18 +279,17 @@ def _add_up_slices(order: Order) -> dict[Slice, tuple[dict[int, Tally], Counter[
                 counts[cell] += sum(row.n for half in both for row in half)
                 days |= {row.day for half in both for row in half if row.n}
         tallies = {
-            cell: found[0] if len(found) == 1 else merge(question, found)
+            cell: found[0] if len(found) == 1 else folding.merge(question, found)
             for cell, found in cells.items()
         }
-        made[part] = tallies or {0: merge(question, [])}, counts, len(days)
+        made[part] = tallies or {0: folding.merge(question, [])}, counts, len(days)
     return made
 
 
-def total(sums: Sums, _: None) -> Publication:
-    """Return the sum of the wanted slice, or of the segments of it that are wanted."""
+def total(sums: Sums, _: None) -> records.Publication:
     part = sums.order.wanted.parts[0]
     tally, days = sums.tally(part), sums.tallies[part][1]
-    return Publication(tally.n, sums.order.edition, tally.to_bytes(), days)
+    return records.Publication(tally.n, sums.order.edition, tally.to_bytes(), days)
 
 
 def export(sums: Sums, form: str) -> bytes | Lacking:
@@ -322,7 +321,7 @@ def discover(sums: Sums, _: None) -> Discoveries[Question]:
     return question.discover(tally, wanted.candidates, alpha=alpha)
 
 
-def _looks(question: Question, n: int, data: bytes, before: Publication | None) -> int:
+def _looks(question: Question, n: int, data: bytes, before: records.Publication | None) -> int:
     """Return which look at a sum this is, at most; 0 as long as there was no search.
 
     Whatever changes a sum without growth, such as a source that is left out, is one look more.

@@ -9,7 +9,6 @@ has no label by question.
 """
 
 import asyncio
-import logging
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from contextlib import suppress
 from math import isnan
 from time import monotonic
 
+from deniable.collector import log
 from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
 from deniable.collector.stores import records
 from deniable.collector.stores.records import StoreBroken, StoreError
@@ -139,7 +139,6 @@ class Counters:
 
 Probe = Callable[[], Awaitable[None]]
 """Writes something meaningless; whoever runs it reports a failure here."""
-_log = logging.getLogger("deniable.collector")
 _FRESH = 2.0
 """For how many seconds a write is evidence that the next one will succeed."""
 _PATIENCE = 3.0
@@ -167,7 +166,7 @@ class Health:
         self._wrote = now = monotonic()
         if self.trouble is not None and not self.broken and now - self._failed >= _CALM:
             self.trouble = None
-            _log.warning("reports are stored again, after %.0f seconds", now - self._since)
+            log.warning("reports are stored again, after %.0f seconds", now - self._since)
 
     def failed(self, error: Exception) -> None:
         if not isinstance(error, StoreError) or self.broken:
@@ -175,12 +174,12 @@ class Health:
         self.errors[error.kind] += 1
         if isinstance(error, StoreBroken):
             self.trouble = self.broken = error
-            _log.critical("the collector stops: %s: %s", error.reason, error)
+            log.critical("the collector stops: %s: %s", error.reason, error)
             return
         self._failed = monotonic()
         if self.trouble is None:
             self._since = self._failed
-            _log.error("no reports are stored: %s: %s", error.reason, error)
+            log.error("no reports are stored: %s: %s", error.reason, error)
         self.trouble = error
 
     def met(self, error: Exception) -> None:

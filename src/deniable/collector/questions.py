@@ -5,7 +5,6 @@ is what never changes (the document) and what may lag by a moment (the terms).
 """
 
 import asyncio
-import logging
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from gzip import compress
@@ -14,16 +13,13 @@ from typing import Annotated, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from deniable.collector import jobs, problems
+from deniable.collector import jobs, log, problems
 from deniable.collector.settings import MIB, Settings
-from deniable.collector.stores.records import Asked, State
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 from deniable.collector.worker import Readers, Worker, Writer
 from deniable.errors import DeniableError
 from deniable.protocols.discovery import Discovery
 from deniable.question import Question
-
-_log = logging.getLogger("deniable.collector")
 
 _FRESH = 2.0
 """For how many seconds terms are taken from memory."""
@@ -81,7 +77,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
     expected: tuple[str, ...] | None = None
 
     def apply(self, terms: Terms) -> Terms:
-        """Return terms in which what is stated replaces what was."""
+        """Return terms with the stated fields replaced."""
         stated = {
             name: value
             for name, value in msgspec.to_builtins(self).items()
@@ -100,7 +96,7 @@ class Change(msgspec.Struct, forbid_unknown_fields=True):
 class Known:
     """A question, its terms, and when it was looked up."""
 
-    asked: Asked
+    asked: records.Asked
     question: Question
     terms: Terms
     at: float
@@ -145,9 +141,11 @@ def write_terms(terms: Terms) -> str:
     return msgspec.json.encode(terms).decode()
 
 
-def opened(question: Question, terms: Terms) -> Asked:
+def opened(question: Question, terms: Terms) -> records.Asked:
     """Return a question as a store takes it, to be asked from now on."""
-    return Asked(question.digest, question.to_json(), State.OPEN, write_terms(terms))
+    return records.Asked(
+        question.digest, question.to_json(), records.State.OPEN, write_terms(terms)
+    )
 
 
 class Recent(Generic[Named, Value]):
@@ -257,7 +255,9 @@ class Questions:
         found = await self._worker.run(jobs.read_question, document)
         _check_size("reports", found.report_size, self._settings.report_limit)
         _check_size("tallies", found.tally_size, self._settings.tally_limit)
-        asked = Asked(found.digest, found.document, State.OPEN, write_terms(Terms()))
+        asked = records.Asked(
+            found.digest, found.document, records.State.OPEN, write_terms(Terms())
+        )
         new = await self._writer.run(lambda store: store.ask(asked))
         if not new and await self._readers.run(lambda store: store.asked(asked.digest)) is None:
             said = "The same question is being deleted: wait a minute, and create it again."
@@ -272,7 +272,7 @@ class Questions:
         if entry is not None:
             history = (*terms.history, entry)[-_MOST_ENTRIES:]
             terms = msgspec.structs.replace(terms, history=history)
-        state = State(wanted.state) if wanted.state else None
+        state = records.State(wanted.state) if wanted.state else None
         found = await self._writer.run(
             lambda store: store.change(digest, state=state, terms=write_terms(terms))
         )
@@ -281,7 +281,7 @@ class Questions:
             raise problems.UnknownQuestion("this question was deleted")
 
     async def delete(self, digest: str) -> None:
-        await self._writer.run(lambda store: store.change(digest, state=State.DELETED))
+        await self._writer.run(lambda store: store.change(digest, state=records.State.DELETED))
         self.forget(digest)
 
     def forget(self, digest: str) -> None:
@@ -308,7 +308,7 @@ def _look_up(store: Store, digest: str, before: Known | None, now: float) -> Kno
 @lru_cache(maxsize=256)
 def _log_unreadable(digest: str, said: str) -> None:
     """Log once that a stored question cannot be read, however often it is asked for."""
-    _log.error("the question %s cannot be read: %s", digest, said)
+    log.error("the question %s cannot be read: %s", digest, said)
 
 
 def _check_size(what: str, size: int, limit: int) -> None:

@@ -22,8 +22,7 @@ from deniable.collector.problems import InvalidRequest, TooLarge
 from deniable.collector.questions import Known, Questions
 from deniable.collector.results import Results
 from deniable.collector.settings import Settings
-from deniable.collector.stores.records import EPOCH, EVER, Days, Slice
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 from deniable.collector.worker import Readers, Worker, Writer
 from deniable.question import Question
 from deniable.rota import Repeat
@@ -83,7 +82,7 @@ class Call:
     request: Request
     holder: Holder | None
     noted: list[str] = field(default_factory=list)
-    """What the audit line says beside the address."""
+    """What the audit line says besides the address."""
 
     async def known(self) -> Known:
         return await self.services.questions.find(self.request.path_params["digest"])
@@ -100,6 +99,13 @@ class Call:
                 )
             found[name] = value
         return found
+
+    def part(self, known: Known) -> tuple[records.Slice, tuple[int, ...] | None]:
+        """Return the slice that the address names by days or a round, and the cells that count."""
+        query = self.request.query_params
+        given = name_days(query, known.question.repeat)
+        cells = read_cells(known.question, query.getlist("segment"))
+        return read_slice(known.asked.digest, given), cells
 
     async def body(self, limit: int) -> bytes:
         body = bytearray()
@@ -146,7 +152,7 @@ def read_day(text: str, name: str = "day") -> int:
     with suppress(ValueError):
         found = date.fromisoformat(text)
         if found.isoformat() == text:  # and not one of the other forms that ISO 8601 has
-            return found.toordinal() - EPOCH
+            return found.toordinal() - records.EPOCH
     raise InvalidRequest(
         f"expected {name} as YYYY-MM-DD, got {text[:40]!r}",
         value=text[:40],
@@ -154,7 +160,7 @@ def read_day(text: str, name: str = "day") -> int:
     )
 
 
-def read_slice(question: str, query: Mapping[str, str | None], start: str = "") -> Slice:
+def read_slice(question: str, query: Mapping[str, str | None], start: str = "") -> records.Slice:
     """Return the slice that parameters name: one day, a range of days, or everything.
 
     >>> read_slice("…", {"day": "1970-01-02"}).days
@@ -165,25 +171,25 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
         raise InvalidRequest(f"{start}day is a day by itself; leave out {start}from and {start}to")
     if day is not None:
         first = last = day
-    days = Days(
+    days = records.Days(
         0 if first is None else read_day(first, f"{start}from"),
-        EVER if last is None else read_day(last, f"{start}to"),
+        records.EVER if last is None else read_day(last, f"{start}to"),
     )
     if days.first > days.last:
         raise InvalidRequest(
             f"{start}from must not be later than {start}to",
             page="The first day is after the last one.",
         )
-    return Slice(question, days)
+    return records.Slice(question, days)
 
 
-def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[Slice, ...]:
-    """Return the slice that parameters name, and a second one to compare with if they do."""
+def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[records.Slice, ...]:
+    """Return the slice that parameters name, and the one to compare it with, if any."""
     first = read_slice(question, query)
     if not any(query.get(f"{SECOND}{name}") for name in NAMES):
         return (first,)
     second = read_slice(question, query, SECOND)
-    if first.days.first <= second.days.last and second.days.first <= first.days.last:
+    if first.days.overlaps(second.days):
         raise InvalidRequest(
             "the two ranges of days overlap; compare others",
             page="The two ranges of days overlap: choose others.",
@@ -192,7 +198,7 @@ def read_slices(question: str, query: Mapping[str, str | None]) -> tuple[Slice, 
 
 
 def name_days(query: Mapping[str, str | None], repeat: Repeat | None) -> dict[str, str | None]:
-    """Return the parameters with the days of a round in the place of its number."""
+    """Return the parameters with the days of a round in place of its number."""
     found = dict(query)
     for start in ("", SECOND):
         number = found.pop(f"{start}round", None)

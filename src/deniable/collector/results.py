@@ -12,18 +12,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from operator import attrgetter
 from typing import Any, TypeVar, cast
 
-from deniable.collector import groups, jobs, trends, views
+from deniable.collector import breakdown, jobs, views
 from deniable.collector.folding import DamagedMonth
-from deniable.collector.jobs import Job, Order, Wanted
 from deniable.collector.problems import InvalidRequest, SearchEnded, TooCostly, TooFewReports
 from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.months import months_within
 from deniable.collector.stores.records import Days, Publication, Slice
-from deniable.collector.views import Sight
 from deniable.collector.worker import Readers, Worker, WorkerEnded, Writer
 from deniable.discoveries import Discoveries
 from deniable.errors import DeniableError, InvalidParameter, OutOfDomain
@@ -98,16 +95,16 @@ class Results:
     async def total(
         self, known: Known, part: Slice, cells: tuple[int, ...] | None = None
     ) -> Publication:
-        return await self._demand(known, Wanted((part,), cells=cells), Job(jobs.total))
+        return await self._demand(known, jobs.Wanted((part,), cells=cells), jobs.Job(jobs.total))
 
     async def published(self, known: Known, part: Slice) -> int:
-        """Return of how many reports the published sum of a slice is; 0 if there is none."""
+        """Return the number of reports in the published sum of a slice; 0 if there is none."""
         with suppress(TooFewReports):
             return (await self.total(known, part)).n
         return 0
 
-    async def export(self, known: Known, wanted: Wanted, form: str) -> bytes:
-        job = Job(trends.export if wanted.daily else jobs.export, form)
+    async def export(self, known: Known, wanted: jobs.Wanted, form: str) -> bytes:
+        job = jobs.Job(breakdown.export_trend if wanted.daily else jobs.export, form)
         found = await self._demand(known, wanted, job)
         if isinstance(found, jobs.Lacking):
             raise TooFewReports(
@@ -118,21 +115,23 @@ class Results:
             )
         return found
 
-    async def divide(self, known: Known, wanted: Wanted, division: groups.Division) -> bytes:
-        return await self._demand(known, wanted, Job(groups.export, division))
+    async def divide(
+        self, known: Known, wanted: jobs.Wanted, division: breakdown.Division
+    ) -> bytes:
+        return await self._demand(known, wanted, jobs.Job(breakdown.export_parts, division))
 
-    async def discover(self, known: Known, wanted: Wanted) -> Discoveries[Question]:
+    async def discover(self, known: Known, wanted: jobs.Wanted) -> Discoveries[Question]:
         """Return what a search finds in the published sum: one search for all who ask."""
         if not known.discovers:
             raise InvalidRequest("the answers to this question are listed or named; estimate them")
-        wanted = Wanted(wanted.parts[:1], candidates=wanted.candidates, cells=wanted.cells)
+        wanted = jobs.Wanted(wanted.parts[:1], candidates=wanted.candidates, cells=wanted.cells)
         await self.total(known, wanted.parts[0])  # a search is long, and nobody waits for the sum
-        found: object = await self._demand(known, wanted, Job(jobs.discover, slow=True))
+        found: object = await self._demand(known, wanted, jobs.Job(jobs.discover, slow=True))
         if isinstance(found, SearchEnded):
             raise found
         return cast("Discoveries[Question]", found)
 
-    async def _demand(self, known: Known, wanted: Wanted, job: Job[Result]) -> Result:
+    async def _demand(self, known: Known, wanted: jobs.Wanted, job: jobs.Job[Result]) -> Result:
         """Do a job with the wanted sums, which must all be there."""
         while True:
             survey = await self._survey(known, wanted)
@@ -145,7 +144,7 @@ class Results:
             if found is not None:
                 return found
 
-    async def look(self, known: Known, wanted: Wanted, rows: int) -> Shown:
+    async def look(self, known: Known, wanted: jobs.Wanted, rows: int) -> Shown:
         """Return what a page shows, or why it shows nothing."""
         while True:
             survey = await self._survey(known, wanted)
@@ -154,7 +153,7 @@ class Results:
             shown = Shown(survey.n, survey.lacking, self.minimum(known))
             if wanted.parts[0] in survey.lacking:
                 return shown
-            sight = Sight(rows, known.terms.truth)
+            sight = views.Sight(rows, known.terms.truth)
             try:
                 if known.discovers and not wanted.candidates:
                     texts = await self.discover_soon(known, wanted, _PATIENCE)
@@ -163,14 +162,14 @@ class Results:
                     sight = replace(sight, texts=texts)
                     shown = replace(shown, sure=len(texts.sure))
                     wanted = replace(wanted, candidates=texts.sure or None)
-                found = await self._make(known, wanted, survey, Job(views.look, sight))
+                found = await self._make(known, wanted, survey, jobs.Job(views.look, sight))
             except (SearchEnded, TooCostly, InvalidParameter, OutOfDomain) as problem:
                 return replace(shown, problem=problem)
             if found is not None:
                 return replace(shown, look=found)
 
     async def discover_soon(
-        self, known: Known, wanted: Wanted, seconds: float = 60
+        self, known: Known, wanted: jobs.Wanted, seconds: float = 60
     ) -> Discoveries[Question] | None:
         """Return what a search finds, or None if it goes on for longer than that."""
         search = asyncio.ensure_future(self.discover(known, wanted))
@@ -182,7 +181,7 @@ class Results:
         """Return the fewest new reports with which a sum appears or moves."""
         return known.terms.minimum or self._settings.minimum
 
-    async def _survey(self, known: Known, wanted: Wanted) -> Survey:
+    async def _survey(self, known: Known, wanted: jobs.Wanted) -> Survey:
         """Look at the store, and tell which of the wanted sums have moved."""
         hull = Days(
             min([part.days.first for part in wanted.parts]),
@@ -200,8 +199,8 @@ class Results:
         periods = wanted.periods(own)
         latest = list(periods.items())[-(TREND_DAYS if wanted.rounds is None else TREND_ROUNDS) :]
         days = {part: n for part, n in latest if n >= minimum}
-        # What version 0.2.0 published does not say of how many days it is, which only those
-        # questions have to know whose people may answer again.
+        # What version 0.2.0 published does not say how many days it covers, which matters only
+        # where people may answer again.
         uncounted = known.question.protocol.memoises
         kept, before, new, lacking = {}, {}, [], []
         for part, n in {**counts, **days}.items():
@@ -233,7 +232,7 @@ class Results:
         )
 
     async def _make(
-        self, known: Known, wanted: Wanted, survey: Survey, job: Job[Result]
+        self, known: Known, wanted: jobs.Wanted, survey: Survey, job: jobs.Job[Result]
     ) -> Result | None:
         """Do a job, once for all who wait for it; None if sums were published meanwhile."""
         cost, limit = survey.reports * len(wanted.candidates or ()), self._settings.estimate_limit
@@ -255,7 +254,7 @@ class Results:
         return cast("Result | None", await asyncio.shield(task))
 
     async def _carry_out(
-        self, known: Known, wanted: Wanted, survey: Survey, job: Job[Result]
+        self, known: Known, wanted: jobs.Wanted, survey: Survey, job: jobs.Job[Result]
     ) -> Result | None:
         new, days = survey.new, survey.days
         counted = [part for part in wanted.parts if part in new]
@@ -275,7 +274,7 @@ class Results:
         kept = {part: found for part, found in rows.published.items() if part in survey.kept}
         if kept.keys() != survey.kept.keys():
             return None
-        order = Order(
+        order = jobs.Order(
             known.asked.document, wanted, days, survey.left_out, new, survey.edition, rows,
             self.minimum(known), survey.periods,
         )  # fmt: skip
@@ -314,18 +313,13 @@ def _whole_months(
     if len(dates) < FEW_DAYS:
         return []
     months = {month for part in counted for month in months_within(part.days, dates)}
-    return sorted(
-        (
-            month
-            for month in months
-            if all(
-                part.days.first <= month.first and month.last <= part.days.last
-                for part in new
-                if part.days.first <= month.last and month.first <= part.days.last
-            )
-        ),
-        key=attrgetter("first"),
-    )
+    cut = {
+        month
+        for month in months
+        for days in (part.days for part in new)
+        if days.overlaps(month) and not (month.first in days and month.last in days)
+    }
+    return sorted(months - cut)
 
 
 def _state(shown: Mapping[Slice, Publication]) -> tuple[tuple[int, int], ...]:

@@ -14,7 +14,7 @@ from time import gmtime, monotonic
 
 import uvicorn
 
-from deniable.collector import jobs
+from deniable.collector import jobs, log
 from deniable.collector.app import Application
 from deniable.collector.connections import FULL, LATE, Connection, Peer, limited
 from deniable.collector.settings import Settings
@@ -22,7 +22,6 @@ from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.worker import WorkerEnded
 from deniable.presentation.text import printable
 
-_log = logging.getLogger("deniable.collector")
 _SWITCH = 0.0005
 """Seconds after which a busy event loop lets the writer go on; Python's own default is ten times
 that, for each statement of a transaction."""
@@ -139,7 +138,7 @@ class Server(uvicorn.Server):
             asyncio.get_running_loop().remove_reader(listener)
 
     def _accept_all(self, listener: socket.socket) -> None:
-        """Accept what waits, in the place of idle connections; if all are busy, a little later."""
+        """Accept what waits, in place of idle connections; if all are busy, a little later."""
         crowd = self._services.crowd
         for _ in range(_ACCEPTED):
             if not crowd.has_room():
@@ -174,14 +173,14 @@ class Server(uvicorn.Server):
         self._stop_listening()
         for listener in self._listeners:
             listener.close()
-        self._listeners.clear()  # whoever rests finds nothing to go on with
+        self._listeners.clear()  # so that a rest that ends has nothing to resume
         last = max(self._settings.drain_seconds - _CLEARING, 0)
         clearing = asyncio.get_running_loop().call_later(last, self._cut)
         await super().shutdown(sockets)
         clearing.cancel()
 
     def _cut(self) -> None:
-        """Cut who has not come to an end; what was taken is stored nevertheless."""
+        """Cut the requests that have not finished; what was accepted is stored all the same."""
         for connection in self._connections():
             connection.drop()
 
@@ -213,12 +212,12 @@ class Server(uvicorn.Server):
     def _may_end(self, now: float) -> bool:
         """Tell whether the collector, which has to end, has gone on for long enough.
 
-        A store that is found to be broken while the collector starts is told of all the same.
+        A store that is found broken at the start is reported all the same.
         """
         if self._ending is None and self._services.health.broken:
             self._ending = now + _LAST_WORDS
         elif self._ending is None:
-            _log.info("the collector was asked to end")
+            log.info("the collector was asked to end")
             wait = self._settings.lame_duck_seconds if self._captured_signals else 0
             self._ending = now + wait
             self._services.health.leaving = True

@@ -1,9 +1,8 @@
 """Submissions: the one hot path, as raw ASGI in the ordinary route table.
 
-The body is the id, 16 random bytes that the client drew, followed by the report, which the byte of
-its segment precedes where the question has segments. The answer is 204
-when it is on the disk, whether it is new or was there already. No cookie is read here and nothing
-about the sender is kept.
+The body is the id, 16 random bytes that the client drew, the byte of the segment where the question
+has segments, and the report. The answer is 204 when it is on the disk, whether it is new or was
+there already. No cookie is read here, and nothing about the sender is kept.
 """
 
 from functools import lru_cache
@@ -34,7 +33,6 @@ class Submissions:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take one submission, and answer when it is on the disk."""
         began = monotonic()
         try:
             await self._take(scope, receive, began)

@@ -6,15 +6,13 @@ What is shown and how it is rounded is decided by the results themselves, in ``p
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 
 from markupsafe import Markup
 
 from deniable.answers.distribution import NumberEstimates
-from deniable.collector import trends
-from deniable.collector.groups import group_parts
+from deniable.collector.breakdown import follow, group_parts
 from deniable.collector.jobs import Sums
-from deniable.collector.stores.records import EPOCH, Days, write_day
+from deniable.collector.stores.records import EVER, Days, date_of, write_day
 from deniable.comparison import Comparison, compare
 from deniable.discoveries import Discoveries
 from deniable.errors import DeniableError
@@ -111,7 +109,7 @@ def look(sums: Sums, sight: Sight) -> Look:
 
 
 def _trend(sums: Sums, followed: Estimates | Discoveries[Question]) -> Trend:
-    return trends.follow(sums, [row.label for row in followed.followed(_FOLLOWED).rows()])
+    return follow(sums, [row.label for row in followed.followed(_FOLLOWED).rows()])
 
 
 def _curves(sums: Sums, trend: Trend, answers: int) -> Curves:
@@ -123,14 +121,11 @@ def _curves(sums: Sums, trend: Trend, answers: int) -> Curves:
 
 
 def _rounds(sums: Sums) -> list[Part]:
-    """Say of which rounds everything above and below is, where a question has them."""
+    """Say which rounds the results on this page cover, where a question has rounds."""
     rounds, periods = sums.order.wanted.rounds, sums.order.periods
     if rounds is None or not periods:
         return []
-    first, last = (
-        rounds.round_of(date.fromisoformat(write_day(part.days.first)))
-        for part in (periods[0], periods[-1])
-    )
+    first, last = (rounds.round_of(date_of(part.days.first)) for part in (periods[0], periods[-1]))
     days = span(Days(periods[0].days.first, periods[-1].days.last))
     if first == last:
         said = f"These results are of round {first}, {days}."
@@ -143,7 +138,7 @@ def _rounds(sums: Sums) -> list[Part]:
 
 
 def _news(moved: Moved | None) -> tuple[Claim, ...]:
-    """Return how the mean of numbers moved, if that is sure."""
+    """Return how the mean of a number moved, if the change is sure."""
     if moved is None or not isinstance(now := moved.found.second, NumberEstimates):
         return ()
     was = moved.found.first
@@ -152,7 +147,7 @@ def _news(moved: Moved | None) -> tuple[Claim, ...]:
 
 
 def _largest(moved: Moved | None, changes: Sequence[Change]) -> tuple[str, str]:
-    """Return the largest sure change in a few words, of numbers that of the mean, and its way."""
+    """Return the largest sure change in a few words, and its direction; of numbers, the mean's."""
     if moved is None:
         return "", "still"
     was, now = moved.found.first, moved.found.second
@@ -225,7 +220,7 @@ def span(days: Days) -> str:
     >>> span(Days(20_400, 20_406)), span(Days(20_400)), span(Days(20_400, 20_400))
     ('8–14 Nov', '8 Nov on', '8 Nov')
     """
-    open_end = days.last > date.max.toordinal() - EPOCH
+    open_end = days.last == EVER
     if not days.first:
         return "all days" if open_end else f"up to {short_date(write_day(days.last))}"
     first = short_date(write_day(days.first))

@@ -9,7 +9,6 @@ pickled over pipes between these two processes alone; run as a module, this file
 """
 
 import asyncio
-import logging
 import os
 import pickle
 import resource
@@ -24,24 +23,23 @@ from threading import Event, Lock, Thread, Timer, local
 from time import monotonic
 from typing import IO, NamedTuple, ParamSpec, TypeVar
 
+from deniable.collector import log
 from deniable.collector.metrics import Health, Histogram
 from deniable.collector.problems import QueueFull, Stopping
-from deniable.collector.stores.records import Outcome, StoreError, Submission
-from deniable.collector.stores.store import Store
+from deniable.collector.stores import Store, records
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Answer = Callable[[], None]
 """What the event loop does after something was written."""
 Work = Callable[[Store], Answer]
-_log = logging.getLogger("deniable.collector")
 _LARGEST_GROUP = 1024
 _LARGEST_BYTES = 1 << 23
 
 
 class _Queued(NamedTuple):
-    submission: Submission
-    future: asyncio.Future[Outcome]
+    submission: records.Submission
+    future: asyncio.Future[records.Outcome]
 
 
 class Writer:
@@ -73,12 +71,12 @@ class Writer:
         if self._thread.ident is not None:
             await asyncio.to_thread(self._thread.join)
 
-    def submit(self, submission: Submission) -> asyncio.Future[Outcome]:
+    def submit(self, submission: records.Submission) -> asyncio.Future[records.Outcome]:
         """Queue a submission; the future is done when it is on the disk."""
         self._refuse_late()
         if self.waiting >= self._most:
             raise QueueFull("too many submissions wait to be stored; send this one again later")
-        future: asyncio.Future[Outcome] = self._loop.create_future()
+        future: asyncio.Future[records.Outcome] = self._loop.create_future()
         if not self.waiting:
             self._oldest = monotonic()
         self.waiting += 1
@@ -153,7 +151,7 @@ class Writer:
 
     def _store(self, store: Store, queued: list[_Queued]) -> Answer:
         futures, began = [item.future for item in queued], monotonic()
-        outcomes: Sequence[Outcome] = ()
+        outcomes: Sequence[records.Outcome] = ()
         failed: Exception | None = None
         try:
             if self._health.broken is not None:
@@ -207,7 +205,7 @@ class Readers:
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._pool, self._work, work)
-        except StoreError as error:
+        except records.StoreError as error:
             self._health.met(error)
             raise
 
@@ -271,7 +269,7 @@ class Worker:
                 self._end()
                 if not self._closing:
                     self.restarts += 1
-                    _log.warning("the worker ended, and is started again when it is needed")
+                    log.warning("the worker ended, and is started again when it is needed")
                 if late.is_set():  # it would take as long again
                     raise WorkerEnded(f"it took more than {self._seconds:g} seconds") from None
                 continue
@@ -288,7 +286,7 @@ class Worker:
     def _overrun(self, late: Event) -> None:
         late.set()
         if (process := self._process) is not None:
-            _log.error("the worker took more than %g seconds, and is ended", self._seconds)
+            log.error("the worker took more than %g seconds, and is ended", self._seconds)
             process.kill()
 
     @property

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pyarrow as pa
 
+from deniable import division
 from deniable.answers.record import Record
 from deniable.candidates import Candidates, choose_open
-from deniable.division import Parts
-from deniable.division import divide as by_segment
 from deniable.errors import InvalidParameter, InvalidReport, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.optional import load
@@ -133,7 +132,7 @@ def divide(
     column: str = REPORT,
     *,
     refused: Counter[str] | None = None,
-) -> Parts:
+) -> division.Parts:
     """Estimate each value of a public dimension, from a column of reports and those of segments.
 
     The frame has a column of texts for each dimension of the question, of the same name. What is
@@ -147,7 +146,9 @@ def divide(
         stated = {name: str(row[name]) for name in names if row[name] is not None}
         total = cells.setdefault(question.segments.cell(stated), question.accumulator())
         total.merge(Tally.from_bytes(bytes(row[SUM])))
-    return by_segment(question, {cell: total.tally() for cell, total in cells.items()}, dimension)
+    return division.divide(
+        question, {cell: total.tally() for cell, total in cells.items()}, dimension
+    )
 
 
 def privatize(

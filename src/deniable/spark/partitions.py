@@ -14,7 +14,6 @@ from itertools import compress, pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deniable.errors import DeniableError, InvalidReport, OutOfDomain
 from deniable.mechanism import Mechanism, Reports
@@ -24,7 +23,7 @@ from deniable.tally import Accumulator, Tally
 from deniable.validation import smallest_unsigned
 
 SUM, COUNT, REASON = "tally", "n", "reason"
-"""The names of the columns that every result has beside those to group by."""
+"""The names of the columns that every result has besides those to group by."""
 REPORT = "report"
 """The column of reports that ``private_reports`` makes."""
 NULL, LENGTH, IMPOSSIBLE = "null", "wrong length", "impossible report"
@@ -338,7 +337,7 @@ def group_rows(
     """Return ``count`` rows in an order that brings equal keys together, and each key's place."""
     codes, distinct = np.zeros(count, dtype=np.uint32), 1
     for key in keys:
-        encoded = pc.dictionary_encode(key, null_encoding="encode")
+        encoded = key.dictionary_encode(null_encoding="encode")
         several = max(1, len(encoded.dictionary))
         codes *= np.uint32(several)
         codes += encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)

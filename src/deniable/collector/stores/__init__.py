@@ -7,6 +7,8 @@ from deniable.collector.stores.records import StoreUnavailable
 from deniable.collector.stores.store import Store
 from deniable.optional import load
 
+__all__ = ["Store", "file_of", "is_postgres", "open_store", "restore", "vacuum"]
+
 
 def open_store(url: str, *, window: int = 7) -> Store:
     """Open the store at a ``postgresql://`` address, or the SQLite file at a path.
@@ -37,7 +39,7 @@ def file_of(url: str) -> Path:
 
 
 def restore(url: str, copy: Path) -> Path | None:
-    """Put a copy in the place of a store that nobody has open; return where the old one is kept."""
+    """Put a copy in place of a store that nobody has open; return where the old one is kept."""
     _refuse_postgres(
         url,
         "has commands of its own; stop all collectors, then run psql -c 'DROP SCHEMA deniable "

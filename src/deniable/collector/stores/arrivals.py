@@ -53,7 +53,6 @@ def checksum(place: tuple[int, int, str, int], n: int, reports: bytes) -> int:
 
 
 def read_row(row: Stored) -> Row | str:
-    """Return a row, or why it cannot be used."""
     found, damaged = sort_rows([row])
     return found[0] if found else next(iter(damaged.values()))
 

@@ -7,10 +7,10 @@ sum, since they may come for any day, nor are sources that are left out on a sin
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 
 from deniable.collector.stores.dialect import Database, Transaction, reading, writing
-from deniable.collector.stores.records import EPOCH, Days, Total
+from deniable.collector.stores.records import EPOCH, Days, Total, date_of
 
 APART = (
     "source LIKE 'upload:%' OR source IN"
@@ -35,8 +35,7 @@ def month_of(day: int) -> Days:
     >>> month_of(31)
     Days(first=31, last=58)
     """
-    found = date.fromordinal(day + EPOCH)
-    first = found.replace(day=1)
+    first = date_of(day).replace(day=1)
     following = (first + timedelta(days=32)).replace(day=1)
     return Days(first.toordinal() - EPOCH, following.toordinal() - EPOCH - 1)
 
@@ -44,7 +43,7 @@ def month_of(day: int) -> Days:
 def months_within(days: Days, counted: Sequence[int]) -> list[Days]:
     """Return the whole months in a range, of those that have any of the counted days."""
     found = {month_of(day) for day in counted if day in days}
-    return sorted((m for m in found if m.first in days and m.last in days), key=lambda m: m.first)
+    return sorted(m for m in found if m.first in days and m.last in days)
 
 
 def forget_month(transaction: Transaction, no: int | None, day: int) -> None:

@@ -10,20 +10,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
-from psycopg import errors
-from psycopg.rows import TupleRow
 
 from deniable.collector.stores.arrivals import Arrival, ArrivalKey
 from deniable.collector.stores.dialect import POSTGRES, Horizon, Result, Transaction, pending
 from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
 from deniable.collector.stores.store import Store
 
-Connection = psycopg.Connection[TupleRow]
+Connection = psycopg.Connection[psycopg.rows.TupleRow]
 
 _SCHEMA_LOCK = 0x64656E6961626C65
 """The advisory lock under which one collector migrates, the letters of the package's name."""
 _ATTEMPTS = 8
-_IN_THE_WAY = (errors.DeadlockDetected, errors.SerializationFailure)
+_IN_THE_WAY = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 _SETTINGS = {
     "search_path": "deniable",
     "synchronous_commit": "on",
@@ -91,7 +89,7 @@ class PostgresStore(Store):
                 connection.close()
 
     def connection(self) -> Connection:
-        """Return the connection, opened anew if the last one was given up."""
+        """Return the connection, opened again if the last one was given up."""
         if self._connection is None:
             connection = psycopg.connect(
                 self.url, autocommit=True, connect_timeout=5, tcp_user_timeout=15_000

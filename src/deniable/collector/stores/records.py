@@ -1,4 +1,4 @@
-"""What goes in and out of stores, plain, frozen and the same for every database; and their errors.
+"""What goes in and out of stores: plain, frozen, the same for every database; and the errors.
 
 Days are whole numbers, counted from 1970-01-01 in UTC.
 """
@@ -26,9 +26,13 @@ MOST_PUBLISHED = 128
 """How many published sums of one question are kept: those that were shown last."""
 
 
+def date_of(day: int) -> date:
+    return date.fromordinal(day + EPOCH)
+
+
 def write_day(day: int) -> str:
     """Return a day as YYYY-MM-DD."""
-    return date.fromordinal(day + EPOCH).isoformat()
+    return date_of(day).isoformat()
 
 
 def today() -> int:
@@ -36,7 +40,7 @@ def today() -> int:
     return int(time() // 86400)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Days:
     """A range of days, both ends included; without bounds it is all days."""
 
@@ -45,6 +49,9 @@ class Days:
 
     def __contains__(self, day: int) -> bool:
         return self.first <= day <= self.last
+
+    def overlaps(self, other: "Days") -> bool:
+        return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +179,7 @@ class Snapshot:
     waiting: tuple[Total, ...]
     published: Mapping[Slice, Publication] = field(default_factory=dict)
     months: tuple[Total, ...] = ()
-    """Sums of whole months, each at its first day, in the place of the tallies of its days."""
+    """Sums of whole months, each at its first day, in place of the tallies of its days."""
     days: frozenset[int] = frozenset()
     """The days of the reports in those sums."""
 

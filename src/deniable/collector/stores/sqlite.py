@@ -171,7 +171,7 @@ class SqliteStore(Store):
         return None
 
     def connection(self) -> sqlite3.Connection:
-        """Return the connection, opened anew if the last one was given up."""
+        """Return the connection, opened again if the last one was given up."""
         if self._connection is None:
             if not self._leave.alive:
                 self._enter()

@@ -204,7 +204,7 @@ def _verify(path: Path) -> int:
 
 
 def restore(copy: Path, path: Path) -> Path | None:
-    """Put a copy in the place of a store that nobody has open; return where the old one is kept.
+    """Put a copy in place of a store that nobody has open; return where the old one is kept.
 
     What the old store left beside it is removed: its log would be applied to the new one.
     """
@@ -314,7 +314,7 @@ def _in_use(path: Path) -> StoreUnavailable:
 
 
 def vacuum(path: Path) -> None:
-    """Write a store that nobody has open anew, without its free pages."""
+    """Rewrite a store that nobody has open, without its free pages."""
     with _alone(path) as connection:
         if connection is None:
             raise StoreCorrupt(f"{path} is damaged; restore a backup", value=str(path))

@@ -7,7 +7,6 @@ a time uses a store, and one test suite holds both databases to every sentence.
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 
 from deniable.collector.stores import arrivals
@@ -221,7 +220,7 @@ class Store(Questions):
         ).fetchall()
         if len(found) < len(rows) and self.overlooked(transaction, rows):
             raise self.corrupt(_OVERLOOKED)
-        for row in sorted(found, key=itemgetter(0)):
+        for row in sorted(found, key=lambda row: row[0]):
             transaction.execute(_ASIDE, (*arrivals.remains(row), "waiting", rows[row[0]]))
             if arrivals.is_placed(row):
                 transaction.execute(NEW_EDITION, (row[1],))

@@ -1,4 +1,4 @@
-"""Results by segment as a collector shows them, and the verdict of an experiment."""
+"""Results divided: by day or by round, and by segment with the verdict of an experiment."""
 
 import json
 from collections.abc import Sequence
@@ -6,16 +6,82 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from deniable.answers.distribution import NumberEstimates
-from deniable.collector.jobs import Sums
+from deniable.collector.jobs import Lacking, Sums
+from deniable.collector.stores.records import Slice, date_of
 from deniable.division import POOLED, Part, Parts, divide
 from deniable.errors import DeniableError, InvalidParameter
 from deniable.estimates import Estimates
 from deniable.experiment import Experiment, compare_arms
 from deniable.presentation import parts as shown
 from deniable.presentation.charts import Grid, Multiples, Panel, bars_of
+from deniable.presentation.tables import csv_text, json_text
+from deniable.presentation.trend import Period, Reading, Trend
 from deniable.presentation.verdict import Span
 from deniable.presentation.view import counted
 from deniable.segments import NOT_STATED
+
+ROWS = 5
+"""Number of answers a trend follows by default."""
+_LEVEL = 0.95
+
+
+def follow(sums: Sums, labels: Sequence[str]) -> Trend:
+    """Follow answers, or the figures of a number, from day to day or from round to round."""
+    wanted, days = sums.order.wanted, sums.order.days
+    least = 1 if wanted.cells is None else sums.least
+    enough = [day for day in days if sums.tally(day).n >= least]
+    found = [period for day in enough if (period := _period(sums, day, labels)) is not None]
+    every = 1 if wanted.rounds is None else wanted.rounds.every
+    return Trend(tuple(found), sums.order.left_out + len(days) - len(found), every)
+
+
+def _period(sums: Sums, part: Slice, labels: Sequence[str]) -> Period | None:
+    """Return the figures of a day or round, or None if nobody drew by lot what is wanted.
+
+    A day is one round, in which each report is the only one of a person.
+    """
+    wanted, first = sums.order.wanted, date_of(part.days.first)
+    day, number = (
+        first.isoformat(),
+        None if wanted.rounds is None else wanted.rounds.round_of(first),
+    )
+    if wanted.candidates:
+        found = sums.estimate(sums.tally(part), labels, 1)
+        return Period(day, found.n, _shares(found, labels), round=number)
+    try:
+        found = sums.estimate(sums.tally(part), None, 1)
+        figures, told = found.readings(_LEVEL), found.told(_LEVEL)
+    except InvalidParameter:
+        return None
+    return Period(day, found.n, _shares(found, labels), figures, told, number)
+
+
+def _shares(found: Estimates, labels: Sequence[str]) -> tuple[Reading, ...]:
+    some = found.take([found.place(label) for label in labels])
+    return tuple(Reading.of(row, some.n) for row in some.rows(level=_LEVEL))
+
+
+def export_trend(sums: Sums, form: str) -> bytes | Lacking:
+    """Return the trend of the named answers, or of a result's figures, as CSV or JSON."""
+    if lacking := sums.lacking():
+        return lacking
+    question, whole = sums.question, sums.estimates()
+    trend = follow(sums, sums.order.wanted.candidates or whole.followed(ROWS).labels or ())
+    metadata: dict[str, object] = {
+        "question": question.name,
+        "digest": question.digest,
+        "protocol": question.protocol.name,
+        "epsilon": question.protocol.epsilon,
+        "level": _LEVEL,
+    }
+    if question.protocol.memoises:
+        metadata["law"] = "as many people as reports, on each day by itself"
+    if isinstance(whole, NumberEstimates) and whole.scale is not None:
+        metadata["unit"] = whole.scale.unit
+    if form == "csv":
+        return csv_text(trend.columns(), metadata).encode()
+    metadata["days_left_out"] = trend.left_out
+    return json_text(trend.columns(), metadata, "trend").encode()
 
 
 @dataclass(frozen=True)
@@ -62,8 +128,7 @@ def experiment_of(parts: Sequence[Part], division: Division) -> Experiment | Non
     )
 
 
-def export(sums: Sums, division: Division) -> bytes:
-    """Return the estimates by segment as JSON, or those of the segments that are shown as CSV."""
+def export_parts(sums: Sums, division: Division) -> bytes:
     found = parts_of(sums, division)
     if division.form == "csv":
         return found.to_csv().encode()
