@@ -127,7 +127,10 @@ def _concrete(item: object) -> bool:
 
 def _entry(name: str, item: object, *, methods: bool = True, own: bool = False) -> str:
     """Return the section of an item; of a result that nobody makes by hand only its ``own``."""
-    lines = [f"### `{name}{'' if own else _signature(item)}`\n", _prose(item), ""]
+    lines = [f"### {name}\n"]
+    if not own and (signature := _signature(item)):
+        lines.append(f"`{name}{signature}`\n")
+    lines += [_prose(item), ""]
     if methods and inspect.isclass(item):
         lines += [f"- {line}" for line in _members(item, own=own)]
         lines += [""] if lines[-1] else []

@@ -157,6 +157,35 @@ def test_no_error_quotes_what_the_page_wrote(visit, kind, given):
     assert visit.sent == []
 
 
+KNOWN = {
+    "record": '{ country: "FR", plan: "pro", age: 42 }',
+    "number": "61.4",
+    "choices": '["b", "c"]',
+    "discover": '"hello"',
+    "text": '"hello"',
+}
+"""What the script of a page knows, as an expression."""
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_a_page_that_knows_the_answer_needs_no_form(visit, kind):
+    """The script of the tab Collect sends one report of ANSWER, and nothing while that is open."""
+    from playwright.sync_api import Error  # noqa: PLC0415 - absent where these tests are not run
+
+    question, page = visit.ask(ASKED[kind]), visit.log_in()
+    page.goto(f"{visit.collector.address}/questions/{question.digest}/collect")
+    lines = page.inner_text("#lines")
+    with site_with("<p>A page that measures</p>", visit.collector).running() as site:
+        tab = visit.context.new_page()
+        tab.goto(site.url)
+        with pytest.raises(Error, match="ANSWER is not defined"):
+            tab.evaluate(f"() => {{ {lines} }}")
+        tab.evaluate(f"() => {{ {lines.replace('ANSWER', KNOWN[kind])} }}")
+        until(tab, "outcomes.length > 0")
+        assert tab.evaluate("outcomes") == ["answered"]
+    assert len(visit.sent) == visit.collector.n(question) == 1
+
+
 def test_a_mistake_is_told_at_its_field(visit):
     """A line without answers, a range without whole steps, too many boxes: each at its field."""
     page = visit.log_in()

@@ -10,6 +10,7 @@ are left to the page.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from html import escape
 from textwrap import indent
@@ -92,6 +93,10 @@ class Snippet:
     """The text to paste, the address of the page to try, and whether browsers answer."""
 
     html: str
+    lines: str
+    """What a page does instead that knows the answer, with ANSWER where the answer belongs."""
+    wanted: str
+    """What an answer has to be, in words."""
     address: str
     command: str
     script: str
@@ -109,6 +114,8 @@ def make(call: Call, question: Question) -> Snippet:
     file = "people.csv" if question.answers.kind == "record" else "answers.txt"
     return Snippet(
         f"{_form(form, question, address)}{_tag(form, base, question)}",
+        _lines(base, question),
+        question.answers.wanted,
         address,
         f"deniable send {base} {file} --question {question.digest}",
         BUILT.get(question.answers.build, CLIENT),
@@ -158,7 +165,7 @@ def _form(name: str, question: Question, explained: str) -> str:
 def _tag(form: str, base: str, question: Question) -> str:
     kind = question.answers.build
     address, named = client_address(kind), f'  data-kind="{kind}"\n' if kind in BUILDS else ""
-    open_values = "&".join(f"{quote(each.name)}=?" for each in question.segments)
+    open_values = _groups(question)
     groups = f'  data-segment="{escape(open_values)}"\n' if open_values else ""
     return (
         f'<script type="module" src="{escape(base)}{address}" crossorigin="anonymous"\n'
@@ -167,6 +174,27 @@ def _tag(form: str, base: str, question: Question) -> str:
         f'  data-question="{question.digest}"\n{groups}'
         f'  data-form="#{form}"></script>\n'
     )
+
+
+def _lines(base: str, question: Question) -> str:
+    """Return JavaScript that makes the tag with an answer; as it stands, it fails at ANSWER."""
+    kind, groups = question.answers.build, _groups(question)
+    tag = {"type": "module", "src": f"{base}{client_address(kind)}", "crossOrigin": "anonymous"}
+    tag["integrity"] = client_for(kind).integrity
+    data = {"collector": base, "question": question.digest}
+    data |= {"kind": kind} if kind in BUILDS else {}
+    data |= {"segment": groups} if groups else {}
+    held = "ANSWER" if question.answers.textual else "JSON.stringify(ANSWER)"
+    return (
+        'const tag = document.createElement("script");\n'
+        f"Object.assign(tag, {json.dumps(tag, indent=2)});\n"
+        f"Object.assign(tag.dataset, {json.dumps(data, indent=2)}, {{ answer: {held} }});\n"
+        "document.body.append(tag);\n"
+    )
+
+
+def _groups(question: Question) -> str:
+    return "&".join(f"{quote(each.name)}=?" for each in question.segments)
 
 
 def _host(call: Call) -> str:
