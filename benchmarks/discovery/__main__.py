@@ -13,6 +13,7 @@ long       a text that is cut, in ``unfinished`` and named by a list
 pem        against PEM with the same code, and with bytes
 serving    the latency of a collector's submissions without a search and during one
 job        error signatures, the fifth of which nobody listed, at the planned number of people
+journey    20,000 browsers, the words that a dashboard names, and the closed question of them
 """
 
 import argparse
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from benchmarks.discovery import journey as journeys
 from benchmarks.discovery import pem as prefixes
 from benchmarks.discovery import serving as responsiveness
 from benchmarks.discovery.sets import HARD, ORDINARY, Texts, code, signatures, texts, words, zipf
@@ -238,6 +240,14 @@ def job(seeds: int) -> Iterator[Row]:
         yield trial.row() | {"fifth": chosen.texts[4] in trial.found.sure}
 
 
+def journey(seeds: int) -> Iterator[Row]:
+    """Walk from browsers to the closed question, and say whether every promise of it holds."""
+    rows = []
+    for row in journeys.run(seeds):
+        rows.append(row)
+        yield row | {"holds": journeys.holds(rows)}
+
+
 LINES = {
     each.__name__: each
     for each in (
@@ -254,6 +264,7 @@ LINES = {
         pem,
         serving,
         job,
+        journey,
     )
 }
 
