@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.advice.discovery import ALPHA, smallest_share
+from deniable.answers.text import check_encodes
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain
 from deniable.presentation import view as views
 from deniable.presentation.charts import Bars, bar_of
@@ -298,10 +299,11 @@ class Discoveries(Presentable, Generic[Asked]):
                          Span(" of the people. A list of candidates can name it.")))  # fmt: skip
         if first is not None:
             many = views.counted(int(whole.sure.sum()), "text")
+            share = rough(min(1.0, first.share))
             said.append((Span(many, "figure"), Span(" that nobody listed: "),
                          Span(one_line(first.label, 60), "name"),
                          Span(" has " if longer else " leads with "),
-                         Span(rough(min(1.0, first.share)), "figure"), Span(" of the people.")))  # fmt: skip
+                         Span(share, "figure"), Span(" of the people.")))  # fmt: skip
             chance = rough(self.alpha, up=True)
             said.append((Span(f"The chance that nobody gave one of them is at most {chance}."),))
         elif whole.searched:
@@ -366,6 +368,7 @@ def discover(
     sound = candidates is None or isinstance(candidates, Iterable)
     if not sound or isinstance(candidates, str) or not all(isinstance(t, str) for t in listed):
         raise InvalidParameter("expected candidates as a list of texts")
+    check_encodes(listed)
     found = verification.find(protocol, code, tally, listed, Limits(alpha, rate))
     planted, size = verification.crafted(protocol, max(1, found.n), alpha), protocol.layout.length
     floor = smallest_share(protocol, found.n, size, tested=ALPHA / found.level)

@@ -242,6 +242,9 @@ def test_named_candidates_are_estimated_without_a_search(tally: Tally) -> None:
     for wrong in ("kiwi", [], 7):
         with pytest.raises(InvalidParameter, match="list of texts"):
             QUESTION.estimate(tally, wrong)
+    for count in (QUESTION.estimate, QUESTION.discover):
+        with pytest.raises(OutOfDomain, match="position 1 has half of a surrogate pair"):
+            count(tally, ["kiwi", "\ud800"])
     for twice in (["kiwi", "kiwi"], ["caf\u00e9", "cafe\u0301"]):
         with pytest.raises(InvalidParameter, match="each candidate once"):
             QUESTION.estimate(tally, twice)
