@@ -27,7 +27,17 @@ import numpy as np
 from benchmarks.discovery import journey as journeys
 from benchmarks.discovery import pem as prefixes
 from benchmarks.discovery import serving as responsiveness
-from benchmarks.discovery.sets import HARD, ORDINARY, Texts, code, signatures, texts, words, zipf
+from benchmarks.discovery.sets import (
+    HARD,
+    ORDINARY,
+    Texts,
+    code,
+    of_size,
+    signatures,
+    texts,
+    words,
+    zipf,
+)
 from benchmarks.discovery.trial import Rng, Trial, run
 from deniable import Code, Discovery, Question, audit, plan_discovery
 from deniable.advice.discovery import ALPHA, TESTED, smallest_share
@@ -101,7 +111,7 @@ def planted(seeds: int) -> Iterator[Row]:
             for size in sizes:
                 rng = np.random.default_rng([seed, size])
                 share = smallest_share(Discovery(epsilon, salt="0" * 16), 10**6, size) or 1.0
-                chosen = _of_size(english, size, 24, rng)
+                chosen = of_size(english, size, 24, rng)
                 kept = [i for i, word in enumerate(listed) if word not in chosen]
                 rest = rare[kept] / rare[kept].sum() * (1 - share * len(chosen))
                 among = Texts(
@@ -128,16 +138,6 @@ def looks(seeds: int) -> Iterator[Row]:
                 yield {"epsilon": epsilon, "people": people, "size": size, "look": look,
                        "planned": planned, "served": served,
                        "larger": served / planned - 1}  # fmt: skip
-
-
-def _of_size(english: Code, size: int, count: int, rng: Rng) -> list[str]:
-    """Return texts whose code has so many bits."""
-    letters, found = list("etaoinshrdlucmfwypvbgk"), dict[str, None]()
-    while len(found) < count:
-        text = "".join(rng.choice(letters, max(1, int(size / 4.2) + rng.integers(-1, 2))))
-        if english.bits(text)[1] == size:
-            found[text] = None
-    return list(found)
 
 
 def intervals(seeds: int) -> Iterator[Row]:
