@@ -13,6 +13,7 @@ long       a text that is cut, in ``unfinished`` and named by a list
 pem        against PEM with the same code, and with bytes
 serving    the latency of a collector's submissions without a search and during one
 job        error signatures, the fifth of which nobody listed, at the planned number of people
+journey    20,000 browsers, the words that a dashboard names, and the closed question of them
 """
 
 import argparse
@@ -23,9 +24,20 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from benchmarks.discovery import journey as journeys
 from benchmarks.discovery import pem as prefixes
 from benchmarks.discovery import serving as responsiveness
-from benchmarks.discovery.sets import HARD, ORDINARY, Texts, code, signatures, texts, words, zipf
+from benchmarks.discovery.sets import (
+    HARD,
+    ORDINARY,
+    Texts,
+    code,
+    of_size,
+    signatures,
+    texts,
+    words,
+    zipf,
+)
 from benchmarks.discovery.trial import Rng, Trial, run
 from deniable import Code, Discovery, Question, audit, plan_discovery
 from deniable.advice.discovery import ALPHA, TESTED, smallest_share
@@ -99,7 +111,7 @@ def planted(seeds: int) -> Iterator[Row]:
             for size in sizes:
                 rng = np.random.default_rng([seed, size])
                 share = smallest_share(Discovery(epsilon, salt="0" * 16), 10**6, size) or 1.0
-                chosen = _of_size(english, size, 24, rng)
+                chosen = of_size(english, size, 24, rng)
                 kept = [i for i, word in enumerate(listed) if word not in chosen]
                 rest = rare[kept] / rare[kept].sum() * (1 - share * len(chosen))
                 among = Texts(
@@ -126,16 +138,6 @@ def looks(seeds: int) -> Iterator[Row]:
                 yield {"epsilon": epsilon, "people": people, "size": size, "look": look,
                        "planned": planned, "served": served,
                        "larger": served / planned - 1}  # fmt: skip
-
-
-def _of_size(english: Code, size: int, count: int, rng: Rng) -> list[str]:
-    """Return texts whose code has so many bits."""
-    letters, found = list("etaoinshrdlucmfwypvbgk"), dict[str, None]()
-    while len(found) < count:
-        text = "".join(rng.choice(letters, max(1, int(size / 4.2) + rng.integers(-1, 2))))
-        if english.bits(text)[1] == size:
-            found[text] = None
-    return list(found)
 
 
 def intervals(seeds: int) -> Iterator[Row]:
@@ -238,6 +240,14 @@ def job(seeds: int) -> Iterator[Row]:
         yield trial.row() | {"fifth": chosen.texts[4] in trial.found.sure}
 
 
+def journey(seeds: int) -> Iterator[Row]:
+    """Walk from browsers to the closed question, and say whether every promise of it holds."""
+    rows = []
+    for row in journeys.run(seeds):
+        rows.append(row)
+        yield row | {"holds": journeys.holds(rows)}
+
+
 LINES = {
     each.__name__: each
     for each in (
@@ -254,6 +264,7 @@ LINES = {
         pem,
         serving,
         job,
+        journey,
     )
 }
 

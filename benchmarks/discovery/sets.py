@@ -109,11 +109,22 @@ def code(name: str) -> Code:
     return made[name]()
 
 
-def _beginning(start: str, size: int, rng: Rng) -> list[str]:
+def beginning(start: str, size: int, rng: Rng) -> list[str]:
+    """Return texts that begin alike and have three more letters."""
     found = dict[str, None]()
     while len(found) < size:
         found[start + "".join(rng.choice(LETTERS, 3))] = None
     return sorted(found)
+
+
+def of_size(english: Code, size: int, count: int, rng: Rng) -> list[str]:
+    """Return texts whose code has so many bits."""
+    letters, found = list("etaoinshrdlucmfwypvbgk"), dict[str, None]()
+    while len(found) < count:
+        text = "".join(rng.choice(letters, max(1, int(size / 4.2) + rng.integers(-1, 2))))
+        if english.bits(text)[1] == size:
+            found[text] = None
+    return list(found)
 
 
 def _chinese(rng: Rng) -> list[str]:
@@ -160,9 +171,9 @@ def texts(name: str, rng: Rng) -> Texts:
         ),
         "urls": lambda: Texts(addresses(30_000, _seed(rng)), zipf(30_000), code("urls"), 6),
         "urls5": lambda: Texts(addresses(30_000, _seed(rng)), zipf(30_000), code("urls"), 5),
-        "inter300": lambda: Texts(_beginning("inter", 300, rng), even(300), english),
-        "inter100": lambda: Texts(_beginning("inter", 100, rng), even(100), english),
-        "internat300": lambda: Texts(_beginning("internat", 300, rng), even(300), english),
+        "inter300": lambda: Texts(beginning("inter", 300, rng), even(300), english),
+        "inter100": lambda: Texts(beginning("inter", 100, rng), even(100), english),
+        "internat300": lambda: Texts(beginning("internat", 300, rng), even(300), english),
         "sku300": lambda: Texts(
             [f"sku-{x:05d}" for x in rng.choice(100_000, 300, replace=False)],
             even(300),

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.advice.discovery import ALPHA, smallest_share
+from deniable.answers.text import check_encodes
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain
 from deniable.presentation import view as views
 from deniable.presentation.charts import Bars, bar_of
@@ -24,7 +25,7 @@ from deniable.presentation.parts import (
 )
 from deniable.presentation.tables import Columns
 from deniable.presentation.text import one_line
-from deniable.presentation.verdict import Phrase, Span, rounded
+from deniable.presentation.verdict import Phrase, Span, rough, rounded
 from deniable.protocol import Protocol
 from deniable.protocols.discovery import verification
 from deniable.protocols.discovery.code import Code
@@ -197,7 +198,7 @@ class Discoveries(Presentable, Generic[Asked]):
             f"sure: at most {self.alpha:g} false texts expected in this look; one that a few "
             "people gave may be listed",
             f"likely: about {views.percent(self.rate)} of the list may be texts that nobody gave",
-            f"about {self.crafted:,} crafted reports would plant a text",
+            f"about {views.counted(self.crafted, 'crafted report')} would plant a text",
         ]
         if not f.searched:
             said.append("too few reports for a search; only named candidates were looked at")
@@ -292,18 +293,18 @@ class Discoveries(Presentable, Generic[Asked]):
         if cut is not None and longer:
             start = one_line(cut.beginning, 60).strip()
             opening = (Span(" that begins with "), Span(f"{start}…", "name"), Span(" and"))
-            about = f"about {100 * min(1.0, cut.about / max(1, self.n)):.2g}\u00a0%"
+            about = f"about {rough(min(1.0, cut.about / max(1, self.n)))}"
             said.append((Span("A text"), *(opening if start else (Span(" that"),)),
                          Span(" is too long for the code and has "), Span(about, "figure"),
                          Span(" of the people. A list of candidates can name it.")))  # fmt: skip
         if first is not None:
             many = views.counted(int(whole.sure.sum()), "text")
-            share = f"{100 * first.share:.2g}\u00a0%"
+            share = rough(min(1.0, first.share))
             said.append((Span(many, "figure"), Span(" that nobody listed: "),
                          Span(one_line(first.label, 60), "name"),
                          Span(" has " if longer else " leads with "),
                          Span(share, "figure"), Span(" of the people.")))  # fmt: skip
-            chance = f"{100 * self.alpha:.1g}\u00a0%"
+            chance = rough(self.alpha, up=True)
             said.append((Span(f"The chance that nobody gave one of them is at most {chance}."),))
         elif whole.searched:
             which = "No shorter text" if longer else "No text"
@@ -325,7 +326,7 @@ class Discoveries(Presentable, Generic[Asked]):
         facts = [Fact("Gave none of these", share, why)]
         if self.floor is not None:
             note = "of the people: a text that so many give is found 9 times in 10"
-            facts.insert(0, Fact("Common enough to find", f"{100 * self.floor:.2g}\u00a0%", note))
+            facts.insert(0, Fact("Common enough to find", rough(self.floor), note))
         reports = f"{rounded(self.crafted)} reports"
         return [*facts, Fact("Can it be gamed?", reports, "made up on purpose would plant a text")]
 
@@ -367,6 +368,7 @@ def discover(
     sound = candidates is None or isinstance(candidates, Iterable)
     if not sound or isinstance(candidates, str) or not all(isinstance(t, str) for t in listed):
         raise InvalidParameter("expected candidates as a list of texts")
+    check_encodes(listed)
     found = verification.find(protocol, code, tally, listed, Limits(alpha, rate))
     planted, size = verification.crafted(protocol, max(1, found.n), alpha), protocol.layout.length
     floor = smallest_share(protocol, found.n, size, tested=ALPHA / found.level)

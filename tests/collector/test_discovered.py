@@ -9,7 +9,7 @@ import pickle
 import resource
 from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 from urllib.parse import urlencode
 
 import numpy as np
@@ -22,7 +22,8 @@ from deniable.collector.pages.embed import _tag, unknown
 from deniable.collector.pages.templating import client_for
 from deniable.collector.settings import Settings
 from deniable.collector.stores.records import Publication, Slice, Snapshot
-from deniable.collector.worker import Worker
+from deniable.collector.worker import Worker, _give_way
+from deniable.kernels import parallel
 from deniable.protocols.discovery.verification import alpha_at
 from deniable.rota import Repeat
 from deniable.segments import Dimension, Segments
@@ -303,15 +304,36 @@ def test_a_question_takes_no_more_reports_than_there_is_room_for(tight: Collecto
 
 
 def test_a_process_for_long_work_ends_after_each_call() -> None:
-    """It gives way to others, has little memory, and leaves none behind."""
+    """It gives way to others, has one thread on one core and little memory, and leaves none."""
     worker = Worker(60, 1 << 30)
     try:
-        assert asyncio.run(worker.run(os.nice, 0)) > os.nice(0)
+        assert asyncio.run(worker.run(os.nice, 0)) == 19
         assert worker.pid is None
         limit = asyncio.run(worker.run(resource.getrlimit, resource.RLIMIT_AS))
         assert limit == (1 << 30, 1 << 30)
+        cores = asyncio.run(worker.run(os.sched_getaffinity, 0))
+        assert len(cores) == 1
+        assert cores <= os.sched_getaffinity(0)
+        assert asyncio.run(worker.run(parallel.threads)) == 1
+        assert asyncio.run(worker.run(os.getenv, "OPENBLAS_NUM_THREADS")) == "1"
     finally:
         worker.close()
+
+
+@pytest.mark.parametrize("lacks", ["a call", "a permission"])
+def test_long_work_is_done_where_a_system_has_fewer_limits(
+    lacks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a way to choose the core or to limit memory, as on macOS, there are searches too."""
+    refused = {"side_effect": PermissionError} if lacks == "a permission" else {}
+    monkeypatch.setattr(os, "nice", Mock())
+    monkeypatch.setattr(os, "sched_setaffinity", Mock(**refused))
+    monkeypatch.setattr(resource, "setrlimit", Mock(side_effect=ValueError))
+    if lacks == "a call":
+        monkeypatch.delattr(os, "sched_getaffinity")
+    _give_way(1 << 30)
+    os.nice.assert_called_once_with(19)
+    resource.setrlimit.assert_called_once()
 
 
 def test_what_is_found_goes_between_processes() -> None:

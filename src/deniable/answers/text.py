@@ -84,13 +84,7 @@ class Text(Answers):
         listed = list_texts(answers)
         if self.discover is not None:
             return self.discover.values(listed)
-        if not encodes("".join(listed)):
-            position = next(i for i, answer in enumerate(listed) if not encodes(answer))
-            raise OutOfDomain(
-                "expected answers that UTF-8 can encode; the one at position "
-                f"{position} has half of a surrogate pair: write the character itself",
-                value=position,
-            )
+        check_encodes(listed)
         return fingerprints(listed)
 
     def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
@@ -119,6 +113,7 @@ class Text(Answers):
         if isinstance(wanted, str) or not isinstance(wanted, Collection) or not len(wanted):
             raise InvalidParameter("expected candidates as a list of texts", value=None)
         listed = list_texts(wanted)
+        check_encodes(listed)  # what a device reads is never refused, but these become labels
         # Two spellings that are read as one text would be counted twice.
         if len({self.discover.clean(text) for text in listed}) < len(listed):
             raise InvalidParameter(
@@ -144,3 +139,14 @@ class Text(Answers):
 
     def first_form(self) -> dict[str, object] | None:
         return {"labels": None, "other": None} if self.discover is None else None
+
+
+def check_encodes(texts: Sequence[str]) -> None:
+    """Refuse texts that no file can hold, without saying what they are."""
+    if not encodes("".join(texts)):
+        position = next((i for i, text in enumerate(texts) if not encodes(text)), 0)
+        raise OutOfDomain(
+            "expected answers that UTF-8 can encode; the one at position "
+            f"{position} has half of a surrogate pair: write the character itself",
+            value=position,
+        )

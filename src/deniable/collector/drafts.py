@@ -14,7 +14,7 @@ from deniable.answers.forecast import plan_answers
 from deniable.division import least_reports
 from deniable.errors import InvalidParameter
 from deniable.presentation.charts import Bar, Bars
-from deniable.presentation.verdict import points, rounded
+from deniable.presentation.verdict import points, rough, rounded
 from deniable.presentation.view import counted
 from deniable.question import Question
 from deniable.rota import Repeat
@@ -146,7 +146,7 @@ def _judge(
     """Say how good a plan is, and how many more people would make it good."""
     margin, stands = _NORMAL * error, "No answer will stand out, not even one that all people give."
     if significant:
-        stands = f"Answers above {100 * significant:.2g}\u00a0% will stand out." if listed else ""
+        stands = f"Answers above {rough(significant)} will stand out." if listed else ""
     more = rounded(max(1, users * (margin / _GOOD) ** 2 - users))
     if margin <= _GOOD and significant:
         return "good", f"Good. {stands}"
@@ -217,7 +217,7 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
         light, title = "hopeless", "No text will be found, not even one that all people give."
     else:
         light = "good" if found.share <= _GOOD else "coarse"
-        share = f"{100 * found.share:.2g}\u00a0%"
+        share = rough(found.share)
         title = f"{rounded(users)} people: texts that {share} of them give will be found."
     details = (found.explanation, advice.meaning(epsilon))
     return Proposal(title, light, "", "", details, users, epsilon, None, found.reachable,

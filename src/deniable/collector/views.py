@@ -21,7 +21,7 @@ from deniable.presentation.charts import Curves
 from deniable.presentation.parts import Beside, Fact, Listing, Part, Sentences, render
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import Trend, short_date, spark_svg
-from deniable.presentation.verdict import ALPHA, Claim, Span, points, rounded
+from deniable.presentation.verdict import ALPHA, Claim, Span, points, rough, rounded
 from deniable.presentation.view import Change, counted
 from deniable.protocol import Protocol
 from deniable.question import Question
@@ -251,7 +251,7 @@ def _fakes(protocol: Protocol, found: Estimates) -> tuple[Fact, ...]:
     fakes = fake_reports(protocol, found)
     if fakes is None:
         return ()
-    note = f"{100 * fakes / found.reports:.2g}\u00a0% of all reports would move a share by 1 point"
+    note = f"{rough(fakes / found.reports)} of all reports would move a share by 1 point"
     return (Fact("Can it be gamed?", f"{rounded(fakes)} fake{'' if fakes == 1 else 's'}", note),)
 
 

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, Timer, local
@@ -230,8 +231,8 @@ class WorkerEnded(Exception):
 class Worker:
     """One process that calculates, started when it is first needed and again when it ended.
 
-    With a limit of ``memory`` it is for long work that others must not notice: it has one thread,
-    gives way to everything else, and ends after each call.
+    With a limit of ``memory`` it is for long work that others must not notice: it has one thread on
+    one core, gives way to everything else, and ends after each call.
     """
 
     def __init__(self, seconds: float = 300, memory: int = 0) -> None:
@@ -296,10 +297,13 @@ class Worker:
     def _send(self, order: bytes) -> IO[bytes]:
         """Hand an order to the worker, and return where its answer comes from."""
         if self._process is None:
+            # Each further thread of OpenBLAS reserves 40 MB: those of 50 cores would be the limit.
+            one = {"DENIABLE_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"} if self._memory else {}
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__, str(self._memory)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                env=os.environ | one,
             )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
@@ -322,19 +326,22 @@ class Worker:
         self._thread.shutdown(cancel_futures=True)
 
 
-def _give_way() -> None:
-    """Let everything else go first, and keep to one core so that nothing has to be moved for it."""
+def _give_way(memory: int) -> None:
+    """Let everything else go first, and keep to one core, so that nothing is moved for it.
+
+    Where a system knows no such limit, or has a smaller one already, it stays as it is.
+    """
     os.nice(19)
-    if hasattr(os, "sched_setaffinity"):
+    with suppress(AttributeError, OSError):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def serve(memory: int) -> None:
     """Answer calls until the parent is gone; a terminal's interrupt is the parent's business."""
     if memory:
-        _give_way()
-        os.environ["DENIABLE_THREADS"] = "1"
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        _give_way(memory)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # What the library might print must not get between the answers.

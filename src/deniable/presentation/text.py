@@ -30,15 +30,15 @@ SOLID, SHADE, ZERO, TICK = "█", "▒", "┊", "│"
 
 
 def printable(label: str) -> str:
-    r"""Return a label on one line, with control characters escaped, and an empty one as quotes.
+    r"""Return a label on one line, with control characters escaped, and one of spaces in quotes.
 
     Joiners between visible characters stay: emoji and Persian are written with them.
 
-    >>> print(printable("two\nlines"), printable(""))
-    two\nlines ""
+    >>> print(printable("two\nlines"), printable(""), printable(" "))
+    two\nlines "" " "
     """
     if label.isprintable():
-        return label or '""'
+        return label if label.strip() else f'"{label}"'
     inside = re.sub(_JOINED, "", label)
     if inside.isprintable():
         return label

@@ -17,6 +17,7 @@ each with alpha / (2 (d - 1)). That holds however the counts depend on each othe
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal
 from statistics import NormalDist
 from typing import NamedTuple, Protocol
 
@@ -252,6 +253,16 @@ def share(value: float, margin: float | None = None, *, up: bool = False) -> str
     if up:
         scaled = math.ceil(round(scaled * 10**digits, 6)) / 10**digits
     return f"{scaled:z.{digits}f}\u00a0%"
+
+
+def rough(part: float, *, up: bool = False) -> str:
+    r"""Return a part in percent with two digits, however small or large it is.
+
+    >>> rough(0.00065), rough(0.9961), rough(0.05 / 6, up=True)
+    ('0.065\xa0%', '100\xa0%', '0.84\xa0%')
+    """
+    rounding = Context(prec=2, rounding=ROUND_CEILING if up else ROUND_HALF_EVEN)
+    return f"{(100 * Decimal(repr(float(part)))).normalize(rounding):f}\u00a0%"
 
 
 def points(difference: float) -> str:
