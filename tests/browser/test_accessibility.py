@@ -353,14 +353,30 @@ def test_no_page_overflows_targets_are_large_and_marks_stand_out(browser, collec
     assert seen.issuperset(marks)
 
 
+PRINTED = """() => ["h1", "svg.bars .interval"].map((each) => {
+    const { color, fill } = getComputedStyle(document.querySelector(each));
+    return [color, fill];
+})"""
+
+
 def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collector):
-    """Answers, bins, cross tables and trends fit on one A4 page; every kind says its results."""
+    """Answers, bins, cross tables and trends fit on one A4 page, in the colours of paper.
+
+    Every kind says its results without scripts.
+    """
     context = browser.new_context(java_script_enabled=False)
     visit = Visit(context, collector)
     page = visit.log_in()
     page.goto(f"{collector.address}/questions/{collector.drinks}")
     assert page.locator("#live .chart tbody tr").count() == 12
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
+    page.emulate_media(media="print", color_scheme="light")
+    light = page.evaluate(PRINTED)
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(PRINTED) == light
+    page.emulate_media(media="screen")
+    assert page.evaluate(PRINTED) != light
+    page.emulate_media(media="null", color_scheme="light")
     for kind, digest in collector.kinds.items():
         page.goto(f"{collector.address}/questions/{digest}")
         if kind in ("number", "record"):

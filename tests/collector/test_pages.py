@@ -13,6 +13,7 @@ import pytest
 from deniable import DE, OpenLH
 from deniable.collector.pages.languages import languages
 from deniable.collector.pages.templating import assets
+from deniable.collector.problems import PROBLEMS
 from deniable.question import Question
 from tests.collector.conftest import Answer, Collector, today
 
@@ -215,6 +216,26 @@ def test_respondents_read_their_language(collector: Collector) -> None:
     question = collector.ask()
     tried = collector.request("GET", f"/try/{question.digest}?lang=de").body.decode()
     assert "bleibt auf diesem Gerät" in tried
+    html = {"Accept": "text/html", "Accept-Language": "de"}
+    missing = collector.request("GET", f"/try/{'0' * 64}", headers=html)
+    assert (missing.status, '<html lang="de">' in missing.body.decode()) == (404, True)
+    assert "Diese Frage gibt es nicht" in missing.body.decode()
+    hidden = collector.request("GET", f"/results/{question.digest}", headers=html)
+    assert "sind nicht öffentlich" in hidden.body.decode()
+    assert "Antworten, die Ihre bleiben" in collector.request("GET", "/?lang=de").body.decode()
+
+
+def test_every_problem_has_a_page(collector: Collector) -> None:
+    """Whatever is refused has a heading in every language, and says what to do."""
+    for words in languages().values():
+        for found in PROBLEMS.values():
+            assert words[f"problem_{found.type}"]
+            assert words[f"problem_{found.type}_advice"] or found.status == 401
+    html = {"Accept": "text/html"}
+    wrong = collector.request("GET", "/check?no=1", headers=html)
+    assert "The address or the form is not complete." in wrong.body.decode()
+    method = collector.request("GET", "/logout", headers=html)
+    assert "Open the page that the form is on." in method.body.decode()
 
 
 def test_tokens_and_sessions_have_a_page(collector: Collector) -> None:

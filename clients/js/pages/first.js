@@ -8,7 +8,7 @@
  * @typedef {import("./life.js").Trial} Trial
  */
 
-import { brief, count, find, make } from "./shown.js";
+import { brief, count, fill, find, make } from "./shown.js";
 
 /** Number of answers that are named. */
 const NAMED = 3;
@@ -16,14 +16,11 @@ const NAMED = 3;
 const DOTS = 30;
 const { dataset } = find("try");
 
-/** Put values where a sentence has their names in braces. @param {string | undefined} text @param {Record<string, string>} values */
-const fill = (text, values) => (text ?? "").replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
-
 /** A share as people say it. @param {number} share */
 const plain = (share) => {
   const hundred = 100 * share;
-  if (hundred < 1) return "<\u202f1\u202f%";
-  return `${hundred > 99 ? ">\u202f99" : hundred < 10 ? +hundred.toFixed(1) : Math.round(hundred)}\u202f%`;
+  if (hundred < 0.01) return "<\u202f0.01\u202f%";
+  return `${hundred > 99 ? ">\u202f99" : hundred < 10 ? +hundred.toPrecision(2) : Math.round(hundred)}\u202f%`;
 };
 
 /** Show what a report of another kind of answers says. @param {string} own @param {import("./kinds.js").Told} told @param {Uint8Array} report @param {number} draws @param {Record<string, string>} said */
@@ -31,10 +28,9 @@ export const showTold = (own, told, report, draws, said) => {
   find("first").hidden = false;
   find("own").textContent = brief(own, 80);
   find("asked").textContent = told.asked;
-  const all = told.fitting.map((label) => `“${brief(label, 40)}”`);
   // What a report of a set contains stands side by side; other reports fit one answer or another.
   const words = told.ticked === undefined ? said : { ...said, ...ofSets(said, told.ticked) };
-  showNamed(all, words);
+  showNamed(told.fitting, words, told.vague);
   showSize(report, told.often, told.mine, words);
   showOdds(told.own, told.odds, said);
   showDot(draws, told.mine, words);
@@ -50,11 +46,12 @@ const ofSets = ({ and, and_more, none_fit_set, often_nothing, often_set, rolled_
   ...(ticked ? {} : { this_time_yes: "", this_time_no: "", rolled: "" }),
 });
 
-/** The answers that a report names. @param {string[]} all @param {Record<string, string>} said */
-const showNamed = (all, said) => {
+/** The answers that a report names; `vague` are words for those that nobody can list. @param {string[]} all @param {Record<string, string>} said */
+const showNamed = (all, said, vague = "") => {
   const more = all.length > NAMED ? fill(said["more"], { count: count(all.length - NAMED) }) : "";
-  const some = all.slice(0, NAMED).join(` ${said["or"] ?? "or"} `);
-  find("sent-words").replaceChildren(make("bdi", {}, all.length ? `${some}${more}` : (said["none_fit"] ?? "")));
+  const some = all.slice(0, NAMED).map((label) => `“${brief(label, 40)}”`).join(` ${said["or"] ?? "or"} `);
+  const named = all.length ? `${some}${more}` : (said["none_fit"] ?? "");
+  find("sent-words").replaceChildren(make("bdi", {}, vague || named));
 };
 
 /** How sure somebody was and becomes; where nothing is known beforehand, of a 50:50 guess. @param {string} own @param {[number, number] | null} odds @param {Record<string, string>} said */
@@ -85,15 +82,18 @@ const showDot = (draws, mine, said) => {
   strip.append(make("i", { class: mine ? "fits" : "" }));
   while (strip.childElementCount > DOTS) strip.firstElementChild?.remove();
   find("strip-note").textContent = draws > 1 ? fill(said["rolled"], { count: count(draws) }) : "";
+  const named = find("sent-words").textContent ?? "";
+  const included = said[mine ? "this_time_yes" : "this_time_no"] ?? "";
+  find("status").textContent = fill(said["drawn"], { count: count(draws), named, mine: included });
 };
 
-/** @param {Trial} trial @param {Draw} draw @param {Record<string, string>} said */
-export const showFirst = (trial, { report, fits }, said) => {
+/** @param {Trial} trial @param {Draw} draw @param {Record<string, string>} said @param {string} vague What the report says where no list has all answers. */
+export const showFirst = (trial, { report, fits }, said, vague) => {
   find("first").hidden = false;
   find("own").textContent = brief(trial.answer, 50);
-  const fitting = trial.candidates.filter((_, i) => fits[i]).map(({ label }) => `“${brief(label, 40)}”`);
+  const fitting = trial.candidates.filter((_, i) => fits[i]).map(({ label }) => label);
   const total = fits.length;
-  showNamed(fitting, said);
+  showNamed(fitting, said, vague);
   const mine = fits[trial.own];
   showSize(report, Number(dataset["often"] ?? 0), mine, said);
   const before = 1 / total;

@@ -11,6 +11,7 @@
  * @property {boolean} mine  Whether the person's own is among them.
  * @property {number} often  How often it is.
  * @property {[before: number, after: number] | null} odds  How likely an observer takes the person's own to be.
+ * @property {string} [vague]  What it names in words, where nobody can list the answers.
  * @property {string} own  The person's own, as far as it was asked.
  * @property {number} [ticked]  Where an answer is a set: how many it has.
  * @typedef {object} Kind
@@ -19,7 +20,7 @@
  * @property {(answer: any) => string} write  An answer in words.
  * @property {(answer: any, report: Uint8Array) => Told} tell
  * @property {(form: HTMLFormElement) => void} [prepare]
- * @property {(answer: any, report: Uint8Array, drawn: Uint8Array[]) => Followed} [follow]  The mathematics of a report.
+ * @property {(answer: any, report: Uint8Array, drawn: Uint8Array[]) => Followed} follow  The mathematics of a report.
  * @typedef {object} Followed
  * @property {import("./laws.js").Law} law
  * @property {{ label: string, value: bigint }[]} candidates  The answers that are told apart one by one.
@@ -33,12 +34,9 @@ import { readCode, readLayout } from "../src/code.ts";
 import { several } from "../src/several.ts";
 import { survey } from "../src/survey.ts";
 import { integer, lawOf, wordsOf } from "./laws.js";
-import { bytesOf, viewLaw, viewOf } from "./lots.js";
+import { bytesOf, pieceLaw, viewLaw, viewOf } from "./lots.js";
 import { containing, setLaw, setsBy } from "./sets.js";
-import { brief, make } from "./shown.js";
-
-/** Put values where a sentence has their names in braces. @param {string | undefined} text @param {Record<string, string | number>} values */
-const fill = (text, values) => (text ?? "").replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+import { brief, compared, fill, make } from "./shown.js";
 
 /** A number of an attribute, by its place. @param {Document} answers @param {number} place */
 const numbered = ({ low, step, unit }, place) => `${+(low + place * step).toPrecision(12)} ${unit}`.trim();
@@ -162,7 +160,7 @@ const ticked = (answers, protocol, said) => {
     make("label", { class: "choice" }, make("input", { type: "checkbox", value: label }), make("bdi", {}, brief(label, 60))),
   );
   return {
-    fields: [...boxes, make("p", { class: "small quiet" }, make("output", {}))],
+    fields: [...boxes, make("p", { class: "small quiet" }, `${fill(said["limit"], { most })} `, make("output", {}))],
     read: (form) => several.asked(form),
     write: (answer) => answer.join(", ") || (said["nothing_ticked"] ?? ""),
     prepare: (form) => several.prepare?.(form, { at_most: most }),
@@ -206,18 +204,26 @@ const discovered = (answers, protocol, said) => {
   const [, cellsOf] = readLayout(/** @type {any} */ (protocol));
   const { closed, check, payload } = protocol;
   const codes = (BigInt(closed.g) ** BigInt(closed.digits) - 1n) * BigInt(closed.g);
+  /** The piece that a report is of. @param {Uint8Array} report */
+  const pieceOf = (report) => Number(integer(report) / codes);
+  /** @param {string} text @param {number} piece */
+  const cellOf = (text, piece) => cellsOf(write(text))[piece] ?? 0n;
+  /** What was asked. @param {number} piece */
+  const asking = (piece) => fill(said["asked_piece"], { place: piece + 1, count: payload + check });
   const input = make("input", { type: "text", autocomplete: "off", required: "", "aria-label": said["your_answer"] ?? "" });
   return {
     fields: [input],
     read: (form) => form.querySelector("input")?.value || undefined,
     write: String,
     tell(answer, report) {
-      const code = integer(report);
-      const piece = Number(code / codes);
-      const cell = cellsOf(write(answer))[piece] ?? 0n;
-      const mine = lawOf(closed).read(bytesOf(code % codes)).fits(cell);
-      const asked = fill(said["asked_piece"], { place: piece + 1, count: payload + check });
-      return { asked, fitting: [fill(said["sent_piece"], { count: closed.g })], mine, often: chances(closed).often, odds: null, own: "" };
+      const piece = pieceOf(report);
+      const mine = lawOf(closed).read(bytesOf(integer(report) % codes)).fits(cellOf(answer, piece));
+      return { asked: asking(piece), fitting: [], vague: fill(said["sent_piece"], { count: closed.g }), mine, often: chances(closed).often, odds: null, own: "" };
+    },
+    follow(answer, report, drawn) {
+      const piece = pieceOf(report);
+      const candidates = [...new Set([answer, ...compared()])].map((label) => ({ label, value: cellOf(label, piece) }));
+      return { law: pieceLaw(protocol, piece, codes), candidates, answer, drawn, given: asking(piece) };
     },
   };
 };

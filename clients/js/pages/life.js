@@ -263,7 +263,4 @@ export const showLife = (trial, draw, given = "") => {
   showOdds(trial, draw);
   showTogether(trial);
   find("life").hidden = false;
-  const own = draw.fits[trial.own] ? "yours among them" : "yours not among them";
-  const fitting = `it fits ${count(tell(draw.fits, true) + draw.others[1])} of ${answers(total(draw.fits, draw.others))}, ${own}`;
-  find("status").textContent = `Report ${count(trial.draws)} drawn: ${fitting}. Nothing was sent.`;
 };

@@ -1,6 +1,6 @@
 /**
- * The law of a view: of numbers and of several attributes a lot, drawn before the answer is looked at,
- * decides what is asked, and the protocol of that view answers with the whole epsilon.
+ * The laws of what is asked by lot, which is drawn before the answer is looked at: one view of a number or
+ * of several attributes, one piece of a text to be discovered. What is asked is answered with the whole epsilon.
  */
 
 /**
@@ -90,4 +90,29 @@ export const viewLaw = (protocol, place, value, asked) => {
   const { level } = own;
   if (level) law.level = (word) => level(word);
   return { law, first };
+};
+
+/**
+ * The law of one piece of a text: all pieces are drawn alike, and one is reported by affine selection.
+ * @param {Specification} protocol @param {number} piece @param {bigint} codes How many reports there are of a piece. @returns {Law}
+ */
+export const pieceLaw = ({ check, closed, payload }, piece, codes) => {
+  const own = lawOf(closed);
+  const pieces = payload + check;
+  /** The first word that draws a piece. @param {number} place */
+  const first = (place) => (BigInt(place) * WORD + BigInt(pieces - 1)) / BigInt(pieces);
+  const lot = first(piece + 1) - first(piece);
+  return {
+    ratio: own.ratio,
+    limits: [WORD, ...own.limits],
+    read(report) {
+      const { fitting, other, means, fits } = own.read(bytesOf(integer(report) % codes));
+      return { fitting: [[lot, WORD, 1], ...fitting], other: [[lot, WORD, 1], ...other], fits, means: [`Of piece ${piece + 1}: `, ...means] };
+    },
+    step(words, value, place) {
+      if (place) return own.step(words.slice(1), value, place - 1);
+      const rule = `The code of a text has ${pieces} pieces, and one is asked for by lot, before your text is looked at. `;
+      return { word: words[0], decided: [`${rule}A share of ${chance(lot)} of all words asks for piece ${piece + 1}, and this one is among them.`] };
+    },
+  };
 };

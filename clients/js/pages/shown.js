@@ -4,6 +4,9 @@
  * that are invisible or reverse the text are shown as codes.
  */
 
+/** Number of other answers to an open question that are compared. */
+const COMPARED = 1000;
+
 /** Number of characters of an answer that are shown in lists and inside sentences. */
 const LONG = 80;
 const SHORT = 50;
@@ -15,8 +18,17 @@ const HIDDEN = /[^\P{C}]|[^\P{Z} ]/gu;
 /** Whether a place is between two visible characters. @param {string} text @param {number} at */
 const inside = (text, at) => /[^\p{C}\p{Z}]$/u.test(text.slice(Math.max(0, at - 2), at)) && /^[^\p{C}\p{Z}]/u.test(text.slice(at + 1));
 
+/** Put values where a sentence has their names in braces. @param {string | undefined} text @param {Record<string, string | number>} values */
+export const fill = (text, values) => (text ?? "").replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ""));
+
 /** @param {string} id */
 export const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** The answers that a person wrote to compare with. */
+export const compared = () => {
+  const { value } = /** @type {HTMLTextAreaElement} */ (find("others"));
+  return value.split("\n").map((line) => line.trim()).filter(Boolean).slice(0, COMPARED);
+};
 
 /**
  * Make an element.

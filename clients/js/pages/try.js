@@ -18,7 +18,7 @@ import { lawOf } from "./laws.js";
 import { showFirst, showTold } from "./first.js";
 import { kindOf } from "./kinds.js";
 import { noted, showLife, showOdds, Trial } from "./life.js";
-import { brief, find, hex, make } from "./shown.js";
+import { brief, compared, fill, find, hex, make } from "./shown.js";
 
 const root = find("try");
 const { digest = "" } = root.dataset;
@@ -29,8 +29,6 @@ const LISTED = 200;
 const SUGGESTED = 20;
 /** The page is about one question, so it may take its time to read it. */
 const LONGEST = 1 << 24;
-/** Number of other answers to an open question that are compared. */
-const COMPARED = 1000;
 
 /** The sentences of this page, in the language of the person. @type {Record<string, string>} */
 const said = JSON.parse(root.dataset["words"] ?? "{}");
@@ -50,13 +48,13 @@ const chips = (labels, choose) =>
 /** A list to choose from. @param {string[]} labels */
 const list = (labels) => {
   const options = labels.map((label, i) => make("option", { value: String(i) }, brief(label)));
-  return make("select", { name: "answer", "aria-label": "Your answer" }, ...options);
+  return make("select", { name: "answer", "aria-label": said["your_answer"] ?? "" }, ...options);
 };
 
 /** A field to type into, which suggests answers if there is a list. @param {string[] | null} labels */
 const field = (labels) => {
   const attributes = { type: "text", name: "answer", autocomplete: "off", required: "" };
-  const described = { "aria-label": "Your answer", "aria-describedby": "wrong" };
+  const described = { "aria-label": said["your_answer"] ?? "", "aria-describedby": "wrong" };
   const input = /** @type {HTMLInputElement} */ (make("input", { ...attributes, ...described }));
   if (!labels) return [input];
   const known = make("datalist", { id: "known" });
@@ -105,9 +103,7 @@ const fingerprint = async (label) => ({ label, value: /** @type {bigint} */ (wor
  */
 const candidatesOf = async (labels, answer) => {
   if (labels) return labels.map((label, i) => ({ label, value: BigInt(i) }));
-  const { value } = /** @type {HTMLTextAreaElement} */ (find("others"));
-  const more = value.split("\n").map((line) => line.trim()).filter(Boolean);
-  return Promise.all([...new Set([answer, ...more.slice(0, COMPARED)])].map(fingerprint));
+  return Promise.all([...new Set([answer, ...compared()])].map(fingerprint));
 };
 
 /**
@@ -170,11 +166,9 @@ const startKind = (kind, question) => {
   let weigh = () => {};
   /** Show the mathematics of a report. @param {Uint8Array} report @param {Uint8Array[]} drawn */
   const follow = (report, drawn) => {
-    const found = kind.follow?.(answer, report, drawn);
-    if (!found) return;
+    const found = kind.follow(answer, report, drawn);
     const trial = new Trial(question, found.law, found.candidates, found.answer);
     const draw = trial.take(report, found.drawn, found.others);
-    trial.draws = draws;
     showLife(trial, draw, found.given);
     weigh = () => showOdds(trial, draw);
   };
@@ -235,7 +229,7 @@ const start = async () => {
     if (!trial) return;
     draw = await trial.draw();
     if (!firsts.has(trial.answer)) firsts.set(trial.answer, draw.report);
-    showFirst(trial, draw, said);
+    showFirst(trial, draw, said, labels ? "" : fill(said["sent_piece"], { count: protocol.g }));
     showLife(trial, draw);
     document.getElementById("sending")?.removeAttribute("hidden");
   };
@@ -269,7 +263,5 @@ const start = async () => {
 
 start().catch((error) => {
   find("failed").hidden = false;
-  find("failed").textContent = isSecureContext
-    ? `The question cannot be tried in this browser: ${error}`
-    : "Trying needs a secure context: open this page by https, or where the collector runs.";
+  find("failed").textContent = fill(said[isSecureContext ? "cannot" : "insecure"], { error });
 });

@@ -3,14 +3,13 @@
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import quote
 
-from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.collector import log, problems
 from deniable.collector.api import build_router
-from deniable.collector.pages.templating import POLICY, page
+from deniable.collector.pages import problem
+from deniable.collector.pages.templating import POLICY
 from deniable.collector.requests import Services
 from deniable.collector.settings import Settings
 from deniable.collector.stores import Store, open_store
@@ -57,7 +56,7 @@ class Application:
                 raise
             self._report(error)
             if _wants_page(scope):
-                await _page(problems.own(error), scope)(scope, receive, guarded)
+                await problem.show(problems.own(error), scope)(scope, receive, guarded)
                 return
             # The connection stays open even where a body is too large: its rest is read and dropped
             # until the time for bodies is over, so that the sender gets to see the answer.
@@ -81,61 +80,9 @@ def create_app(settings: Settings, opener: Callable[[], Store] | None = None) ->
     return Application(services, build_router(services))
 
 
-_SAID = {
-    "invalid-request": ("", "The address or the form is not complete."),
-    "unknown-question": ("", "This question does not exist, or was deleted."),
-    "not-found": ("", "There is no page at this address."),
-    "forbidden": ("", "This needs the login of an administrator."),
-    "too-large": ("", "This is more than the collector takes."),
-    "too-costly": ("", "Choose fewer days or fewer answers."),
-    "conflict": ("Not possible at the moment", "Somebody else was faster: load the page again."),
-    "too-few-reports": ("", "There are not enough reports for this yet."),
-    "store-unavailable": (
-        "The server cannot use its data",
-        "Nothing was changed. Try again in a moment. If it lasts, whoever runs the server finds "
-        "the reason on its status page and in its log.",
-    ),
-    "queue-full": ("The server is busy", "Try again in a moment."),
-    "searching": ("The search goes on", "Its result will be here in a minute or two."),
-    "stopping": ("The server is being restarted", "Try again in a moment."),
-    "internal": ("Something failed on the server", "Its log says what it was."),
-}
-"""What people read, by the type of the problem: a heading if its title is no good, and advice."""
-
-
 def _wants_page(scope: Scope) -> bool:
     """Tell whether a browser asked for a page, and not a program for the interface."""
     if scope["path"].startswith("/v1/"):
         return False
     accept = next((value for name, value in scope["headers"] if name == b"accept"), b"")
     return b"text/html" in accept
-
-
-def _page(error: Exception, scope: Scope) -> Response:
-    found = problems.find_problem(error)
-    if isinstance(error, problems.Unauthorized) and scope["path"] != "/login":
-        query = scope["query_string"].decode("latin-1")
-        place = f"{scope['path']}?{query}" if query and scope["method"] == "GET" else scope["path"]
-        return RedirectResponse(f"/login?next={quote(place)}", 303)
-    heading, advice = _SAID.get(found.type, ("", ""))
-    shown = page("problem.html", found.status, title=heading or found.title,
-                 sentence=getattr(error, "page", "") or advice, status=found.status,
-                 again=_again(scope, found.status))  # fmt: skip
-    if found.retry_after is not None:
-        shown.headers["retry-after"] = str(found.retry_after)
-    return shown
-
-
-def _again(scope: Scope, status: int) -> tuple[str, str] | None:
-    """Return where a person can go on, and the text of that link; None if only to the start."""
-    if scope["method"] == "GET":
-        query = scope["query_string"].decode("latin-1")
-        path = "/" + quote(scope["path"]).lstrip("/")  # two slashes would name another host
-        address = f"{path}?{query}" if query else path
-        return (address, "Try again") if status in (409, 500, 503) else None
-    # Forms go to the page that they stand on, or below it.
-    form = "/".join(scope["path"].split("/")[:3])
-    return (form, "Back to the form") if scope["path"].startswith(_FORMS) else None
-
-
-_FORMS = ("/questions/", "/new", "/access")

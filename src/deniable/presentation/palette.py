@@ -57,10 +57,14 @@ LIGHT, DARK = (Palette(*colours) for colours in zip(*_COLOURS, strict=True))
 
 
 def tokens(scope: str, *, dark: bool = True) -> str:
-    """Return the style sheet that gives every colour its token, below a selector."""
+    """Return the style sheet that gives every colour its token, below a selector.
+
+    Paper is white, so that what is printed has the light colours.
+    """
     sheet = f"{scope} {{ {_declared(LIGHT)} }}\n"
     if dark:
-        sheet += f"@media (prefers-color-scheme: dark) {{ {scope} {{ {_declared(DARK)} }} }}\n"
+        dark_screen = "screen and (prefers-color-scheme: dark)"
+        sheet += f"@media {dark_screen} {{ {scope} {{ {_declared(DARK)} }} }}\n"
     return sheet
 
 

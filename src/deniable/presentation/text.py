@@ -94,13 +94,13 @@ def columns_of(text: str) -> int:
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """Divide a sentence into lines of at most ``width`` columns, the further ones indented.
 
-    A number stays with its unit, and a word that is wider than a line has a line of its own.
+    A number stays with its sign and its unit. A word that is wider than a line has one of its own.
 
     >>> wrapped("a guess becomes 73 % likely", 18, "  ")
     ['a guess becomes', '  73 % likely']
     """
     lines, line = [], " " * (len(text) - len(text.lstrip(" ")))
-    for word in re.findall(r"\S+(?: (?:%|points?\b)\S*)?", text.replace("\u00a0", " ")):
+    for word in re.findall(r"(?:± )?\S+(?: (?:%|points?\b)\S*)?", text.replace("\u00a0", " ")):
         longer = f"{line} {word}" if line.strip() else line + word
         if line.strip() and columns_of(longer) > width:
             lines.append(line)

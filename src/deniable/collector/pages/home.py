@@ -12,6 +12,7 @@ from starlette.responses import Response
 from deniable.collector.access import Role
 from deniable.collector.jobs import Wanted
 from deniable.collector.pages.head import is_admin
+from deniable.collector.pages.languages import words_for
 from deniable.collector.pages.question import ROWS
 from deniable.collector.pages.templating import page
 from deniable.collector.problems import Refusal, Unauthorized
@@ -67,11 +68,11 @@ class Home:
 
 
 async def show(call: Call) -> Response:
-    query = call.query("find", "state")
+    query = call.query("find", "state", "lang")
     try:
         holder = await call.services.access.demand(call.request, Role.VIEWER)
     except Unauthorized:
-        return await _welcome(call)
+        return await _welcome(call, query.get("lang", ""))
     call = Call(call.services, call.request, holder)
     found = await call.services.readers.run(
         lambda store: [
@@ -97,13 +98,13 @@ async def show(call: Call) -> Response:
     return page("home.html", **vars(context))
 
 
-async def _welcome(call: Call) -> Response:
+async def _welcome(call: Call, language: str) -> Response:
     found = await call.services.readers.run(lambda store: store.all_asked())
     public = [asked for asked in found if read_terms(asked.terms).public_results]
     questions = tuple(
         (asked.digest, one_line(read_name(asked.document), _LISTED_WIDTH)) for asked in public
     )
-    return page("welcome.html", questions=questions)
+    return page("welcome.html", questions=questions, words=words_for(call, language))
 
 
 def _checklist(found: list[tuple[Asked, int]], admin: bool) -> tuple[Step, ...]:

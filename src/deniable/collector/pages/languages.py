@@ -13,6 +13,8 @@ from importlib.resources import files
 from deniable.collector.requests import Call
 
 FIRST = "en"
+PROBLEM = "problem_"
+"""What the keys of sentences about problems begin with."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,9 @@ class Words:
 
     @property
     def document(self) -> str:
-        """All of them, for a script."""
-        return json.dumps(dict(self.sentences), ensure_ascii=False)
+        """All that a script may need."""
+        needed = {k: said for k, said in self.sentences.items() if not k.startswith(PROBLEM)}
+        return json.dumps(needed, ensure_ascii=False)
 
 
 @cache
@@ -42,8 +45,12 @@ def languages() -> dict[str, Words]:
 
 def words_for(call: Call, chosen: str = "") -> Words:
     """Return the sentences for whoever makes a request."""
-    header = call.request.headers.get("accept-language", "")[:200]
-    wanted = [part.partition(";")[0].strip()[:2].lower() for part in header.split(",")]
+    return words_by(call.request.headers.get("accept-language", ""), chosen)
+
+
+def words_by(accepted: str, chosen: str = "") -> Words:
+    """Return the sentences of the language that was chosen, or that a header asks for."""
+    wanted = [part.partition(";")[0].strip()[:2].lower() for part in accepted[:200].split(",")]
     return next(
         (languages()[code] for code in (chosen, *wanted) if code in languages()), languages()[FIRST]
     )

@@ -41,12 +41,12 @@ async def embed(call: Call) -> Response:
 
 async def _results(call: Call) -> dict[str, object]:
     query, known = call.query("lang"), await call.known()
+    words = words_for(call, query.get("lang", ""))
     if not known.terms.public_results:
-        raise NotFound("not public", page="The results of this question are not public.")
+        raise NotFound("not public", page=words["not_public"])
     digest = known.asked.digest
     standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
     content, waiting = await content_of(call, known)
-    words = words_for(call, query.get("lang", ""))
     return {
         "digest": digest,
         "often": how_often(known.question, words),

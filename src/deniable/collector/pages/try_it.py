@@ -50,7 +50,7 @@ async def show(call: Call) -> Response:
         name=one_line(question.name, _NAME_WIDTH),
         digest=question.digest,
         protocol=protocol.name,
-        compared=question.answers == Text(),
+        compared=isinstance(question.answers, Text),
         client=BUILT.get(question.answers.build, CLIENT),
         unknown=lacking,
         beyond=too_much,
