@@ -94,6 +94,8 @@ class Snippet:
     html: str
     address: str
     command: str
+    program: str
+    """The same for one answer, in Python."""
     script: str
     unknown: str
     beyond: str
@@ -111,6 +113,9 @@ def make(call: Call, question: Question) -> Snippet:
         f"{_form(form, question, address)}{_tag(form, base, question)}",
         address,
         f"deniable send {base} {file} --question {question.digest}",
+        "from deniable.client import Client\n\n"
+        f'client = Client("{base}", "ledger.db")\n'
+        f'client.answer("{question.digest}", answer)',
         BUILT.get(question.answers.build, CLIENT),
         unknown(question),
         refusal(question.total_epsilon, "Browsers"),
