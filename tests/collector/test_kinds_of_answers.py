@@ -180,7 +180,7 @@ def test_a_mean_that_moved_is_said_and_no_single_step(collector: Collector) -> N
     assert re.search(r"The mean changed by <b>[12][\d.]* °C</b> .*against the week before", page)
     assert "towards" not in re.sub("<details.*?</details>", "", page, flags=re.DOTALL)
     home = collector.request("GET", "/", role="viewer").body.decode()
-    assert re.search(r"▲ [12][\d.]* °C mean", home)
+    assert re.search(r"Mean ▲ [12][\d.]* °C", home)
 
 
 def test_records_are_followed_by_margins_and_means(collector: Collector) -> None:

@@ -21,7 +21,7 @@ from deniable.law.samples import LotLaw
 from deniable.law.tables import Tables
 from deniable.presentation import charts
 from deniable.presentation.histogram import Column, Histogram, Mark
-from deniable.presentation.parts import Beside, Fact, Part, Sentences
+from deniable.presentation.parts import Beside, Part, Sentences, figure_fact
 from deniable.presentation.trend import Reading
 from deniable.presentation.verdict import ALPHA, Claim, Verdict
 from deniable.presentation.view import Answer, Change, Figure, percent
@@ -190,7 +190,7 @@ class NumberEstimates(InOrder):
         beside = beside or Beside()
         said = Verdict((*self.verdict().claims, *beside.news))
         figures = self.figures(beside.level)
-        facts = [Fact(name.capitalize(), *figure.cells) for name, figure in figures.items()]
+        facts = [figure_fact(name, figure, beside.level) for name, figure in figures.items()]
         found = [Sentences.of(said), charts.facts_of(self, beside, *facts)]
         if self._tables.views:
             found.append(self._histogram([*figures.values()][:-1], str(said), beside))

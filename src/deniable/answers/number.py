@@ -28,7 +28,7 @@ from deniable.randomness import Source
 
 WANTS = ("distribution", "mean")
 """What a question for a number may be for."""
-_LONGEST_UNIT = 20
+LONGEST_UNIT = 20
 _DUST = 1e-6
 """How far a distance may be from whole steps: tenths are no doubles."""
 
@@ -53,8 +53,8 @@ class Number(Answers):
     def __post_init__(self) -> None:
         for name in ("low", "high", "step"):
             object.__setattr__(self, name, _check_number(name, getattr(self, name)))
-        if not (isinstance(self.unit, str) and len(self.unit) <= _LONGEST_UNIT):
-            raise InvalidParameter.expected(f"a unit of up to {_LONGEST_UNIT} letters", self.unit)
+        if not (isinstance(self.unit, str) and len(self.unit) <= LONGEST_UNIT):
+            raise InvalidParameter.expected(f"a unit of up to {LONGEST_UNIT} letters", self.unit)
         if not encodes(self.unit):
             raise InvalidParameter("the unit cannot be encoded as UTF-8; write another")
         want = tuple(self.want) if isinstance(self.want, list | tuple) else ()

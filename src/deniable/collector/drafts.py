@@ -103,8 +103,8 @@ def propose(draft: Draft) -> Proposal:
     told = () if found.epsilon is None or not found.reachable else (advice.meaning(found.epsilon),)
     details = (found.explanation, *told)
     if not found.reachable or found.error is None or found.users is None:
-        return Proposal("This cannot be reached.", "hopeless", found.explanation, "", (),
-                        found.users, found.epsilon, found.error, False, None)  # fmt: skip
+        return Proposal("This cannot be reached.", "hopeless", _beyond(draft), "", (), found.users,
+                        found.epsilon, found.error, False, None)  # fmt: skip
     light, judgement = _judge(found.error, found.users, found.significant)
     reach = points(_NORMAL * found.error)
     title = f"{_people(found.users)}: each share is right to ±\u00a0{reach}, 95\u00a0% sure."
@@ -138,6 +138,14 @@ def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tup
 
 def _people(users: int) -> str:
     return "1 person" if users == 1 else f"{rounded(users)} people"
+
+
+def _beyond(draft: Draft) -> str:
+    """Say why a margin cannot be reached, and what would help."""
+    if draft.users is None:
+        return "It takes more people than live on Earth. Allow a larger margin, or less privacy."
+    who = _people(draft.users)
+    return f"{who} are too few at any level of privacy. Allow a larger margin, or ask more people."
 
 
 def _judge(
@@ -183,7 +191,7 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
                     segments=draft.segments)  # fmt: skip
     users, error, epsilon = found.users, found.error, found.protocol.epsilon
     if not found.reachable:
-        return Proposal("This cannot be reached.", "hopeless", found.verdict, "", (), users,
+        return Proposal("This cannot be reached.", "hopeless", _beyond(draft), "", (), users,
                         epsilon, error, False, None)  # fmt: skip
     light, judgement = _judge(error, users, 3 * error, listed=not isinstance(answers, Number))
     told = [f"{each.what}: {each.shown(users)}" for each in found.forecasts[:_FORECASTS]]

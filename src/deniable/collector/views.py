@@ -18,7 +18,7 @@ from deniable.discoveries import Discoveries
 from deniable.errors import DeniableError
 from deniable.estimates import Estimates
 from deniable.presentation.charts import Curves
-from deniable.presentation.parts import Beside, Fact, Listing, Part, Sentences, render
+from deniable.presentation.parts import Beside, Fact, Listing, Part, Sentences, moves, render
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import Trend, short_date, spark_svg
 from deniable.presentation.verdict import ALPHA, Claim, Span, points, rough, rounded
@@ -153,17 +153,17 @@ def _largest(moved: Moved | None, changes: Sequence[Change]) -> tuple[str, str]:
     was, now = moved.found.first, moved.found.second
     if isinstance(was, NumberEstimates) and isinstance(now, NumberEstimates):
         by = now.mean_since(was)
-        change, said = by.value, f"{by.cells[0].lstrip('-')} mean"
+        change, what, size = by.value, "Mean", by.cells[0].lstrip("-")
         sure = bool(_news(moved))
     else:
         significant = (row for row in changes if row.significant)
         most = max(significant, key=lambda row: abs(row.difference), default=None)
         sure = most is not None
         change = most.difference if most else 0.0
-        said = f"{points(most.difference)} {one_line(most.label, 24)}" if most else ""
+        what, size = (one_line(most.label, 24), points(change)) if most else ("", "")
     if not sure:
         return "no clear change", "still"
-    return (f"▲ {said}", "up") if change > 0 else (f"▼ {said}", "down")
+    return (f"{what} ▲ {size}", "up") if change > 0 else (f"{what} ▼ {size}", "down")
 
 
 def _moved(sums: Sums) -> Moved | None:
@@ -206,12 +206,12 @@ def _compared(sums: Sums, rows: int) -> list[Part]:
     headings = tuple(names.get(heading, heading) for heading in view.headings)
     note = f"{names['second']} against {names['first']}"
     shown = replace(view, headings=headings)
-    listed = Listing("changes", "What changed", note=note, view=shown)
+    listed = Listing("all-changes", "All changes", view=shown, pictures=False, folded=True)
     if not isinstance(found.first, NumberEstimates):
-        return [listed]
+        changes = found.top(rows).rows(alpha=ALPHA)
+        return [moves(changes, (names["first"], names["second"]), note=note), listed]
     said = Sentences.of(found.verdict())
-    return [replace(said, name="mean-change", title="What changed", note=note),
-            replace(listed, title="All changes")]  # fmt: skip
+    return [replace(said, name="mean-change", title="What changed", note=note), listed]
 
 
 def span(days: Days) -> str:

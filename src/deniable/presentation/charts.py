@@ -41,19 +41,15 @@ class Bar(NamedTuple):
             return _percent(self.share, digits), "not known"
         low, high = (min(max(end, 0.0), 1.0) for end in (self.lower, self.upper))
         if not self.known:
-            return f"under {_percent(max(high, 0.1 ** (digits + 2)), digits)}", "too few to tell"
+            under = f"under {_percent(max(high, 0.1 ** (digits + 2)), digits)}"
+            return "up to 100\u00a0%" if high > 0.9995 else under, "too few to tell"
         spread = f"{100 * low:.{fewer}f}\u2013{100 * high:.{fewer}f}\u00a0%"
         return _percent(min(max(self.share, 0.0), 1.0), digits), spread
 
     @property
     def moved(self) -> tuple[str, str]:
         """How the share changed, in words, and a class for the colour of these."""
-        if self.change is None:
-            return "", "still"
-        if not self.change.significant:
-            return "no clear change", "still"
-        size = f"{100 * abs(self.change.difference):.1f}\u00a0pts"
-        return (f"▲ {size}", "up") if self.change.difference > 0 else (f"▼ {size}", "down")
+        return ("", "still") if self.change is None else parts.moved(self.change)
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,8 @@ class Bars(parts.Part):
             if bar.lower is not None and bar.upper is not None
         )
         typical = halves[len(halves) // 2] if halves else 0.01
-        return (1, 0) if typical >= 0.006 else (1, 1) if typical >= 0.001 else (2, 2)
+        steps = ((0.1, (0, 0)), (0.006, (1, 0)), (0.001, (1, 1)))
+        return next((digits for least, digits in steps if typical >= least), (2, 2))
 
     @property
     def sure(self) -> str:
@@ -236,18 +233,17 @@ class Grid(parts.Part):
     """Whether the intervals are shown below the shares."""
 
     def html(self) -> str:
+        names, columns = (fit_labels(some, _LABEL_WIDTH) for some in (self.rows, self.columns))
         heads = "".join(
             f'<th scope="col" role="columnheader" class="number">{parts.label_html(c)}</th>'
-            for c in self.columns
+            for c in columns
         )
         most = max((cell.share for row in self.cells for cell in row), default=0.0) or 1.0
         body = "".join(
             f'<tr role="row"><th scope="row" role="rowheader">{parts.label_html(name)}</th>'
-            + "".join(
-                self._cell(cell, most, head) for cell, head in zip(row, self.columns, strict=True)
-            )
+            + "".join(self._cell(cell, most, head) for cell, head in zip(row, columns, strict=True))
             + "</tr>"
-            for name, row in zip(self.rows, self.cells, strict=True)
+            for name, row in zip(names, self.cells, strict=True)
         )
         return (
             '<div class="scroll" tabindex="0" role="region" '

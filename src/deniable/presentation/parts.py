@@ -49,7 +49,7 @@ from typing import NamedTuple
 from deniable.presentation.html import html_fragment, notebook
 from deniable.presentation.text import columns_of, one_line, printable, table_lines, wrapped
 from deniable.presentation.verdict import Claim, Phrase, Verdict
-from deniable.presentation.view import Change, View, counted
+from deniable.presentation.view import NOT_KNOWN, Change, Figure, View, counted, percent
 
 
 @dataclass(frozen=True)
@@ -172,21 +172,22 @@ class Table(Part):
             "" if i in (0, *self.words) else ' class="number"' for i in range(len(self.headings))
         ]
         heads = (
-            f'<th scope="col"{kind}>{label_html(name)}</th>'
+            f'<th scope="col" role="columnheader"{kind}>{label_html(name)}</th>'
             for name, kind in zip(self.headings, kinds, strict=True)
         )
         rows = (
-            f'<tr><th scope="row">{label_html(first)}</th>'
+            f'<tr role="row"><th scope="row" role="rowheader">{label_html(first)}</th>'
             + "".join(
-                f"<td{kind}>{escape(printable(cell)) if cell else ''}</td>"
-                for cell, kind in zip(rest, kinds[1:], strict=True)
+                f'<td role="cell"{kind} data-head="{escape(printable(head))}">'
+                f"{escape(printable(cell)) if cell else ''}</td>"
+                for cell, kind, head in zip(rest, kinds[1:], self.headings[1:], strict=True)
             )
             + "</tr>"
             for first, *rest in self.rows
         )
         return (
-            f'<table class="plain"><thead><tr>{"".join(heads)}</tr></thead>'
-            f"<tbody>{''.join(rows)}</tbody></table>"
+            '<table class="plain rows" role="table"><thead role="rowgroup"><tr role="row">'
+            f'{"".join(heads)}</tr></thead><tbody role="rowgroup">{"".join(rows)}</tbody></table>'
         )
 
     def lines(self, width: int) -> list[str]:
@@ -278,6 +279,48 @@ def privacy_fact(epsilon: float) -> Fact:
     below = f"below {math.ceil(100 * guess)}\u00a0%" if guess < 0.99 else "at nearly 100\u00a0%"
     note = f"ε = {epsilon:.3g}: a 50:50 guess about an answer ends {below}"
     return Fact("Privacy of each answer", privacy_word(epsilon), note)
+
+
+def figure_fact(name: str, figure: Figure, level: float) -> Fact:
+    """Return a figure with its range, or without one where the range has a single number."""
+    value, spread = figure.cells
+    sure = f"{percent(level)} sure"
+    single = figure.lower == figure.upper
+    return Fact(name.capitalize(), value, sure if single else f"{spread}, {sure}")
+
+
+def moves(changes: Iterable[Change], names: tuple[str, str], *, note: str = "") -> Table:
+    """Return how shares changed between two slices with these names; what is not sure is said."""
+    rows = tuple(
+        (
+            each.label,
+            _whole(each.first),
+            _whole(each.second),
+            moved(each)[0].replace("\u00a0", " "),
+            _reach(each),
+        )
+        for each in changes
+    )
+    headings = ("Answer", *names, "Change", "95 % sure, in points")
+    return Table("changes", "What changed", note=note, headings=headings, rows=rows)
+
+
+def moved(change: Change) -> tuple[str, str]:
+    """Return how a share changed, in words, and a class for the colour of these."""
+    if not change.significant:
+        return "no clear change", "still"
+    size = f"{100 * abs(change.difference):.1f}\u00a0pts"
+    return (f"▲ {size}", "up") if change.difference > 0 else (f"▼ {size}", "down")
+
+
+def _whole(share: float) -> str:
+    return f"{100 * min(max(share, 0.0), 1.0):.1f} %"
+
+
+def _reach(change: Change) -> str:
+    if change.lower is None:
+        return NOT_KNOWN
+    return " to ".join(f"{100 * end:+z.1f}".replace("-", "\u2212") for end in change.ends)
 
 
 def label_html(label: str) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from deniable.collector.pages.kinds import Field, Wrong
 from deniable.errors import DeniableError
 from deniable.rota import LONGEST_ROUND, MOST_ROUNDS, MOST_TIMES, Repeat
-from deniable.segments import Dimension, Segments
+from deniable.segments import MOST_VALUES, Dimension, Segments
 
 AGAIN = (
     Field(
@@ -59,7 +59,7 @@ def read_repeat(fields: Mapping[str, str]) -> Repeat | None:
 
 def read_groups(fields: Mapping[str, str]) -> Segments:
     """Return the groups by which reports are counted."""
-    found = []
+    found: list[Dimension] = []
     for line in filter(None, map(str.strip, fields["groups"].split("\n"))):
         name, colon, rest = (each.strip() for each in line.partition(":"))
         if not (name and colon and rest):
@@ -68,8 +68,14 @@ def read_groups(fields: Mapping[str, str]) -> Segments:
         cells = next(csv.reader([rest], skipinitialspace=True))
         listed = [each.strip() for each in cells if each.strip()]
         others = [each[1:-1] for each in listed if each[0] + each[-1] == "[]"]
+        if not 2 <= len(listed) <= MOST_VALUES:
+            said = f"“{name[:60]}” needs 2 to {MOST_VALUES} groups, with commas between them."
+            raise Wrong(said, "groups")
+        if any(name == each.name for each in found):
+            raise Wrong(f"“{name[:60]}” is there twice. Remove one of them.", "groups")
         if len(others) > 1:
-            raise Wrong(f"“{name[:60]}”: Only one of them stands for all others.", "groups")
+            said = f"“{name[:60]}” has two groups in brackets. Only one stands for all others."
+            raise Wrong(said, "groups")
         values = tuple(each[1:-1] if each[1:-1] in others else each for each in listed)
         try:
             found.append(Dimension(name, values, others[0] if others else None))

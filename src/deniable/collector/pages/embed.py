@@ -99,6 +99,8 @@ class Snippet:
     """What an answer has to be, in words."""
     address: str
     command: str
+    program: str
+    """The same for one answer, in Python."""
     script: str
     unknown: str
     beyond: str
@@ -118,6 +120,9 @@ def make(call: Call, question: Question) -> Snippet:
         question.answers.wanted,
         address,
         f"deniable send {base} {file} --question {question.digest}",
+        "from deniable.client import Client\n\n"
+        f'client = Client("{base}", "ledger.db")\n'
+        f'client.answer("{question.digest}", answer)',
         BUILT.get(question.answers.build, CLIENT),
         unknown(question),
         refusal(question.total_epsilon, "Browsers"),

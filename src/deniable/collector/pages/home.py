@@ -3,7 +3,7 @@
 Whoever is not logged in sees what this server is, and the questions whose results are public.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple
 
@@ -130,7 +130,7 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
     name = one_line(read_name(asked.document), _LISTED_WIDTH)
     plain = Listed(asked.digest, name, asked.state.value, counted(n, "report"), "")
     if hurry:
-        return plain
+        return replace(plain, said="Still being worked out. Load this page again in a moment.")
     try:
         known = await call.services.questions.find(asked.digest)
         shown = Shown(n, (), 0)

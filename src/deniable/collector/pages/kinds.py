@@ -14,14 +14,17 @@ from re import compile
 from typing import NamedTuple, TypeVar
 
 from deniable.answers import Answers, Choice, Choices, Number, Record, Text
+from deniable.answers.number import LONGEST_UNIT
 from deniable.collector.drafts import Draft, split_labels
 from deniable.collector.problems import Mistake
 from deniable.errors import DeniableError
 from deniable.protocols.discovery.code import presets
+from deniable.protocols.levels import MOST_STEPS
 
 A = TypeVar("A", bound=Answers)
 _CODES = tuple((name, name.capitalize()) for name in presets())
 """The codes that come with the package."""
+_DUST = 1e-6
 
 
 class Field(NamedTuple):
@@ -93,8 +96,16 @@ class Numeric(Kind):
             raise Wrong("The largest number must be above the least.", "high")
         if not step > 0:
             raise Wrong("Enter a step above 0.", "step")
-        want = tuple(fields["want"].split())
-        number = _made("step", Number, low, high, step, fields["unit"].strip(), want)
+        steps = (high - low) / step
+        if steps > MOST_STEPS - 1:
+            raise Wrong(f"Enter a larger step: at most {MOST_STEPS - 1:,} are possible.", "step")
+        if abs(steps - round(steps)) > _DUST:
+            said = f"Steps of {step:g} from {low:g} on miss {high:g}. Change one of them."
+            raise Wrong(said, "step")
+        want, unit = tuple(fields["want"].split()), fields["unit"].strip()
+        if len(unit) > LONGEST_UNIT:
+            raise Wrong(f"Enter a unit of up to {LONGEST_UNIT} letters.", "unit")
+        number = _made("step", Number, low, high, step, unit, want)
         return draft._replace(answers=number)
 
 
@@ -139,12 +150,19 @@ def _labels(text: str, field: str, least: int) -> tuple[str, ...]:
     labels = split_labels(text)
     if len(labels) < least:
         raise Wrong("Enter at least two answers, one on each line.", field)
+    if twice := _twice(labels):
+        raise Wrong(f"“{twice[:60]}” is in the list twice. Remove one of them.", field)
+    return labels
+
+
+def _twice(labels: tuple[str, ...]) -> str:
+    """Return the first label that is there again, or nothing."""
     seen: set[str] = set()
     for label in labels:
         if label in seen:
-            raise Wrong(f"“{label[:60]}” is in the list twice. Remove one of them.", field)
+            return label
         seen.add(label)
-    return labels
+    return ""
 
 
 def _number(fields: Mapping[str, str], name: str, title: str) -> float:
@@ -173,6 +191,9 @@ def _attribute(name: str, text: str) -> Choice | Number:
     labels = tuple(filter(None, map(str.strip, next(csv.reader([text], skipinitialspace=True)))))
     if len(labels) < 2:
         said = f"“{name[:60]}” needs at least two answers, with commas between them."
+        raise Wrong(said, "parts")
+    if twice := _twice(labels):
+        said = f"“{name[:60]}” has “{twice[:60]}” twice. Remove one of them."
         raise Wrong(said, "parts")
     return _made("parts", Choice, labels, about=name)
 

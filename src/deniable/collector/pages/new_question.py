@@ -29,6 +29,7 @@ _THOUSANDS = compile(r"[0-9]{1,3}(,[0-9]{3})+")
 _NORMAL = 1.96
 _CHOICES = ("DE", "SubsetSelection", "AffineSelection", "OLH", "OUE", "SUE", "THE", "BLH")
 """What the browser client speaks; the best of all is taken unless one is named."""
+_MOST_EPSILON, _LEAST_MARGIN = 100, 1e-9
 _TITLES = {"users": "the number of people", "epsilon": "the privacy level", "error": "the margin"}
 
 
@@ -106,7 +107,7 @@ async def _plan(call: Call, fields: Mapping[str, str]) -> Plan:
     try:
         draft = _draft(fields)
     except Mistake as error:
-        return Plan(str(error), "coarse")
+        return Plan(str(error), "missing")
     try:
         found = await call.services.worker.run(drafts.propose, draft)
     except DeniableError as error:
@@ -155,12 +156,16 @@ def _draft(fields: Mapping[str, str]) -> Draft:
         name: None if solve == name else _number(fields, name)
         for name in ("users", "epsilon", "error")
     }
-    error, users = numbers["error"], numbers["users"]
+    error, users, epsilon = numbers["error"], numbers["users"], numbers["epsilon"]
+    if epsilon is not None and not 0 < epsilon <= _MOST_EPSILON:
+        raise Wrong(f"Enter a privacy level above 0, such as 1 or 2, not {epsilon:g}.", "epsilon")
+    if error is not None and not 0 < error < 100:
+        raise Wrong(f"Enter a margin of error between 0 and 100, not {error:g}.", "error")
     draft = Draft(
         name=fields["name"].strip(),
         users=None if users is None else _whole(users),
-        epsilon=numbers["epsilon"],
-        error=None if error is None else error / 100 / _NORMAL,
+        epsilon=epsilon,
+        error=None if error is None else max(error, _LEAST_MARGIN) / 100 / _NORMAL,
         protocol=fields["protocol"] or None,
         repeat=read_repeat(fields),
         segments=read_groups(fields),
@@ -170,7 +175,7 @@ def _draft(fields: Mapping[str, str]) -> Draft:
 
 def _whole(users: float) -> int:
     if not 1 <= users < 1 << 53 or users != int(users):
-        raise Wrong(f"Enter people as a whole number, not as {users:g}.", "users")
+        raise Wrong(f"Enter people as a whole number from 1 on, not {users:g}.", "users")
     return int(users)
 
 
@@ -183,4 +188,4 @@ def _number(fields: Mapping[str, str], name: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Wrong(f"Enter a number for {_TITLES[name]}, not {text[:40]!r}.", name) from None
+        raise Wrong(f"Enter {_TITLES[name]} in digits, not “{text[:40]}”.", name) from None

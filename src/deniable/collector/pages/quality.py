@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 from starlette.responses import Response
 
-from deniable.advice import meaning, reveals
+from deniable.advice import meaning, reveals, surest
 from deniable.collector.alarms import Alarm, unwatched
 from deniable.collector.metrics import ACCEPTED, REPEATED
 from deniable.collector.pages.head import Head, head_of, is_admin
@@ -64,6 +64,8 @@ class QualityPage:
     days: tuple[tuple[str, str, str, str], ...]
     received: tuple[tuple[str, str], ...]
     sources: tuple[Contributor, ...]
+    surest: str
+    """How sure of an answer one report can make somebody who thought it as likely as not."""
     protocol: str
     meaning: str
     realised: str
@@ -111,7 +113,8 @@ async def show(call: Call) -> Response:
             )
             for source in sorted(sources, key=lambda each: -each.n)
         ),
-        protocol=f"{protocol.name}: {reveals(protocol, repeat.times if repeat else None)}",
+        surest=surest(protocol.epsilon),
+        protocol=f"{protocol.name}: {reveals(protocol, repeat.times if repeat else None)}.",
         meaning=meaning(
             protocol.epsilon, forever=protocol.total_epsilon if protocol.memoises else None
         ),
@@ -171,6 +174,8 @@ def _traffic_note(standing: Standing) -> str:
 
 
 def _received(found: Received) -> tuple[tuple[str, str], ...]:
+    if not found:
+        return ()
     sums = Counter[str]()
     for (_, what), n in found.items():
         sums[what] += n

@@ -39,6 +39,7 @@ async def _page(
     )
     return page("settings.html", 400 if wrong else 200,
                 head=head_of(known, standing, "settings", done), fields=fields, wrong=wrong,
+                public=known.terms.public_results,
                 usual_minimum=call.services.settings.minimum, admin=True,
                 place="question")  # fmt: skip
 
