@@ -132,8 +132,7 @@ def create(
     """
     again, groups = _repeat(every, rounds, times, start), Segments(tuple(map(_dimension, segments)))
     several = _check_several(at_most, choices_file=choices_file, no_cut=no_cut, other=other)
-    _check_one_file(labels_file, choices_file)
-    labels_file = labels_file or choices_file
+    labels_file = _one_file(labels_file, choices_file)
     others = (labels, labels_file, is_open, other, several, protocol_name.lower() != options.AUTO)
     if kind := about.kind(alone=not any(others) and not discovered):
         options.check_privacy(epsilon, None)
@@ -263,9 +262,10 @@ def _check_several(
     return at_most is not None
 
 
-def _check_one_file(labels_file: Path | None, choices_file: Path | None) -> None:
+def _one_file(labels_file: Path | None, choices_file: Path | None) -> Path | None:
     if labels_file and choices_file:
         raise click.UsageError("--choices is --labels for sets; pass one of them")
+    return labels_file or choices_file
 
 
 def _warn_of_twins(labels: tuple[str, ...]) -> None:
@@ -294,7 +294,8 @@ def _print(shown: Question) -> None:
          else one_line(shown.other)),
         ("protocol", f"{protocol.name} at epsilon = {protocol.epsilon:.6g}"),
         ("reveals", advice.reveals(protocol, shown.repeat.times if shown.repeat else None)),
-        ("asked", "" if shown.repeat is None else f"{shown.repeat}; {lifetime(shown)}"),
+        ("asked", "" if shown.repeat is None else f"{shown.repeat}; epsilon = "
+         f"{shown.total_epsilon:.6g} in all, for ever"),
         ("segments", "; ".join(f"{e.name}: {', '.join(e.values)}" for e in shown.segments)),
         ("settings", _settings(protocol)),
         ("realised", f"epsilon = {protocol.realised_epsilon:.6g}, from the weights that are run"),
@@ -322,10 +323,6 @@ def _taken(answers: Answers) -> str:
         return answers.wanted
     more = ", …" if len(labels) > _SHOWN else ""
     return f"{len(labels):,}: {', '.join(one_line(x) for x in labels[:_SHOWN])}{more}"
-
-
-def lifetime(shown: Question) -> str:
-    return f"epsilon = {shown.total_epsilon:.6g} in all, for ever"
 
 
 def _error(shown: Question) -> tuple[str, str]:

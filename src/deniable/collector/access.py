@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import sha256
 from hmac import compare_digest
-from typing import TYPE_CHECKING
+
+from starlette.requests import HTTPConnection
 
 from deniable.collector.problems import Forbidden, Refusal, Unauthorized
 from deniable.collector.stores import Store, records
 from deniable.collector.worker import Readers, Writer
 from deniable.errors import InvalidParameter, brief
-
-if TYPE_CHECKING:
-    from starlette.requests import HTTPConnection
 
 COOKIE = "deniable_session"
 TOKEN, SESSION, LOGIN = "token", "session", "login"
@@ -131,7 +129,7 @@ class Access:
         self._readers, self._writer = readers, writer
         self._known: dict[bytes, tuple[float, records.Key | None]] = {}
 
-    async def demand(self, connection: "HTTPConnection", role: Role) -> Holder | None:
+    async def demand(self, connection: HTTPConnection, role: Role) -> Holder | None:
         """Return who makes a request, or refuse it; a public route asks nobody."""
         if role is Role.PUBLIC:
             return None
@@ -185,7 +183,7 @@ class Access:
         self._known.clear()
 
 
-def check_origin(connection: "HTTPConnection") -> None:
+def check_origin(connection: HTTPConnection) -> None:
     """Refuse a form that another site sent with the visitor's cookie."""
     site = connection.headers.get("sec-fetch-site")
     origin = connection.headers.get("origin")

@@ -87,8 +87,7 @@ class Place:
         with self._lock:
             if self._identity is None:
                 found = os.stat(self.path)
-                if hasattr(os, "pread"):
-                    self._file = os.open(self.path, os.O_RDONLY)
+                self._file = os.open(self.path, os.O_RDONLY)
                 self._identity, self._changed = (found.st_dev, found.st_ino), found.st_mtime_ns
 
     def look(self) -> None:

@@ -5,9 +5,9 @@ given its name. So whenever the process ends, the copy is whole or not there.
 """
 
 import errno
+import fcntl
 import os
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,9 +20,6 @@ from urllib.parse import quote
 from deniable.collector.stores.dialect import pending
 from deniable.collector.stores.records import StoreCorrupt, StoreError, StoreUnavailable
 from deniable.documents import synchronise
-
-if sys.platform != "win32":  # where nobody can remove or replace a file that is open
-    import fcntl
 
 AUTO_VACUUM = 2  # INCREMENTAL, which only a new file or one that is vacuumed takes
 SETTINGS = {
@@ -123,7 +120,7 @@ def _is_read_only(path: Path) -> bool:
     """Tell whether the file system is read-only, which SQLite reports as a failing disk."""
     try:
         return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
-    except (AttributeError, OSError):  # not on every system, and not without the directory
+    except OSError:  # not without the directory
         return False
 
 
@@ -174,14 +171,12 @@ def _new_part(target: Path) -> tuple[Path, int]:
         with suppress(OSError):
             held = os.open(left, os.O_RDWR)
             try:
-                if sys.platform != "win32":
-                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 left.unlink()
             finally:
                 os.close(held)
     held, name = mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    if sys.platform != "win32":
-        fcntl.flock(held, fcntl.LOCK_EX)
+    fcntl.flock(held, fcntl.LOCK_EX)
     return Path(name), held
 
 
@@ -296,8 +291,7 @@ def _locked(path: Path) -> Iterator[None]:
     held = os.open(path, os.O_RDWR)
     start, length = _LOCK_BYTES
     try:
-        if sys.platform != "win32":
-            fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
+        fcntl.lockf(held, fcntl.LOCK_EX | fcntl.LOCK_NB, length, start)
         yield
     except BlockingIOError:
         raise _in_use(path) from None
