@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from deniable import Estimates, Question, Tally
+from deniable import Estimates, Question, Tally, comparison
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.survey import RecordEstimates
 from deniable.cli import inputs, options, outputs
@@ -17,7 +17,6 @@ from deniable.cli.answers import Source, read_answers
 from deniable.cli.group import InputError, command
 from deniable.cli.labels import Form, encode, match, of_question, read_candidates
 from deniable.cli.segments import Stated, read_pairs, write_divided
-from deniable.comparison import compare as compare_estimates
 from deniable.consistency import METHODS, adjust
 from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
@@ -320,7 +319,7 @@ def compare(
         outputs.warn(
             f"{names[1]} has the same content as {names[0]}; compare reports of different people"
         )
-    export.write(compare_estimates(*(
+    export.write(comparison.compare(*(
         each.estimate(tally, labels, people=people and people[i], rounds=rounds and rounds[i])
         for i, ((each, _), tally) in enumerate(zip(asked, tallies, strict=True))
     )))  # fmt: skip

@@ -20,7 +20,6 @@ from deniable.cli.segments import Stated
 from deniable.client.client import fetch_question
 from deniable.client.delivery import Courier, Delivery, Outcome, Parcel, Transport, begin, utc_today
 from deniable.client.remote import find, listed
-from deniable.client.state import Outbox
 from deniable.policy import CEILING
 from deniable.presentation.view import counted
 
@@ -90,7 +89,7 @@ def send(
             asked = fetch_question(transport, digest or _only(transport), ceiling)
             segments = stated(asked)
             watched = replace(segments.read_from(of_question(source, asked)), digest=made_from)
-            box = Outbox.create(
+            box = client.Outbox.create(
                 path,
                 address=transport.address,
                 question=asked.digest,
@@ -119,9 +118,9 @@ def _is_outbox(path: Path) -> bool:
         return stream.read(16) == b"SQLite format 3\0"
 
 
-def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
+def _open(path: Path, transport: Transport, question: str | None) -> client.Outbox:
     """Open an outbox until the command ends, unless another collector or question has it."""
-    box = Outbox(path)
+    box = client.Outbox(path)
     click.get_current_context().call_on_close(box.close)
     if box.address != transport.address or question not in (None, box.question):
         raise InputError(
@@ -131,7 +130,7 @@ def _open(path: Path, transport: Transport, question: str | None) -> Outbox:
     return box
 
 
-def _goes_on(box: Outbox, made_from: inputs.Digest, *, new_people: bool) -> bool:
+def _goes_on(box: client.Outbox, made_from: inputs.Digest, *, new_people: bool) -> bool:
     """Tell whether to go on with an outbox; False makes a new one of all lines of the input."""
     waiting, name = box.count(Outcome.WAITING), inputs.name_of(made_from.path)
     if waiting or not new_people:
@@ -167,14 +166,14 @@ def _goes_on(box: Outbox, made_from: inputs.Digest, *, new_people: bool) -> bool
     )
 
 
-def _new(made_from: inputs.Digest, earlier: Outbox | None) -> str:
+def _new(made_from: inputs.Digest, earlier: client.Outbox | None) -> str:
     """Return the digest of the input of a new outbox, or refuse bytes that were sent before."""
     if earlier is not None and earlier.input == made_from():
         raise InputError(_sent_before(earlier, inputs.name_of(made_from.path)))
     return made_from()
 
 
-def _sent_before(box: Outbox, name: str) -> str:
+def _sent_before(box: client.Outbox, name: str) -> str:
     return (
         f"{name} has not changed since it was sent ({_standing(box)}). Nothing was sent now. For "
         "other people who gave the same answers, name another --outbox."
@@ -208,7 +207,7 @@ def _parcels(segments: Stated, source: Source, size: int) -> Iterator[tuple[int,
             yield len(reports) // width, Parcel(secrets.token_bytes(16), body)
 
 
-def _deliver(box: Outbox, courier: Callable[[], Courier], parallel: int) -> set[str]:
+def _deliver(box: client.Outbox, courier: Callable[[], Courier], parallel: int) -> set[str]:
     """Send what waits, by couriers in parallel, and return why some of it still waits."""
     own, reasons, total = local(), set[str](), box.count()
     done = total - box.count(Outcome.WAITING)
@@ -245,7 +244,7 @@ def _deliver(box: Outbox, courier: Callable[[], Courier], parallel: int) -> set[
     return reasons
 
 
-def _standing(box: Outbox) -> str:
+def _standing(box: client.Outbox) -> str:
     ends = ((box.count(outcome), outcome.value) for outcome in Outcome)
     said = ", ".join(f"{n:,} {end}" for n, end in ends if n)
     return f"{counted(box.count(), 'report')}: {said or 'nothing to send'}"

@@ -20,7 +20,7 @@ from deniable.presentation.view import counted
 for _name in ("msgspec", "starlette", "uvicorn"):  # before the import of any of them fails
     load(_name, "server")
 
-from deniable.collector import access, stores  # noqa: E402
+from deniable.collector import access, housekeeping, stores  # noqa: E402
 from deniable.collector.settings import Settings, read_settings, variable  # noqa: E402
 from deniable.collector.stores import Store, records  # noqa: E402
 
@@ -132,8 +132,6 @@ def restore(settings: Settings, copy: Path) -> None:
 @with_store
 def check(store: Store, settings: Settings) -> None:
     """Read every question, tally and report, and say what is wrong and what is open."""
-    from deniable.collector import housekeeping  # noqa: PLC0415 - tokens need none of it
-
     wrong = list(housekeeping.check(store))
     for said in wrong:
         click.echo(said)
@@ -160,8 +158,6 @@ def _describe_window(window: records.Window) -> str:
 @with_store
 def fold(store: Store, settings: Settings, *, trust_clock: bool) -> None:
     """Seal old days, add all waiting reports to tallies, and remove what is no longer needed."""
-    from deniable.collector import housekeeping  # noqa: PLC0415 - tokens need none of it
-
     window = store.seal(trust_clock=trust_clock)
     folded = housekeeping.fold_all(store)
     while store.sweep(2000, settings.retention or None):
@@ -215,8 +211,6 @@ def export(store: Store, settings: Settings, digest: str, *, output: Path) -> No
     The file has the question, its settings, excluded sources and a tally for each day and source,
     which `deniable estimate` reads. Reports that wait are in the tallies.
     """
-    from deniable.collector import housekeeping  # noqa: PLC0415 - tokens need none of it
-
     outputs.refuse_terminal(output)
     asked = store.asked(digest)
     if asked is None:

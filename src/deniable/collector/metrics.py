@@ -19,7 +19,6 @@ from time import monotonic
 from deniable.collector import log
 from deniable.collector.problems import PROBLEMS, UnknownQuestion, find_problem
 from deniable.collector.stores import records
-from deniable.collector.stores.records import StoreBroken, StoreError
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the buckets of histograms, in seconds."""
@@ -153,9 +152,9 @@ class Health:
 
     def __init__(self) -> None:
         self.errors: Counter[str] = Counter(dict.fromkeys(records.KINDS, 0))
-        self.trouble: StoreError | None = None
+        self.trouble: records.StoreError | None = None
         """Why nothing is stored at the moment."""
-        self.broken: StoreBroken | None = None
+        self.broken: records.StoreBroken | None = None
         """Why the collector must stop, if it must."""
         self.leaving = False
         """Whether the collector was asked to shut down."""
@@ -169,10 +168,10 @@ class Health:
             log.warning("reports are stored again, after %.0f seconds", now - self._since)
 
     def failed(self, error: Exception) -> None:
-        if not isinstance(error, StoreError) or self.broken:
+        if not isinstance(error, records.StoreError) or self.broken:
             return
         self.errors[error.kind] += 1
-        if isinstance(error, StoreBroken):
+        if isinstance(error, records.StoreBroken):
             self.trouble = self.broken = error
             log.critical("the collector stops: %s: %s", error.reason, error)
             return
@@ -184,12 +183,12 @@ class Health:
 
     def met(self, error: Exception) -> None:
         """Note an error of a reader: only corruption says anything about storing."""
-        if isinstance(error, StoreBroken):
+        if isinstance(error, records.StoreBroken):
             self.failed(error)
-        elif isinstance(error, StoreError):
+        elif isinstance(error, records.StoreError):
             self.errors[error.kind] += 1
 
-    async def check(self, probe: Probe) -> StoreError | None:
+    async def check(self, probe: Probe) -> records.StoreError | None:
         """Return what is wrong; if nothing was written lately, try to write."""
         if not self.broken and monotonic() - self._wrote > _FRESH:
             if self._probe is None or self._probe.done():

@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from deniable.collector import breakdown, jobs, views
-from deniable.collector.folding import DamagedMonth
+from deniable.collector import breakdown, folding, jobs, views
 from deniable.collector.problems import InvalidRequest, SearchEnded, TooCostly, TooFewReports
 from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
@@ -291,7 +290,7 @@ class Results:
                 "--search-seconds or --search-memory"
             )
             done = jobs.Done(cast("Result", problem), 1 << 10, {})
-        except DamagedMonth:
+        except folding.DamagedMonth:
             digest = known.asked.digest
             await self._writer.run(lambda store: store.forget_months(digest))
             return None

@@ -6,7 +6,6 @@ import platform
 import sys
 from collections.abc import Callable
 from math import nan
-from mmap import PAGESIZE
 from pathlib import Path
 from time import process_time, time
 
@@ -24,6 +23,7 @@ _PATIENCE = 2.0
 _STARTED = time()
 _UNKNOWN = Measures(0, None, 0, 0, nan)
 _PROCESS = Path("/proc")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 async def healthz(call: Call) -> Response:
@@ -138,7 +138,7 @@ def _process(services: Services) -> list[Metric]:
 
 
 def _resident(pid: int) -> float:
-    return _read(lambda: int((_PROCESS / str(pid) / "statm").read_text().split()[1]) * PAGESIZE)
+    return _read(lambda: int((_PROCESS / str(pid) / "statm").read_text().split()[1]) * _PAGE)
 
 
 def _read(figure: Callable[[], float]) -> float:
