@@ -224,8 +224,8 @@ def plan(
         stray = cells > 1 or any(each is not None for each in others)
         if examples is None or epsilon is None or (users, share) == (None, None) or stray:
             raise click.UsageError("--discover takes --examples, --epsilon, and --users or "
-                                   "--share, and nothing else but --code; of rounds or segments "
-                                   "plan one, with the people in it as --users")  # fmt: skip
+                                   "--share, and besides these only --code; for rounds or "
+                                   "segments plan one, with its people as --users")  # fmt: skip
         options.check_privacy(epsilon)
         searched = advice.plan_discovery(read_labels(examples, twice=True), epsilon=epsilon,
                                          users=users, share=share,
@@ -311,9 +311,9 @@ def _kind(
 ) -> Answers | None:
     """Return the record, the number or the sets that are planned, if any are."""
     if divided and (about.record_file or about.number):
-        raise click.UsageError("--rounds and --arms are about answers of a list, of which people "
-                               "give one or several; of a --record or a --number plan one round "
-                               "or one arm, with the people in it as --users")  # fmt: skip
+        raise click.UsageError("--rounds and --arms are about answers of a list, one or several "
+                               "of them; for a --record or a --number plan one round or one arm, "
+                               "with the people in it as --users")  # fmt: skip
     if choices_file is None:
         return about.kind(alone=alone and at_most is None)
     if at_most is None or not alone or about.kind(alone=False):

@@ -50,8 +50,7 @@ def discover(
     if (follow_up is None) != (follow_up_file is None):
         raise click.UsageError("--follow-up and --follow-up-file belong together; pass both")
     if export.level != LEVEL:
-        raise click.UsageError("intervals of texts that were discovered are at 95 %; leave out "
-                               "--level")  # fmt: skip
+        raise click.UsageError("intervals of discovered texts are at 95 %; leave out --level")
     inputs.check_stdin(question_file, *files, listed)
     question = inputs.read_question(question_file)
     candidates = None if listed is None else read_labels(listed)

@@ -232,7 +232,7 @@ def estimate(
         found = question.estimate(total, among, people=people, rounds=rounds)
         if sizes:
             if not isinstance(found, SetEstimates):
-                raise click.UsageError("--sizes is about questions with several labels an answer")
+                raise click.UsageError("--sizes is for questions whose answers are sets of labels")
             return found.sizes
         if cross is not None:
             if not isinstance(found, RecordEstimates):
@@ -240,7 +240,7 @@ def estimate(
             found = found.cross(*cross.split("+"))
         if above is not None:
             if not isinstance(found, NumberEstimates):
-                raise click.UsageError("--above is about questions for a number")
+                raise click.UsageError("--above is for questions about a number")
             found = found.asking(above)
         adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
         some = labels is not None and question.labels is not None

@@ -182,7 +182,7 @@ def reopen(store: Store, settings: Settings) -> None:
     click.echo(_describe_window(window))
     if window.alarm:
         raise InputError(
-            f"{settings.store}: today stays sealed, since ids of days until "
+            f"{settings.store}: today stays sealed, since the ids of days up to "
             f"{records.write_day(window.first - 1)} were removed; reports are accepted from "
             f"{records.write_day(window.first)} on"
         )

@@ -214,8 +214,8 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
     users, epsilon, code = draft.users, draft.epsilon, answers.discover or "english"
     if epsilon is None or users is None:
         raise InvalidParameter(
-            "texts that are to be discovered need people and epsilon, from which it follows what "
-            "will be found; let that be computed"
+            "for texts that are to be discovered give people and epsilon, and let what will be "
+            "found be computed"
         )
     found = advice.plan_discovery(draft.examples, epsilon=epsilon, users=users, code=code)
     made = Question(draft.name or "?", answers, found.protocol, repeat=draft.repeat,

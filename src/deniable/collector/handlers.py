@@ -239,7 +239,7 @@ async def _estimates(call: Call, query: Query, *, daily: bool = False) -> Respon
     elif (division := query.division) is not None:
         if query.format == "html" or (query.format == "csv" and division.control):
             raise problems.InvalidRequest(
-                "results by segment have the formats json and csv, verdicts json"
+                "results by segment come as json or csv, verdicts only as json"
             )
         known.question.segments.dimension(division.dimension)
         found = await call.services.results.divide(known, wanted, division)
@@ -255,7 +255,7 @@ def _rounds(wanted: jobs.Wanted, query: Query, known: Known) -> jobs.Wanted:
         pooled = min(query.pooled or 1, repeat.total_rounds)
         return replace(wanted, rounds=repeat, pooled=pooled)
     if query.by not in (None, "day") or query.pooled:
-        raise problems.InvalidRequest("a trend goes by=day or, of a question with rounds, by=round")
+        raise problems.InvalidRequest("a trend takes by=day or, where there are rounds, by=round")
     return wanted
 
 
@@ -268,7 +268,7 @@ async def compare(call: Call) -> Response:
         asked = {"compare_round": given["with"]}
     else:
         raise problems.InvalidRequest(
-            "name the dimension of the arms, or round and with: two rounds"
+            "name the dimension of the arms, or two rounds by round= and with="
         )
     names = ("primary", "looks", "round", "format", *requests.NAMES)
     asked |= {name: given[name] for name in names if name in given}
@@ -291,7 +291,7 @@ def streamed(result: bytes, kind: str, **more: str) -> Response:
 async def follow_trend(call: Call) -> Response:
     query = _query(call)
     if query.format == "html":
-        raise problems.InvalidRequest("a trend has the formats json and csv")
+        raise problems.InvalidRequest("a trend comes as json or csv")
     return await _estimates(call, query, daily=True)
 
 

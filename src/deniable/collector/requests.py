@@ -168,7 +168,7 @@ def read_slice(question: str, query: Mapping[str, str | None], start: str = "") 
     """
     day, first, last = [query.get(f"{start}{name}") for name in NAMES]
     if day is not None and (first is not None or last is not None):
-        raise InvalidRequest(f"{start}day is a day by itself; leave out {start}from and {start}to")
+        raise InvalidRequest(f"give either {start}day, or {start}from and {start}to")
     if day is not None:
         first = last = day
     days = records.Days(

@@ -106,7 +106,7 @@ def read_settings(
             ) from error
     if unknown := sorted(set(found) - set(known)):
         raise InvalidParameter(
-            f"{file} has unknown settings: {', '.join(unknown)}; there are {', '.join(known)}",
+            f"{file} has unknown settings: {', '.join(unknown)}; known are {', '.join(known)}",
             value=unknown,
         )
     found |= _read_environment(environment)
