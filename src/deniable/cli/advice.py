@@ -224,7 +224,7 @@ def plan(
         stray = cells > 1 or any(each is not None for each in others)
         if examples is None or epsilon is None or (users, share) == (None, None) or stray:
             raise click.UsageError("--discover takes --examples, --epsilon, and --users or "
-                                   "--share, and besides these only --code; for rounds or "
+                                   "--share, and nothing else but --code; for rounds or "
                                    "segments plan one, with its people as --users")  # fmt: skip
         options.check_privacy(epsilon)
         searched = advice.plan_discovery(read_labels(examples, twice=True), epsilon=epsilon,

@@ -146,7 +146,7 @@ def _make_foreign(text: str, kind: type, given: dict[str, float | None]) -> obje
         shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         raise InputError(
             f"{text} cannot be made with ({shown}): {type(error).__name__}: {error}; give "
-            "those of --epsilon and --domain-size that it takes"
+            "--epsilon and --domain-size as far as it takes them"
         ) from error
     return made
 

@@ -258,7 +258,7 @@ def _check_several(
     if at_most is None and (choices_file or no_cut):
         raise click.UsageError("how many labels may a person choose? Pass --at-most as well")
     if at_most is not None and other is not None:
-        raise click.UsageError("--other is for answers of one label; sets of labels have no rest")
+        raise click.UsageError("--other is about one label; a set of labels has none for the rest")
     return at_most is not None
 
 
