@@ -7,7 +7,9 @@ import json
 import os
 import pickle
 import resource
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock, patch
 from urllib.parse import urlencode
@@ -213,6 +215,25 @@ def test_segments_and_rounds_are_searched(collector: Collector) -> None:
     assert set(sure("?round=0")) >= {"kiwi", "mango"}
     page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
     assert "By system" in page
+
+
+@pytest.mark.long("several searches, each in a process that gives way to others")
+def test_a_question_can_be_deleted_while_it_is_searched(collector: Collector) -> None:
+    """Deletion does not wait for a search, nothing of it is stored, and the next search works."""
+    question, other = small("deleted"), small("next")
+    path, next_path = ask(collector, question), ask(collector, other)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(collector.request, "GET", f"{path}/discoveries", role="viewer")
+        searcher = collector.app.services.results.searcher
+        for _ in range(1000):
+            if searcher.pid is not None or waiting.done():
+                break
+            time.sleep(0.005)
+        assert collector.request("DELETE", f"{path}?name=deleted", role="admin").status == 204
+        assert waiting.result(60).status in (200, 404)
+    assert collector.request("GET", f"{path}/discoveries", role="viewer").status == 404
+    found = collector.request("GET", f"{next_path}/discoveries", role="viewer").json
+    assert found["discoveries"][0]["label"] == "kiwi"
 
 
 def test_too_few_reports_are_said_to_be_too_few(collector: Collector) -> None:

@@ -71,6 +71,7 @@ for (const [form, { parse }] of Object.entries(MODULES)) {
       "a phrase twice": { phrases: ["6161", "6161"] },
       "10^5 phrases": { phrases: Array.from({ length: 10 ** 5 }, (_, i) => (0x61616161 + i).toString(16)) },
       "another fold": { fold: "accents" },
+      "a list of a fold": { fold: ["none"] },
     };
     for (const [why, changed] of Object.entries(wrong)) {
       const bad = await asked({ code: { ...code, ...changed } });
@@ -79,7 +80,7 @@ for (const [form, { parse }] of Object.entries(MODULES)) {
       assert.ok(process.cpuUsage(before).user < 2e6, why);
     }
     for (const changed of [{ payload: 0 }, { payload: 7 }, { check: 0 }, { check: 9 }, { bucket_bits: 13 }, { piece_bits: 1 },
-      { bucket_bits: 12, piece_bits: 12, payload: 2 }, { salt: "0" }, { salt: "G".repeat(16) }, { g: 6 }, { g: 1 },
+      { bucket_bits: 12, piece_bits: 12, payload: 2 }, { salt: "0" }, { salt: ["0".repeat(16)] }, { salt: "G".repeat(16) }, { g: 6 }, { g: 1 },
       { closed: { ...protocol.closed, digits: 1 } }, { closed: { ...protocol.closed, digits: 63 } }, { closed: { ...protocol.closed, window: 2 } }]) {
       const bad = await ask({ ...protocol, ...changed }, { ...parts, answers: { kind: "text", discover: { code } } });
       await assert.rejects(parse(bad.text, bad.digest), { name: "DeniableError" }, JSON.stringify(changed));
