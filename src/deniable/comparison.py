@@ -245,7 +245,9 @@ class Comparison(Presentable):
             f"{second.sample}",
             source=None if first.provenance is None else first.provenance.line,
             notes=(
-                self.unknown or f"significant: changed (alpha = {alpha:g}, {self.total:,} answers)",
+                self.unknown
+                or f"significant: changed (alpha = {alpha:g}, "
+                f"{views.counted(self.total, 'answer')})",
                 "first, second: shares of all people; change: the second less the first, in "
                 "percentage points",
                 *(

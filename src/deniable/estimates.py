@@ -357,8 +357,8 @@ class Estimates(Rows["Estimates"]):
         said = [
             self.unknown or "significance is not known"
             if threshold is None
-            else f"significant: above {threshold:,.0f}{own} (alpha = {alpha:g}, {self.total:,} "
-            "answers)"
+            else f"significant: above {threshold:,.0f}{own} (alpha = {alpha:g}, "
+            f"{views.counted(self.total, 'answer')})"
         ]
         if self.estimator is not None:
             said.append(f"counts by {self.estimator}, which may be biased")

@@ -280,6 +280,24 @@ def test_every_kind_has_segments_and_rounds(
     assert all(f"; {name} " in page for name in figures)
 
 
+def test_an_open_question_has_segments_and_rounds(collector: Collector) -> None:
+    """What is named is counted by segment and from round to round, as JSON and on the page."""
+    rounds = Repeat(today(-1), every=1, rounds=2)
+    question = Question("Which word?", None, epsilon=4.0, segments=PLANS, repeat=rounds)
+    ask(collector, question, [["kiwi"] * 1500] * 2)
+    found = read(collector, question, "?by=platform&candidate=kiwi").json
+    assert [part["n"] for part in found["segments"]] == [1500, 1500]
+    trend = read(collector, question, "?candidate=kiwi", "trend").json["trend"]
+    assert [(row["round"], row["label"], row["n"]) for row in trend] == [
+        (0, "kiwi", 1500), (1, "kiwi", 1500),
+    ]  # fmt: skip
+    path = f"/questions/{question.digest}?candidates=kiwi"
+    page = collector.request("GET", path, role="viewer").body.decode()
+    assert all(said in page for said in ("By platform", "Round by round", "rounds 0 to 1 together"))
+    assert "1 answer," in page
+    assert "1 answers" not in page
+
+
 def test_only_a_label_can_name_a_person() -> None:
     """Few reports of a value are warned of; no values are too fine where none was stated."""
     assert "coarser values" in str(Part("web", 1, 99, None).warning)

@@ -344,7 +344,7 @@ def some_of(shown: int, total: int) -> str:
     >>> some_of(5, 30), some_of(30, 30)
     ('5 of 30 answers', '30 answers')
     """
-    return f"{f'{shown:,} of ' if shown != total else ''}{total:,} answers"
+    return f"{f'{shown:,} of ' if shown != total else ''}{counted(total, 'answer')}"
 
 
 def counted(number: int, noun: str) -> str:

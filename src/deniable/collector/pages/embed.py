@@ -117,7 +117,7 @@ def make(call: Call, question: Question) -> Snippet:
     return Snippet(
         f"{_form(form, question, address)}{_tag(form, base, question)}",
         _lines(base, question),
-        question.answers.wanted,
+        _wanted(question.answers),
         address,
         f"deniable send {base} {file} --question {question.digest}",
         "from deniable.client import Client\n\n"
@@ -196,6 +196,12 @@ def _lines(base: str, question: Question) -> str:
         f"Object.assign(tag.dataset, {json.dumps(data, indent=2)}, {{ answer: {held} }});\n"
         "document.body.append(tag);\n"
     )
+
+
+def _wanted(answers: Answers) -> str:
+    if isinstance(answers, Number):
+        return f"a number, in {answers.unit}" if answers.unit else "a number"
+    return answers.wanted
 
 
 def _groups(question: Question) -> str:
