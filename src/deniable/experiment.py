@@ -11,7 +11,7 @@ Correction    Holm's: the smallest p-value of m tests is held against alpha / m,
 Numbers       are compared by their means, a test for each other arm: the difference of two
               independent means, whose error is that of both together
 Primary       one answer that was named beforehand: there are as many tests as other arms
-Looks         whoever looks K times at growing counts tests at alpha / K each time
+Looks         with K looks at growing counts, each tests at alpha / K
 Sample ratio  by chi-square, whether the arms have the people that they should have. If they have
               not, at p < 0.001 divided by the looks, then something drops or sends the people of
               an arm twice, and no difference between the arms means anything.
@@ -153,7 +153,6 @@ class Experiment:
         return "; ".join(said)
 
     def document(self) -> dict[str, object]:
-        """Return everything as plain data."""
         return {
             "verdict": self.verdict, "control": self.control, "people": self.people,
             "sample_ratio_p_value": self.sample_ratio, "split_is_broken": self.broken,
@@ -265,7 +264,7 @@ def holm(p_values: np.typing.NDArray[np.float64], alpha: float) -> np.typing.NDA
 
 
 def sample_ratio(counts: list[int], weights: list[float]) -> float:
-    """Return the p-value of so many people in each arm, where they should be as the weights.
+    """Return the p-value of the numbers of people in the arms, which should be as the weights.
 
     >>> round(sample_ratio([5000, 5000], [1, 1]), 3), sample_ratio([5000, 4600], [1, 1]) < 0.001
     (1.0, True)

@@ -14,7 +14,7 @@ Different    An answer has more supports at a source than at all others together
 The others of one day are not many: their noise alone hides some of the crafted reports. So what the
 others sent on earlier days is added to them, as far as they answer today as they did then. Of n
 reports of today and b of before, an answer's shares differ by z of their standard errors; what the
-mean of z^2 over all answers has above 1, and each z^2 above 4, is taken for a change of people,
+mean of z^2 over all answers has above 1, and each z^2 above 4, counts as a change of people,
 whose variance divides the weight of the earlier reports (DerSimonian and Laird 1986). They never
 count for more than ``_MOST_EARLIER`` times those of today, so that a change too small to be seen
 moves the limits by less than their own noise.
@@ -53,7 +53,7 @@ _EQUALLY = 0.05
 """How much of ALPHA all answers share equally."""
 _POWER = 0.9
 _MOST_EARLIER = 3
-"""Earlier reports count for at most so many times those of the others on the day itself."""
+"""Earlier reports count for at most this many times those of the others on the day."""
 _MOST_ANSWERS = 1024
 """With more answers the number of answers that reports support is not looked at."""
 _DRAWN = 1 << 14
@@ -124,7 +124,7 @@ def suspects(
 
 
 def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, int]:
-    """Return of each source how many crafted reports for one answer are found with a power of 0.9.
+    """Return for each source how many crafted reports for one answer are found with a power of 0.9.
 
     Crafted are reports that all support that answer, and are like honest ones otherwise.
     """

@@ -120,7 +120,7 @@ class Presentable(Sized, ABC):
         return self.take(self.largest(k))
 
     def shown(self, k: int | None = None) -> Self:
-        """Return at most ``k`` rows to look at: the largest, or of numbers wider bins."""
+        """Return at most ``k`` rows to look at: the largest ones, or wider bins of numbers."""
         return self.top(k)
 
     def followed(self, k: int | None = None) -> Self:
@@ -133,12 +133,12 @@ class Presentable(Sized, ABC):
         return ()
 
     def figures(self, level: float = 0.95) -> dict[str, presentation.view.Figure]:
-        """Return what is told beside rows: of numbers their mean, and quartiles if known."""
+        """Return what is told beside rows: the mean of numbers, and quartiles if known."""
         del level
         return {}
 
     def only_significant(self, alpha: float = 0.05) -> Self:
-        """Return the significant rows, and refuse results of which they are not known."""
+        """Return the significant rows, or say why they are not known."""
         found = self.significant(alpha)
         if found is None:
             raise InvalidParameter(f"{self.unknown}; show all rows instead")

@@ -145,7 +145,7 @@ def _start(parts: Sequence[str], width: int, *, backwards: bool = False) -> str:
 
 
 def _clusters(text: str) -> Sequence[str]:
-    """Divide text into what a reader takes for one character: with marks, joined, coloured."""
+    """Divide text into what readers see as one character: with marks, joined, coloured."""
     if text.isascii():
         return text
     found: list[str] = []

@@ -117,7 +117,7 @@ class Lines:
 
         Those with windows are m lines each, all parallel and no two the same: the g cells that
         follow each other from a multiple of g on are all lines parallel to each other. The last two
-        cells are for the function zero, which is none of theirs.
+        cells are for the function zero, which they never have.
         """
         m = self.window
         if m is None:
