@@ -83,7 +83,6 @@ class Suspicion:
 
 def suspects(
     tallies: Mapping[str, Tally],
-    alpha: float = ALPHA,
     *,
     fewest: int = FEWEST,
     earlier: Mapping[str, Tally] | None = None,
@@ -116,14 +115,14 @@ def suspects(
         broken = {each.source for each in found}
         people = {name: tally.n for name, tally in sent.items() if name not in broken}
         before = {name: (_supports(protocol, t), t.n) for name, t in (earlier or {}).items()}
-        found += _different(supports, people, _Limits(fewest, alpha, before))
+        found += _different(supports, people, _Limits(fewest, before))
     kept: dict[str, Suspicion] = {}
     for each in sorted(found, key=lambda each: (not each.impossible, each.chance)):
         kept.setdefault(each.source, each)
     return tuple(kept.values())
 
 
-def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, int]:
+def smallest(tallies: Mapping[str, Tally]) -> dict[str, int]:
     """Return for each source how many crafted reports for one answer are found with a power of 0.9.
 
     Crafted are reports that all support that answer, and are like honest ones otherwise.
@@ -135,7 +134,7 @@ def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, in
         return {}
     total = np.sum([_supports(protocol, tally) for tally in sent.values()], axis=0)
     n = sum(tally.n for tally in sent.values())
-    _, reach = _division(total / n, alpha / max(1, len(judged)))
+    _, reach = _division(total / n, ALPHA / max(1, len(judged)))
     return {
         name: math.ceil(reach * math.sqrt(m * n / (n - m)))
         for name, m in ((name, sent[name].n) for name in judged)
@@ -149,10 +148,9 @@ def _supports(protocol: Pure, tally: Tally) -> Floats:
 
 
 class _Limits(NamedTuple):
-    """Who is judged, how surely, and what was sent before: supports and reports by source."""
+    """Who is judged, and what was sent before: supports and reports by source."""
 
     fewest: int
-    alpha: float
     before: Mapping[str, tuple[Floats, int]]
 
 
@@ -179,7 +177,7 @@ def _surest(
     if not judged:
         return None
     total = np.sum([supports[name] for name in people], axis=0)
-    parts, _ = _division(total / n, limits.alpha / len(judged))
+    parts, _ = _division(total / n, ALPHA / len(judged))
     mine = np.array([supports[name] for name in judged])
     m = np.array([[float(people[name])] for name in judged])
     others, size = _with_earlier(total - mine, n - m, limits.before, judged)
