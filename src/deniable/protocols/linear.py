@@ -166,13 +166,10 @@ class LinesSum(TableSum):
             codes = reports[start : start + most].astype(np.uint64)
             if lines.window is not None:
                 codes = windows.expand(codes, lines.field, lines.window)
-            self._add_lines(codes)
-
-    def _add_lines(self, codes: Integers) -> None:
-        if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
-            self.add_dense(np.bincount(self._lines.fold(codes).view(np.int64), minlength=self.size))
-        else:
-            super().add(codes)
+            if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
+                self.add_dense(np.bincount(lines.fold(codes).view(np.int64), minlength=self.size))
+            else:
+                super().add(codes)
 
     def statistic(self) -> Table:
         if len(self._raw):
