@@ -14,7 +14,7 @@ Different    An answer has more supports at a source than at all others together
 The others of one day are not many: their noise alone hides some of the crafted reports. So what the
 others sent on earlier days is added to them, as far as they answer today as they did then. Of n
 reports of today and b of before, an answer's shares differ by z of their standard errors; what the
-mean of z^2 over all answers has above 1, and each z^2 above 4, counts as a change of people,
+mean of z^2 over all answers has above 1, and each z^2 above 4, is taken for a change of people,
 whose variance divides the weight of the earlier reports (DerSimonian and Laird 1986). They never
 count for more than ``_MOST_EARLIER`` times those of today, so that a change too small to be seen
 moves the limits by less than their own noise.
@@ -53,7 +53,7 @@ _EQUALLY = 0.05
 """How much of ALPHA all answers share equally."""
 _POWER = 0.9
 _MOST_EARLIER = 3
-"""Earlier reports count for at most this many times those of the others on the day."""
+"""Earlier reports count for at most so many times those of the others on the day itself."""
 _MOST_ANSWERS = 1024
 """With more answers the number of answers that reports support is not looked at."""
 _DRAWN = 1 << 14
@@ -83,6 +83,7 @@ class Suspicion:
 
 def suspects(
     tallies: Mapping[str, Tally],
+    alpha: float = ALPHA,
     *,
     fewest: int = FEWEST,
     earlier: Mapping[str, Tally] | None = None,
@@ -115,15 +116,15 @@ def suspects(
         broken = {each.source for each in found}
         people = {name: tally.n for name, tally in sent.items() if name not in broken}
         before = {name: (_supports(protocol, t), t.n) for name, t in (earlier or {}).items()}
-        found += _different(supports, people, _Limits(fewest, before))
+        found += _different(supports, people, _Limits(fewest, alpha, before))
     kept: dict[str, Suspicion] = {}
     for each in sorted(found, key=lambda each: (not each.impossible, each.chance)):
         kept.setdefault(each.source, each)
     return tuple(kept.values())
 
 
-def smallest(tallies: Mapping[str, Tally]) -> dict[str, int]:
-    """Return for each source how many crafted reports for one answer are found with a power of 0.9.
+def smallest(tallies: Mapping[str, Tally], alpha: float = ALPHA) -> dict[str, int]:
+    """Return of each source how many crafted reports for one answer are found with a power of 0.9.
 
     Crafted are reports that all support that answer, and are like honest ones otherwise.
     """
@@ -134,7 +135,7 @@ def smallest(tallies: Mapping[str, Tally]) -> dict[str, int]:
         return {}
     total = np.sum([_supports(protocol, tally) for tally in sent.values()], axis=0)
     n = sum(tally.n for tally in sent.values())
-    _, reach = _division(total / n, ALPHA / max(1, len(judged)))
+    _, reach = _division(total / n, alpha / max(1, len(judged)))
     return {
         name: math.ceil(reach * math.sqrt(m * n / (n - m)))
         for name, m in ((name, sent[name].n) for name in judged)
@@ -148,9 +149,10 @@ def _supports(protocol: Pure, tally: Tally) -> Floats:
 
 
 class _Limits(NamedTuple):
-    """Who is judged, and what was sent before: supports and reports by source."""
+    """Who is judged, how surely, and what was sent before: supports and reports by source."""
 
     fewest: int
+    alpha: float
     before: Mapping[str, tuple[Floats, int]]
 
 
@@ -177,7 +179,7 @@ def _surest(
     if not judged:
         return None
     total = np.sum([supports[name] for name in people], axis=0)
-    parts, _ = _division(total / n, ALPHA / len(judged))
+    parts, _ = _division(total / n, limits.alpha / len(judged))
     mine = np.array([supports[name] for name in judged])
     m = np.array([[float(people[name])] for name in judged])
     others, size = _with_earlier(total - mine, n - m, limits.before, judged)

@@ -165,6 +165,7 @@ class AnswersPlan:
 
     @property
     def verdict(self) -> str:
+        """The plan in a sentence."""
         planned, worst = [each for each in self.forecasts if each.planned], self.worst
         said = f"{self.users:,} people at epsilon = {self.protocol.epsilon:g}: "
         told = f"{worst.what} is right to {worst.shown(self.users)}, 95 % sure"
