@@ -213,7 +213,7 @@ class Comparison(Presentable):
         return views.Change.over(self.first.keys, columns, truth)
 
     def verdict(self) -> Verdict:
-        """Return which answers have changed for sure, the largest first; of numbers the mean."""
+        """Return which answers have changed for sure, the largest first; for numbers, the mean."""
         if isinstance(self.first, NumberEstimates) and isinstance(self.second, NumberEstimates):
             return self.second.since(self.first)
         return judge_changes(self.rows(alpha=ALPHA), self.total)

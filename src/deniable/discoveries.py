@@ -264,13 +264,13 @@ class Discoveries(Presentable, Generic[Asked]):
             rows = tuple((row.label, f"{max(0.0, row.count):,.0f}")
                          for row in likely.top(beside.rows))  # fmt: skip
             title = views.counted(len(likely), "likely text")
-            headings = ("Text", "About so many people")
+            headings = ("Text", "People, about")
             parts.append(Table("likely", title, headings=headings, rows=rows, folded=True))
         if self.unfinished:
             cut = tuple((f"{each.beginning}… #{each.bucket}", f"{each.about:,.0f}")
                          for each in self.unfinished[: beside.rows])  # fmt: skip
             title = f"{views.counted(len(self.unfinished), 'text')} too long for the code"
-            headings = ("Beginning, and a number to tell it by", "About so many people")
+            headings = ("Beginning, and a number to tell it by", "People, about")
             parts.append(Table("unfinished", title, headings=headings, rows=cut, folded=True))
         every = self.top(beside.rows).view()
         parts.append(Listing("numbers", "All numbers", view=every, pictures=False, folded=True))
@@ -325,7 +325,7 @@ class Discoveries(Presentable, Generic[Asked]):
         why = "theirs is too long for the code, or too few people have it"
         facts = [Fact("Gave none of these", share, why)]
         if self.floor is not None:
-            note = "of the people: a text that so many give is found 9 times in 10"
+            note = "of the people: a text this frequent is found 9 times in 10"
             facts.insert(0, Fact("Common enough to find", rough(self.floor), note))
         reports = f"{rounded(self.crafted)} reports"
         return [*facts, Fact("Can it be gamed?", reports, "made up on purpose would plant a text")]
@@ -385,7 +385,7 @@ def _known(ends: Floats) -> npt.NDArray[np.generic]:
 
 
 def _names() -> Iterator[str]:
-    """Yield labels for all other texts, of which at least one is no text itself."""
+    """Yield labels for all other texts; at least one of them is no text itself."""
     number = 1
     yield _OTHER
     while True:

@@ -232,7 +232,7 @@ def _check_items(document: object) -> None:
 
 
 def encodes(text: str) -> bool:
-    """Tell whether UTF-8 can encode a string: half of a surrogate pair it cannot."""
+    """Tell whether UTF-8 can encode a string, as it cannot with half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

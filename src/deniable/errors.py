@@ -6,6 +6,7 @@ their position, in words and as ``value``. It never holds them, nor is it chaine
 does. Errors leave a device in logs; answers must not.
 """
 
+from functools import partial
 from typing import Self
 
 _LONGEST = 80
@@ -32,7 +33,7 @@ class DeniableError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Keep ``value`` when the error crosses a process boundary."""
-        return _rebuild, (type(self), str(self), self.value)
+        return partial(type(self), value=self.value), (str(self),)
 
 
 class InvalidParameter(DeniableError, ValueError):
@@ -66,7 +67,3 @@ def brief(value: object) -> str:
     except ValueError:  # Python refuses to write so many digits
         return f"an {'integer' if isinstance(value, int) else 'object'} of thousands of digits"
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _rebuild(kind: type[DeniableError], message: str, value: object) -> DeniableError:
-    return kind(message, value=value)

@@ -301,7 +301,7 @@ class Estimates(Rows["Estimates"]):
         }
 
     def brief(self, rows: int, like: "Estimates | None" = None) -> "Estimates":
-        """Return at most so many rows for a small chart, the largest ones, or those of others."""
+        """Return at most ``rows`` rows for a small chart: the largest, or those of ``like``."""
         return self.take((self if like is None else like).largest(rows))
 
     def constants(self) -> dict[str, object] | None:

@@ -11,7 +11,7 @@ Correction    Holm's: the smallest p-value of m tests is held against alpha / m,
 Numbers       are compared by their means, a test for each other arm: the difference of two
               independent means, whose error is that of both together
 Primary       one answer that was named beforehand: there are as many tests as other arms
-Looks         whoever looks K times at growing counts tests at alpha / K each time
+Looks         with K looks at growing counts, each tests at alpha / K
 Sample ratio  by chi-square, whether the arms have the people that they should have. If they have
               not, at p < 0.001 divided by the looks, then something drops or sends the people of
               an arm twice, and no difference between the arms means anything.
@@ -20,7 +20,6 @@ Sample ratio  by chi-square, whether the arms have the people that they should h
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
@@ -41,68 +40,53 @@ RATIO_ALARM = 0.001
 
 @dataclass(frozen=True)
 class Difference:
-    """One answer in one arm: its share there and in the control, and what can be said of both."""
+    """What one arm and the control have of one answer, a share, or of numbers, their mean."""
 
     arm: str
     answer: str
-    control_share: float
-    share: float
+    before: float
+    """The share or the mean in the control."""
+    after: float
     lower: float
     upper: float
     p_value: float
-    significant: bool
-
-    told: ClassVar[str] = "share"
-    unit: ClassVar[str] = "percentage points"
+    significant: bool = False
+    told: str = "share"
+    """What is compared: a share, or the mean."""
+    unit: str = "percentage points"
 
     @property
     def lift(self) -> float:
-        """By how much the share is larger than in the control."""
-        return self.share - self.control_share
-
-    def __str__(self) -> str:
-        lift, low, high = (100 * each for each in (self.lift, self.lower, self.upper))
-        return f"{self.answer} {lift:+.1f} points (95 % interval {low:.1f} to {high:.1f})"
+        """By how much the arm has more than the control."""
+        return self.after - self.before
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
         """What a table says of the control, of the arm, of the lift and of its interval."""
-        spread = f"{100 * self.lower:.2f} to {100 * self.upper:.2f}"
-        return f"{self.control_share:.2%}", f"{self.share:.2%}", f"{100 * self.lift:+.2f}", spread
-
-
-@dataclass(frozen=True)
-class MeanDifference:
-    """The mean of numbers in one arm and in the control, and what can be said of both."""
-
-    arm: str
-    control_mean: float
-    mean: float
-    lower: float
-    upper: float
-    p_value: float
-    significant: bool
-    unit: str
-
-    told: ClassVar[str] = MEAN
-    answer: ClassVar[str] = MEAN
-
-    @property
-    def lift(self) -> float:
-        """By how much the mean is larger than in the control."""
-        return self.mean - self.control_mean
-
-    @property
-    def cells(self) -> tuple[str, str, str, str]:
+        if self.told != MEAN:
+            spread = f"{100 * self.lower:.2f} to {100 * self.upper:.2f}"
+            return f"{self.before:.2%}", f"{self.after:.2%}", f"{100 * self.lift:+.2f}", spread
         reach = (self.upper - self.lower) / 2
         before, after, (lift, spread) = (
-            Figure(x, x - reach, x + reach).cells for x in (self.control_mean, self.mean, self.lift)
+            Figure(x, x - reach, x + reach).cells for x in (self.before, self.after, self.lift)
         )
         return before[0], after[0], f"{'+' if self.lift > 0 else ''}{lift}", spread
 
     def __str__(self) -> str:
+        if self.told != MEAN:
+            points, low, high = (100 * each for each in (self.lift, self.lower, self.upper))
+            return f"{self.answer} {points:+.1f} points (95 % interval {low:.1f} to {high:.1f})"
         *_, lift, spread = self.cells
         return f"{MEAN} {f'{lift} {self.unit}'.strip()} ({spread})"
+
+    def row(self) -> dict[str, object]:
+        """Return the difference as plain data, under the names of what is compared."""
+        return {
+            "arm": self.arm, "answer": self.answer, f"control_{self.told}": self.before,
+            self.told: self.after, "lift": self.lift, "lower": self.lower, "upper": self.upper,
+            "p_value": self.p_value, "significant": self.significant,
+            **({"unit": self.unit} if self.told == MEAN else {}),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +104,7 @@ class Experiment:
     """
 
     control: str
-    differences: tuple[Difference | MeanDifference, ...]
+    differences: tuple[Difference, ...]
     people: dict[str, int]
     sample_ratio: float
     """The p-value of the numbers of people, against what they should be."""
@@ -153,7 +137,6 @@ class Experiment:
         return "; ".join(said)
 
     def document(self) -> dict[str, object]:
-        """Return everything as plain data."""
         return {
             "verdict": self.verdict, "control": self.control, "people": self.people,
             "sample_ratio_p_value": self.sample_ratio, "split_is_broken": self.broken,
@@ -162,15 +145,7 @@ class Experiment:
         }  # fmt: skip
 
     def rows(self) -> list[dict[str, object]]:
-        names = ("lift", "lower", "upper", "p_value", "significant")
-        return [
-            {
-                name: getattr(each, name)
-                for name in ("arm", "answer", f"control_{each.told}", each.told, *names)
-            }
-            | ({"unit": each.unit} if isinstance(each, MeanDifference) else {})
-            for each in self.differences
-        ]
+        return [each.row() for each in self.differences]
 
 
 def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
@@ -227,7 +202,7 @@ def _shares(
     return tuple(rows), len(family)
 
 
-def _means(found: Mapping[str, Comparison], level: float) -> tuple[MeanDifference, ...] | None:
+def _means(found: Mapping[str, Comparison], level: float) -> tuple[Difference, ...] | None:
     """Return the means of each arm, or None where the answers are no numbers.
 
     Each p-value is that of a normal variable with the reach of both means.
@@ -241,8 +216,7 @@ def _means(found: Mapping[str, Comparison], level: float) -> tuple[MeanDifferenc
         by = each.second.mean_since(each.first)
         p = math.erfc(abs(by.value) / max(by.reach, 1e-300) * upper_normal(0.025) / math.sqrt(2))
         means = each.first.mean.value, each.second.mean.value
-        rows.append(MeanDifference(name, *means, by.lower, by.upper, p, significant=False,
-                                   unit=by.unit))  # fmt: skip
+        rows.append(Difference(name, MEAN, *means, by.lower, by.upper, p, told=MEAN, unit=by.unit))
     passed = holm(np.array([row.p_value for row in rows]), level)
     return tuple(
         replace(row, significant=bool(sure)) for row, sure in zip(rows, passed, strict=True)
@@ -265,7 +239,7 @@ def holm(p_values: np.typing.NDArray[np.float64], alpha: float) -> np.typing.NDA
 
 
 def sample_ratio(counts: list[int], weights: list[float]) -> float:
-    """Return the p-value of so many people in each arm, where they should be as the weights.
+    """Return the p-value of the numbers of people in the arms, which should be as the weights.
 
     >>> round(sample_ratio([5000, 5000], [1, 1]), 3), sample_ratio([5000, 4600], [1, 1]) < 0.001
     (1.0, True)

@@ -126,7 +126,7 @@ class Mechanism(ABC):
 
     @property
     def total_epsilon(self) -> float:
-        """What answering reveals at most; for one report, which is all there should be, epsilon."""
+        """What answering reveals at most: epsilon, since a person should send one report."""
         return self.epsilon
 
     @property

@@ -94,7 +94,7 @@ class Registry(dict[str, type[T]]):
     def expect(self, package: str, path: Iterable[str], homes: Mapping[str, str]) -> None:
         """Take the names of classes by the modules of a package that will define them.
 
-        Modules that the table does not know are loaded at once: it saves time and is no duty.
+        Modules that are missing in the table are loaded at once, which only costs time.
         """
         for home, names in homes.items():
             self.homes |= dict.fromkeys(names.split(), f"{package}.{home}")

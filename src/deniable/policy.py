@@ -12,7 +12,7 @@ BUDGET = 10.0
 DUST = 1e-9
 """How far sums of floats may exceed the budget: ten questions of 0.1 add up to 1, not to more."""
 DOCUMENT_BYTES = 1 << 24
-"""How large a question a device reads."""
+"""The size of the largest question that a device reads."""
 
 BROWSERS = (
     "AffineSelection", "BLH", "DE", "LH", "OLH", "OUE", "OpenLH", "SUE", "SubsetSelection", "THE",

@@ -139,7 +139,7 @@ class Question:
 
     @property
     def total_epsilon(self) -> float:
-        """What all that one person ever sends reveals: what ceilings and budgets are held to."""
+        """What everything one person ever sends reveals; ceilings and budgets are about this."""
         return self.protocol.total_epsilon * (self.repeat.times if self.repeat else 1)
 
     @cached_property

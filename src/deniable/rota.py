@@ -7,7 +7,7 @@ a person is asked ``times`` times in all, whatever the server, the clock or the 
 all that a person's reports reveal together is at most ``times`` times epsilon
 (docs/proofs.md#rounds).
 
-A turn that was missed is lost. A device remembers the last turn that it took for ever and only
+A turn that was missed is lost. A device never forgets the last turn that it took, and only
 takes later ones, so that a clock that is set back never makes it answer twice.
 
 Phase   w // floor(2^64 / rounds), where w is the first little-endian word below
@@ -88,7 +88,6 @@ class Repeat:
         return given
 
     def __str__(self) -> str:
-        """Say how often a person is asked."""
         often = "then never again" if self.times == 1 else f"{self.times} times in all"
         days = "1 day" if self.every == 1 else f"{self.every} days"
         return f"each person in one of {self.rounds} rounds of {days} from {self.start} on, {often}"
@@ -161,17 +160,17 @@ def _no_day(came: object) -> InvalidParameter:
 
 
 def phase_of(secret: bytes, digest: str, rounds: int) -> int:
-    """Return in which of so many rounds the device with this secret answers a question."""
+    """Return the round, below ``rounds``, in which the device with this secret answers."""
     return _drawn(secret, digest, _PHASE, rounds)
 
 
 def arm_of(secret: bytes, digest: str, arms: int) -> int:
-    """Return to which of so many arms of an experiment the device with this secret belongs."""
+    """Return the arm of an experiment, below ``arms``, of the device with this secret."""
     return _drawn(secret, digest, _ARM, arms)
 
 
 def _drawn(secret: bytes, digest: str, purpose: bytes, size: int) -> int:
-    """Draw one of ``size`` numbers, for ever the same, that only the secret can foretell."""
+    """Draw one of ``size`` numbers, always the same one, that only the secret can foretell."""
     step = WORD // size
     for attempt in count():
         message = bytes.fromhex(digest) + purpose + attempt.to_bytes(8, "little")

@@ -64,7 +64,7 @@ class Dimension:
         object.__setattr__(self, "values", values)
 
     def place(self, value: str | None) -> int | None:
-        """Return the number of a value; None where nothing is known and nothing stands for that."""
+        """Return the number of a value, or that of ``other``; None if nothing is stated."""
         if value in self.values:
             return self.values.index(value)
         if self.other is None and value is not None:

@@ -173,7 +173,7 @@ class Table(Statistic):
         return b"s" + bytes([cell, count]) + pairs
 
     def rows(self, footprint: Footprint) -> Iterator[tuple[Integers, Integers]]:
-        """Yield of blocks of rows how many reports each has, and its largest count."""
+        """Yield, for blocks of rows, the number of reports of each row and its largest count."""
         width = footprint.row or 1
         if self._all is not None:
             step = width * max(1, _BLOCK // width)
@@ -279,7 +279,7 @@ def checked_sum(mine: Integers, theirs: Integers) -> Integers:
     # A sum wraps where both summands have the sign that it has not.
     if np.any((mine ^ total) & (theirs ^ total) < 0):
         raise IncompatibleTally(
-            "the counts of these tallies exceed 64 bits; no reports add up to so many: check "
+            "the counts of these tallies exceed 64 bits, which no reports add up to: check "
             "where the tallies come from"
         )
     return total

@@ -3,7 +3,7 @@
 An accumulator adds reports, which have been checked before, and reads the statistic off the sum.
 Tallies that were written are added one by one, or many of a kind at once: their integers are then
 stacked, and held against the ``Footprint`` of a report all together. Whatever is not plainly sound
-is left to be read by itself, which says what is wrong with it.
+is read by itself, which says what is wrong with it.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +37,7 @@ class Sum(ABC):
         """Add what a tally of the same protocol holds."""
 
     def merge_encoded(self, data: Sequence[memoryview], counts: Sequence[int]) -> bool:
-        """Add statistics of one length, of so many reports each, if this knows how to at once.
+        """Add statistics of one length at once, if it can; ``counts`` are their numbers of reports.
 
         False, and nothing is added, unless every one of them is plainly sound.
         """
@@ -99,7 +99,7 @@ class TableSum(Sum):
         self._take(of_form(statistic, Table))
 
     def merge_encoded(self, data: Sequence[memoryview], counts: Sequence[int]) -> bool:
-        """Add tables with all counts in integers of one width, as most are that have many hits."""
+        """Add dense tables whose counts have one width, as tables with many hits do."""
         start, size = bytes(data[0][:3]), self.size
         width = start[-1]
         if (

@@ -228,8 +228,8 @@ class Footprint:
     """What one report adds to the integers of a tally: a protocol's bounds, all of them.
 
     It adds from ``low`` to ``high`` to each of ``length`` integers, and from ``total[0]`` to
-    ``total[1]`` to all together. With ``row`` they stand in rows of so many, and a report adds to a
-    single row: always 1 to its first integer if rows are ``numbered``, else always the same
+    ``total[1]`` to all together. With ``row`` they stand in rows of that length, and a report adds
+    to a single row: always 1 to its first integer if rows are ``numbered``, else always the same
     ``total`` to the row, so that each row tells how many reports it has.
     """
 
@@ -267,7 +267,7 @@ class Footprint:
             raise forged(f"rows with {n} reports in all", f"{came}")
 
     def holds(self, stack: np.typing.NDArray[Any], counts: Sequence[int]) -> bool:
-        """Tell whether reports, so many for each row of a stack, can have left all its rows.
+        """Tell whether reports, ``counts`` of them for each row, can have left all rows of a stack.
 
         False may also mean that 64 bits are too few to tell.
         """

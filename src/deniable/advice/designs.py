@@ -77,7 +77,7 @@ def survey(
 
 
 def number(epsilon: float, steps: int, *, distribution: bool, mean: bool) -> Views:
-    """Return the views of a number on so many steps: prefixes of its digits, and levels."""
+    """Return the views of a number with ``steps`` values: prefixes of its digits, and levels."""
     radices = tree_radices(steps)
     everything = tuple(range(len(radices)))
     levels = Design((everything,), (Levels(epsilon, prod(radices)),), np.ones(1))
@@ -96,7 +96,7 @@ def number(epsilon: float, steps: int, *, distribution: bool, mean: bool) -> Vie
 
 
 def tree_radices(steps: int) -> tuple[int, ...]:
-    """Return digits for so many steps, the last ones binary, with at most a quarter to spare.
+    """Return digits for ``steps`` values, the last ones binary, with at most a quarter to spare.
 
     >>> tree_radices(64), tree_radices(101), tree_radices(20)
     ((2, 2, 2, 2, 2, 2), (7, 2, 2, 2, 2), (5, 2, 2))

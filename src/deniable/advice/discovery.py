@@ -79,7 +79,6 @@ class DiscoveryPlan:
         return self.explanation
 
     def row(self) -> dict[str, object]:
-        """Return the plan as JSON has it."""
         return {
             "users": self.users, "epsilon": self.protocol.epsilon, "payload": self.protocol.payload,
             "bits": list(self.bits), "cut": self.cut, "share": self.share,
@@ -133,7 +132,7 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
 
 
 def _shortened(listed: list[str], code: Code, length: int) -> str:
-    """Say what to do where a code that was learned is too long, without what was done already."""
+    """Say what to do where a learned code is too long, leaving out what was done already."""
     able = ["--fold-case"] if code.fold == "none" and any(t != t.lower() for t in listed) else []
     if len(code.phrases) <= USUAL_PHRASES:
         more = Code.learn(listed, phrases=MOST_PHRASES, fold=code.fold)

@@ -84,11 +84,11 @@ def plan_rounds(  # noqa: PLR0913 - the numbers of a rota, each by name
     share: float | None = None,
     at_most: int | None = None,
 ) -> RoundsPlan:
-    """Say what a question tells that asks each of so many people once in so many rounds.
+    """Say what a question tells that asks each person in one of some rounds.
 
     ``lifetime`` is what all reports of a person reveal together, at most ``times`` of them. Errors
     are those of an answer with the given share, 1 / domain_size unless it is named. With
-    ``at_most`` people give sets of up to so many answers, and that share is at_most / domain_size.
+    ``at_most`` people give sets of up to that many answers, whose share is at_most / domain_size.
 
     >>> plan_rounds(100, users=100_000, rounds=52, lifetime=4.0).round_error.__round__(4)
     0.0062
@@ -149,7 +149,7 @@ def plan_arms(  # noqa: PLR0913 - the numbers of an experiment, each by name
     """Say how many people each arm needs to find that a share has grown from ``start`` by ``lift``.
 
     ``primary``: only one answer, named beforehand, is tested; otherwise each answer of each arm is.
-    With ``at_most`` people give sets of up to so many answers.
+    With ``at_most`` people give sets of up to that many answers.
 
     >>> plan_arms(10, epsilon=2.0, start=0.1, lift=0.02).people
     40773

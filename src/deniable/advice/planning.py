@@ -30,7 +30,7 @@ MOST_USERS = 8_000_000_000
 ALPHA, POWER = 0.05, 0.95
 """A share will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
 _SURE = 1.96
-"""So many standard errors to either side are where 95 % of errors lie."""
+"""How many standard errors to either side hold 95 % of errors."""
 _LEAST_GOAL = 1e-12
 """An accuracy that more people than live on Earth would not reach is asked for by mistake."""
 
@@ -114,7 +114,7 @@ def plan(  # noqa: PLR0913 - three of the five numbers of a plan, and a protocol
     The accuracy is either ``error``, the typical standard error of an estimated share, or
     ``significant``, the smallest share that will be significant, here and among any larger number
     of people. ``protocol`` fixes the protocol by name. With ``at_most`` people give sets of up to
-    so many answers.
+    that many answers.
 
     >>> plan(12, users=20_000, error=0.01).epsilon
     1.201

@@ -135,7 +135,7 @@ def recommend(  # noqa: PLR0913 - what is asked, and what the answer has to suit
 
     "mean" is the mean over all answers. "rare" is that of answers which nobody gives: the smaller
     it is, the fewer people make an answer significant. With ``at_most`` people give sets of up to
-    so many answers, and the mean is that of full ones, which have the most.
+    that many answers, and the mean is that of full sets.
 
     >>> advice = recommend(epsilon=1.0, domain_size=12)
     >>> advice.best.name, advice.guideline
@@ -200,7 +200,7 @@ def find_protocols(
     """Return the protocols that can be had with their usual settings, each as it comes.
 
     Those that can choose are made for answers of the given ``share``, else for the mean. With
-    ``at_most`` they are those for sets of up to so many answers.
+    ``at_most`` they are those for sets of up to that many answers.
     """
     found: list[Listed | None] = []
     if at_most is not None:
@@ -351,7 +351,7 @@ def variance(protocol: Listed, share: float) -> float:
 
 
 def mean_variance(protocol: Listed) -> float:
-    """Return the variance at the mean share; of sets, if all have as many answers as may be."""
+    """Return the variance at the mean share; of sets, if all of them are full."""
     most = protocol.at_most if isinstance(protocol, Sets) else 1
     return variance(protocol, most / protocol.domain_size)
 

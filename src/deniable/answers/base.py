@@ -124,7 +124,7 @@ class Answers(ABC):
     ) -> np.typing.NDArray[np.uint64]:
         """Return the value of each answer, or name the first position that has none.
 
-        ``rng`` is for kinds of which a value is drawn, and for simulation. Errors never hold an
+        ``rng`` is for kinds that draw a value, and for simulation. Errors never hold an
         answer, since they may leave the device by way of a log.
         """
         del rng

@@ -1,4 +1,4 @@
-"""Choices: some of a list of labels, at most so many, in no order.
+"""Choices: some of a list of labels, up to a limit, in no order.
 
 ::
 
@@ -36,7 +36,7 @@ _SEPARATOR = ";"
 
 @dataclass(frozen=True, repr=False)
 class Choices(Answers):
-    """Any of the ``labels``, ``at_most`` so many of them; none at all is an answer, too.
+    """Up to ``at_most`` of the ``labels``; none at all is an answer, too.
 
     An answer is a list of labels, or text: a JSON list, or labels with semicolons between them. Of
     a larger set that many are kept, at random; with ``cut=False`` it is refused.

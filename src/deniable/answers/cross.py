@@ -21,7 +21,7 @@ from deniable.presentation.view import NOT_KNOWN, Answer, View, percent
 from deniable.rows import SEPARATOR
 
 _MOST_CELLS = 1 << 24
-"""So many pairs of a cell that is shown and one of the table are worked on."""
+"""The most pairs of a shown cell and a cell of the table that are worked out."""
 
 
 class Within(NamedTuple):
@@ -45,7 +45,7 @@ class _Cell(Answer):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossEstimates(Estimates):
-    """The cells of a table over some attributes, of which one, by its place, makes the rows.
+    """The cells of a table over some attributes; that at the place ``row`` makes the rows.
 
     ``axes`` has the labels of each attribute, which may hold the separator themselves.
     """

@@ -67,13 +67,13 @@ class NumberEstimates(InOrder):
         return {**found, "mean": self.mean_at(level)}
 
     def shown(self, k: int | None = None) -> "NumberEstimates":
-        """Return at most ``k`` bins, in order; of some bins that were taken the largest."""
+        """Return at most ``k`` bins, in order; if only some were taken, the largest of them."""
         if k is None or k >= len(self) or len(self) != self.total or not self._tables.views:
             return self.top(k)
         return replace(self, **vars(plain(self.brief(max(k, 1)))))
 
     def followed(self, k: int | None = None) -> "NumberEstimates":
-        """Return no row: of numbers their figures are followed, and no single step."""
+        """Return no rows: numbers are followed by their figures, not by single steps."""
         del k
         return self.take([])
 
@@ -98,7 +98,7 @@ class NumberEstimates(InOrder):
         return " ".join(self.findings()[: 2 if self._tables.views else 1])
 
     def brief(self, rows: int, like: Estimates | None = None) -> Estimates:
-        """Return at most so many bins; none where only the mean was asked for."""
+        """Return at most ``rows`` bins; none where only the mean was asked for."""
         del like  # all have the same bins
         return self.binned(self.scale.starts_of(rows)) if self._tables.views else self.take([])
 
@@ -141,7 +141,7 @@ class NumberEstimates(InOrder):
         return {"number": number, "share": row.share, "lower": lower, "upper": upper}
 
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
-        """Return where half of the people are, and the mean; single steps that changed say less."""
+        """Return where half of the people are, and the mean; single steps say less."""
         del changes, since
         claims: list[Claim] = []
         if self._tables.views:
@@ -231,7 +231,7 @@ class NumberEstimates(InOrder):
         return views_of(self.tally).tables(self.tally)
 
     def _ranges(self, most: int | None = None) -> tuple[Estimates, int]:
-        """Return the finest ranges of values that are told, at most some, and their width."""
+        """Return the finest ranges that reports tell of, at most ``most``, and their width."""
         told = [view.digits for view in self._tables.views]
         small = [d for d in told if most is None or self._tables.size(d) <= most]
         if not small:
@@ -271,7 +271,7 @@ class NumberEstimates(InOrder):
         return replace(found, law=law, provenance=self.provenance)
 
     def bins(self, count: int) -> Estimates:
-        """Return how many people are in each of some bins of as many values each."""
+        """Return how many people are in each of ``count`` bins of equal width."""
         size = len(self.scale.numbers)
         bins = check_whole("the number of bins", count, 1, size)
         return Bins(**vars(plain(self.binned([size * i // bins for i in range(bins)]))))

@@ -106,7 +106,7 @@ def _of_number(answers: Number, protocol: Views) -> list[Forecast]:
 
 
 def largest_variance(answers: Answers, protocol: Views) -> float | None:
-    """Return n times the variance that no figure exceeds, whoever answers; None if none is told.
+    """Return n times the largest variance of any figure, whatever people answer, or None.
 
     Of a record that is the share of any value of an attribute, of numbers the share of people up to
     any of them, and the mean as a part of the range.
@@ -189,7 +189,6 @@ class AnswersPlan:
         return Table("plan", headings=("what", "95 % sure"), rows=rows)
 
     def row(self) -> dict[str, object]:
-        """Return the plan as plain data."""
         told = [
             {"what": each.what, "std_error": each.error(self.users) * (each.extent or 1.0),
              "unit": each.unit or None}

@@ -1,7 +1,7 @@
-"""Number: a number between two ends, of which the distribution, quantiles and the mean are told.
+"""Number: a number between two ends; results are its distribution, quantiles and mean.
 
 A number is rounded to the nearest of some evenly spaced values, halves up, and what lies outside is
-taken for the nearest end. Its value is its place among them, read in digits of which all but the
+treated as the nearest end. Its value is its place among them, read in digits of which all but the
 first are binary; a person is asked by lot for some leading digits, or for a level (``Views``).
 """
 
@@ -88,7 +88,6 @@ class Number(Answers):
 
     @cached_property
     def scale(self) -> Scale:
-        """The numbers that answers are rounded to."""
         low, step = Decimal(repr(self.low)), Decimal(repr(self.step))
         return Scale(tuple(float(low + i * step) for i in range(self.steps)), self.unit)
 
@@ -159,7 +158,7 @@ class Number(Answers):
         return designs.number(epsilon, self.steps, distribution=distribution, mean=mean)
 
     def check(self, protocol: Protocol) -> None:
-        """Refuse a protocol that is no views of leading digits, or cannot tell what is wanted."""
+        """Refuse a protocol other than views of leading digits that tell what is wanted."""
         fits = isinstance(protocol, Views) and protocol.value_count >= self.steps
         if not (fits and isinstance(protocol, Views) and _tells(protocol, self.want)):
             raise InvalidParameter(

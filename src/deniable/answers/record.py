@@ -1,4 +1,4 @@
-"""Record: several attributes of one person, of which margins and cross tables are told.
+"""Record: several attributes of one person; results are their margins and cross tables.
 
 An attribute is a choice or a number. A person is asked by lot for some attributes only, those of
 one of the wanted tables or one of them by itself, with the whole epsilon (``Views``). So the whole

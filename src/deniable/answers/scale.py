@@ -35,7 +35,7 @@ class Scale:
         return self.starts_of(_MOST_ROWS)
 
     def starts_of(self, most: int) -> range:
-        """Return where bins of 1, 2, 5, 10 or so places each start, at most so many."""
+        """Return where bins of 1, 2, 5, 10 or so places each start, ``most`` of them at most."""
         size = len(self.numbers)
         widths = (lead * 10**power for power in range(6) for lead in (1, 2, 5))
         return range(0, size, next(width for width in widths if -(-size // width) <= most))
@@ -77,7 +77,6 @@ class Bins(InOrder):
     about: str = "Share of people in each range of numbers."
 
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
-        """Return what the rows are."""
         del changes, since
         return Verdict((told(self.about),))
 

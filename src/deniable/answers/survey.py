@@ -34,7 +34,7 @@ from deniable.tally import Tally
 from deniable.validation import check_probability, check_whole
 
 _MOST_TABLES = 12
-"""So many cross tables are shown on a page; the others are a call, or an address, away."""
+"""The most cross tables on a page; the others are a call, or an address, away."""
 
 
 class Attributes(Protocol):
@@ -69,7 +69,7 @@ class RecordEstimates(Estimates):
         return np.array(sorted(found, key=ranks.__getitem__), dtype=np.int64)
 
     def followed(self, k: int | None = None) -> "RecordEstimates":
-        """Return the largest rows of attributes that are no numbers: of those the mean is read."""
+        """Return the largest rows of attributes that are not numbers; of these the mean is read."""
         parts = enumerate(self.record.parts)
         numbers = {place for place, (_, part) in parts if isinstance(part, Number)}
         return self.take([i for i, (at, _) in enumerate(self._ranks) if at not in numbers]).top(k)
@@ -82,7 +82,7 @@ class RecordEstimates(Estimates):
         )
 
     def caption(self) -> str:
-        """Return what stands over a figure: of several attributes which they are."""
+        """Return what stands over a figure: the names of the attributes, if they are several."""
         places = sorted({place for place, _ in self._ranks})
         if len(places) < 2:
             return super().caption()
@@ -164,7 +164,7 @@ class RecordEstimates(Estimates):
         return independence(tables, (pair[0], pair[1]), draws, repeats, generator)
 
     def verdict(self, changes: Sequence[Change] = (), *, since: str = "") -> Verdict:
-        """Return what can be said of each attribute, those first of which anything can.
+        """Return what can be said of each attribute, first those about which anything can.
 
         Leaders of all attributes share the level that one question has; a mean has its interval.
         """
@@ -191,7 +191,7 @@ class RecordEstimates(Estimates):
                 yield name, kind(**vars(rows) | {"adds_up": True, "tested": None})
 
     def _pairs(self) -> list[tuple[str, str]]:
-        """Return the wanted tables of two attributes of which anybody has told."""
+        """Return the wanted tables of two attributes that anybody has told of."""
         pairs = [(t[0], t[1]) for t in self.record.tables if len(t) == 2]
         return [pair for pair in pairs if self._tables.tells(self.record.digits(pair))]
 
@@ -271,7 +271,7 @@ def _about(name: str, claim: Claim) -> Claim:
 
 
 def _bars(within: Within, told: Iterable[bool | None]) -> Iterator[charts.Bar]:
-    """Yield the shares within rows as cells; of those that are not known only a limit is said."""
+    """Yield the shares within rows as cells; those that are not known have only a limit."""
     columns = (column.tolist() for column in within)
     for share, low, high, known in zip(*columns, told, strict=True):
         sure = known and not isnan(share)

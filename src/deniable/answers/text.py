@@ -92,7 +92,7 @@ class Text(Answers):
         return OpenLH(epsilon) if self.discover is None else Discovery(epsilon)
 
     def check(self, protocol: Protocol) -> None:
-        """Refuse a protocol that has to know the answers beforehand, or that wants other values."""
+        """Refuse a protocol that has to know the answers beforehand, or takes other values."""
         if isinstance(protocol, Discovery) != (self.discover is not None):
             raise InvalidParameter(
                 "texts that are to be discovered need the protocol Discovery, and it needs a code: "

@@ -128,7 +128,6 @@ class _Examination:
         self.sampled: list[str] = []
 
     def result(self) -> Audit:
-        """Replay, enumerate and draw, and return what was found."""
         replayed = self.probe.replayable and self._replay()
         models, reason = self._enumerate() if replayed else ([], _NOT_REPLAYED[bool(self.failures)])
         laws = [[model.law() for model in each] for each in models]

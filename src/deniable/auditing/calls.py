@@ -142,7 +142,7 @@ def batch_sizes(report_bytes: int, words: int) -> list[int]:
 
 
 def check_draws(probe: Probe, values: Values, laws: list[Law] | None) -> None:
-    """Raise Broken for the first way of drawing reports whose law is not what it should be."""
+    """Raise Broken for the first way of drawing reports that has another law than it should."""
     expected = None if laws else _reference(probe, values)
     for call, whose, drawn in chain(_copies(probe, values), _draws(probe, values)):
         for k, value in enumerate(values.tolist()):

@@ -83,7 +83,7 @@ class Probe:
         self.hidden = [j for j in range(self.count) if j not in self.public]
 
     def advance(self, share: float) -> None:
-        """Tell whoever listens that another share of the whole audit, 1, is done."""
+        """Tell a listener that another share of the audit is done; the whole audit is 1."""
         self._done = min(1.0, self._done + share)
         tell(round(100 * self._done), 100)
 
@@ -120,7 +120,7 @@ class Probe:
         return np.asarray(self._replay(protocol or self.protocol, [value], data)).tobytes()
 
     def _replay(self, protocol: Privatizer, values: Values | list[int], data: bytes) -> object:
-        """Return what one call makes of the bytes, all of which it has to take."""
+        """Return what one call makes of the bytes; it has to take all of them."""
         source = Replayed(data + _SPARE)
         reports = protocol.privatize(self._values(values), rng=source)
         if source.position != len(data):

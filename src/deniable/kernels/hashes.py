@@ -140,7 +140,7 @@ def _count_some_compiled(columns: Columns, keys: Words) -> Halves:
 
 @kernel
 def _add_support(reports: Words, lows: Halves, highs: Halves, counts: Halves) -> None:
-    """Add to counts the support of each key by reports, the rows of which are a1, a2, c, width."""
+    """Add to counts the support of each key by reports, whose rows are a1, a2, c, width."""
     for start in range(0, len(counts), BLOCK):
         part = slice(start, min(start + BLOCK, len(counts)))
         for i in range(0, reports.shape[1], 8):

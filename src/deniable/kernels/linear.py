@@ -149,24 +149,18 @@ def decode_folded(folded: Counts, field: Field, t: int, d: int) -> Counts:
     cells: Cells = folded.astype(np.int32 if narrow else np.int64)
     levels = []
     for j in range(t):
-        start, wanted = level_start(g, t, j), -(-d // g**j)
-        sheared = _shear_level(cells[start : start + g ** (t - j)], field, t - 1 - j, wanted)
-        levels.append(sheared.astype(np.int64))
+        start, wanted, digits = level_start(g, t, j), -(-d // g**j), t - 1 - j
+        # The top digit goes first, because only what occurs below `wanted` has to be kept.
+        kept, own = -(-wanted // g**digits), cells[start : start + g ** (t - j)]
+        levels.append(_shear_digits(own, field, digits, kept)[:wanted].astype(np.int64))
     return _add_levels(levels, int(folded[-2]), g)
 
 
-def _shear_level(cells: Cells, field: Field, digits: int, wanted: int) -> Cells:
-    """Turn the cells of one level into the supports of w g + v_j, the first `wanted` of them.
-
-    One digit is sheared at a time, in an array [a, y, lane] where the lanes are all combinations
-    of the other digits.
-    """
-    g = field.order
-    # The top digit goes first, because only what occurs below `wanted` has to be kept.
-    return _shear_digits(cells, field, digits, -(-wanted // g**digits))[:wanted]
-
-
 def _shear_digits(cells: Cells, field: Field, digits: int, kept: int) -> Cells:
+    """Turn the cells of a level into supports, one digit after the other, of the top one `kept`.
+
+    Each is sheared in an array [a, y, lane] where the lanes are all combinations of other digits.
+    """
     g = field.order
     for place in reversed(range(digits)):
         lines = cells.reshape(-1, g, g**place, g)

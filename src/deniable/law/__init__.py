@@ -7,7 +7,7 @@ exact or on the safe side, for 1 to 10^18 reports.
 - ``LaplaceLaw``: sums of noisy histograms
 - ``RepeatedLaw``: people who sent several reports with the same permanent noise
 - ``WidenedLaw``: one of these with an independent error on top
-- ``LotLaw``: rows of which only people drawn by lot have told
+- ``LotLaw``: rows that only people drawn by lot have told of
 - ``Pairs``: two values at once, and so the variance of any sum of counts
 """
 

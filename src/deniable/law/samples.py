@@ -57,12 +57,11 @@ class SampleLaw(Law):
         return np.asarray(moved / self.asked.gap * (self.n / self.people), dtype=np.float64)
 
     def variance(self, shares: Floats) -> Floats:
-        """Return the variance of the count of an answer with a share."""
         chance = float(self.q) + shares * self.asked.gap
         return np.asarray(self.n**2 / self.people * chance * (1 - chance) / self.asked.gap**2)
 
     def tail(self, support: int) -> float:
-        """Return the chance that an answer nobody gave has so many supports or more."""
+        """Return the chance that an answer nobody gave has ``support`` supports or more."""
         chance = self.asked.by_chance
         return tail_of(self.people, 0, support, chance, chance)
 
@@ -115,7 +114,7 @@ def _solve(rising: Callable[[float], float], target: float, low: float, high: fl
 
 
 def chi_square_tail(square: float, freedom: int) -> float:
-    """Return the chance that chi-square with so many degrees of freedom exceeds a number.
+    """Return the chance that chi-square with these degrees of freedom exceeds a number.
 
     >>> round(chi_square_tail(14.07, 7), 3), round(chi_square_tail(3.841, 1), 3)
     (0.05, 0.05)
@@ -150,7 +149,7 @@ class LotLaw(Law):
 
     @classmethod
     def over(cls, n: int, tables: "list[Cells | int]", null: float) -> Self:
-        """Return the law of the cells of some tables, or of that many unknown cells."""
+        """Return the law of the cells of tables; a number stands for as many unknown cells."""
         columns = [_columns(cells) for cells in tables]
         errors, *rest = (np.concatenate(column) for column in zip(*columns, strict=True))
         return cls(n, n * errors, n * null, *rest)
@@ -187,7 +186,7 @@ class LotLaw(Law):
 
 @dataclass(frozen=True, eq=False)
 class TableJoint(Joint):
-    """Some cells of one table, of which any sum has a variance by all views."""
+    """Some cells of one table; all views together give the variance of any sum of them."""
 
     n: int
     tables: Tables

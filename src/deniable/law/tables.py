@@ -313,7 +313,7 @@ def independence(
     runs: int,
     rng: "np.random.Generator",
 ) -> Independence:
-    """Test two digits by the views that hold both, of which ``draws`` makes new supports."""
+    """Test two digits by the views that hold both; ``draws`` makes new supports of each view."""
     (found,), rows, columns = _distances(tables, pair)
     margins = nearest_shares(rows.ravel()), nearest_shares(columns.ravel())
     null = [_independent(tables, view.digits, pair, *margins) for view in tables.views]

@@ -36,7 +36,7 @@ class Bar(NamedTuple):
     truth: float | None = None
 
     def cells(self, digits: int = 1, fewer: int = 0) -> tuple[str, str]:
-        """Return the share and its range, as people read them, with so many digits."""
+        """Return the share and its range as text, with this many digits each."""
         if self.lower is None or self.upper is None or self.known is None:
             return _percent(self.share, digits), "not known"
         low, high = (min(max(end, 0.0), 1.0) for end in (self.lower, self.upper))

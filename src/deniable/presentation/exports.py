@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
+from io import BytesIO
 from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
@@ -120,7 +121,7 @@ class Presentable(Sized, ABC):
         return self.take(self.largest(k))
 
     def shown(self, k: int | None = None) -> Self:
-        """Return at most ``k`` rows to look at: the largest, or of numbers wider bins."""
+        """Return at most ``k`` rows to look at: the largest ones, or wider bins of numbers."""
         return self.top(k)
 
     def followed(self, k: int | None = None) -> Self:
@@ -133,12 +134,12 @@ class Presentable(Sized, ABC):
         return ()
 
     def figures(self, level: float = 0.95) -> dict[str, presentation.view.Figure]:
-        """Return what is told beside rows: of numbers their mean, and quartiles if known."""
+        """Return what is told beside rows: the mean of numbers, and quartiles if known."""
         del level
         return {}
 
     def only_significant(self, alpha: float = 0.05) -> Self:
-        """Return the significant rows, and refuse results of which they are not known."""
+        """Return the significant rows, or say why they are not known."""
         found = self.significant(alpha)
         if found is None:
             raise InvalidParameter(f"{self.unknown}; show all rows instead")
@@ -242,15 +243,22 @@ class Presentable(Sized, ABC):
         self, path: PathName | None = None, *, level: float = 0.95, alpha: float = 0.05
     ) -> bytes | None:
         """Return or write the columns as a Parquet file; needs the extra ``arrow``."""
-        return returned(tables.parquet_bytes(*self._both(level, alpha)), path)
+        sink, table = BytesIO(), self.to_arrow(level=level, alpha=alpha)
+        load("pyarrow.parquet", "arrow").write_table(table, sink)
+        return returned(sink.getvalue(), path)
 
     def to_pandas(self, *, level: float = 0.95, alpha: float = 0.05) -> pandas.DataFrame:
         """Return a pandas data frame, metadata in its ``attrs``; needs the extra ``frames``."""
-        return tables.pandas_frame(*self._both(level, alpha))
+        columns, metadata = self._both(level, alpha)
+        frame: pandas.DataFrame = load("pandas", "frames").DataFrame(tables.owned(columns))
+        frame.attrs.update(metadata)
+        return frame
 
     def to_polars(self, *, level: float = 0.95, alpha: float = 0.05) -> polars.DataFrame:
         """Return the columns as a Polars data frame; needs the extra ``frames``."""
-        return tables.polars_frame(self.columns(level=level, alpha=alpha))
+        columns = tables.owned(self.columns(level=level, alpha=alpha))
+        frame: polars.DataFrame = load("polars", "frames").DataFrame(columns, nan_to_null=True)
+        return frame
 
     def to_arrow(self, *, level: float = 0.95, alpha: float = 0.05) -> pyarrow.Table:
         """Return an Arrow table, metadata in its schema; needs the extra ``arrow``."""

@@ -57,7 +57,7 @@ class Picture(Figure):
 def draw(view: View, finding: str = "", axes: Axes | None = None) -> Figure:
     """Draw the rows with their intervals under what they say.
 
-    On axes of the caller's, who has a page to think of, only the rows and their heading are drawn.
+    On the caller's own axes only the rows and their heading are drawn.
     """
     few, own = len(view.rows) <= MOST_BARS, axes is None
     if axes is None:

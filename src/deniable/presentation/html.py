@@ -17,7 +17,7 @@ _TABLE_STYLE, _PAGE_STYLE = (
     for name in ("table.css", "page.css")
 )
 STYLE = tokens(":root") + _TABLE_STYLE
-"""The style of parts, for pages of which they are a part."""
+"""The style of parts, for pages that include them."""
 _NOTEBOOK_STYLE = tokens(".deniable", dark=False) + _TABLE_STYLE
 SHEET = STYLE + _PAGE_STYLE
 """The style of a page, for a server that keeps it in a file of its own."""

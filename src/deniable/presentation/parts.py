@@ -1,4 +1,4 @@
-"""Parts: what a result offers to whoever shows it, and all that a page knows of results.
+"""Parts: what a result offers to pages, and all that a page knows of results.
 
 A result page is a list of parts, drawn in their order: first what a result says, then the few
 figures to judge it by, then pictures and tables. A kind of result has a method
@@ -28,7 +28,7 @@ and in ``histogram``
 The contract of a part:
 
 - It is made of plain values and can be pickled: one process makes it, another one shows it.
-- It decides what is shown and how it is rounded. Whoever draws it computes nothing.
+- It decides what is shown and how it is rounded. The page that draws it computes nothing.
 - ``name`` is its id on a page, a word that no other part of the same result has; ``title`` is a
   heading, and empty where the part needs none; ``note`` says beside the heading how to read it.
 - ``html`` has no style, script, colour or address. All text is escaped, labels by ``label_html``;

@@ -12,7 +12,6 @@ import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,8 +20,6 @@ from deniable.optional import load
 from deniable.presentation.view import plain
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
     import pyarrow
 
 Column = Sequence[str] | np.typing.NDArray[np.generic]
@@ -104,36 +101,19 @@ def _json_cells(column: list[object]) -> list[str]:
     return text[1:-1].split("\n") if len(column) else []
 
 
-def pandas_frame(table: Columns, metadata: Mapping[str, object]) -> pandas.DataFrame:
-    frame = load("pandas", "frames").DataFrame(_owned(table))
-    frame.attrs.update(metadata)
-    return frame
-
-
-def polars_frame(table: Columns) -> polars.DataFrame:
-    made: polars.DataFrame = load("polars", "frames").DataFrame(_owned(table), nan_to_null=True)
-    return made
-
-
 def arrow_table(table: Columns, metadata: Mapping[str, object]) -> pyarrow.Table:
     arrow = load("pyarrow", "arrow")
     encoded = {f"deniable.{name}": json.dumps(value) for name, value in metadata.items()}
     # With from_pandas what is not a number is null.
-    columns = {name: arrow.array(each, from_pandas=True) for name, each in _owned(table).items()}
+    columns = {name: arrow.array(each, from_pandas=True) for name, each in owned(table).items()}
     return arrow.table(columns, metadata=encoded)
-
-
-def parquet_bytes(table: Columns, metadata: Mapping[str, object]) -> bytes:
-    sink = BytesIO()
-    load("pyarrow.parquet", "arrow").write_table(arrow_table(table, metadata), sink)
-    return sink.getvalue()
 
 
 def _size(table: Columns) -> int:
     return len(next(column for column in table.values() if column is not None))
 
 
-def _owned(table: Columns) -> dict[str, Any]:
+def owned(table: Columns) -> dict[str, Any]:
     """Return copies of the columns, which a data frame may write to."""
     return {
         name: column.copy() if isinstance(column, np.ndarray) else plain(column, _size(table))

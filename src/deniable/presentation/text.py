@@ -145,7 +145,7 @@ def _start(parts: Sequence[str], width: int, *, backwards: bool = False) -> str:
 
 
 def _clusters(text: str) -> Sequence[str]:
-    """Divide text into what a reader takes for one character: with marks, joined, coloured."""
+    """Divide text into what readers see as one character: with marks, joined, coloured."""
     if text.isascii():
         return text
     found: list[str] = []
@@ -182,7 +182,9 @@ class Layout:
 
         Without a width no label is cut, and the bars are made to fit into the usual one.
         """
-        names = [_writable(printable(row.label), encoding) for row in view.rows]
+        labels = (printable(row.label) for row in view.rows)
+        # What the encoding lacks is escaped.
+        names = [each.encode(encoding, "backslashreplace").decode(encoding) for each in labels]
         heads = ("#", *view.headings)
         cells = [(str(i), *row.cells) for i, row in enumerate(view.rows, start=1)]
         numbers = tuple(
@@ -275,8 +277,3 @@ def _legend(view: View, bars: bool, width: int) -> list[Line]:
                          *((Span(f"  {TICK}", "tick"), Span(f" {view.words.truth}"))
                            if view.true else ())))  # fmt: skip
     return lines
-
-
-def _writable(label: str, encoding: str) -> str:
-    """Return a label with escapes for characters that an encoding lacks."""
-    return label.encode(encoding, "backslashreplace").decode(encoding)

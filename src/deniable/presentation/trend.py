@@ -65,7 +65,7 @@ class Reading(NamedTuple):
 
     @property
     def said(self) -> str:
-        """The value as a sentence has it: of a number with its interval."""
+        """The value as a sentence has it; a number has its interval beside it."""
         value, spread = self.cells
         return value if self.unit is None else f"{value} ({spread})"
 

@@ -29,9 +29,9 @@ from deniable.presentation.view import Change
 ALPHA = 0.005
 """The largest chance with which a claim is false."""
 _NAMED = 4
-"""So many answers are named; of more only their number is said."""
+"""The most answers that are named; of more only the number is said."""
 _CHANGES = 3
-"""So many changes are told."""
+"""The most changes that are told."""
 _ASSUMED = 0.1
 """Share of the answer by which the need for further people is judged."""
 _SPARE = 2.0

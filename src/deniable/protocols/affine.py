@@ -324,6 +324,6 @@ class AffineSelection(Pure, Closed, Coded):
 
     @property
     def _footprint(self) -> validation.Footprint:
-        """What a report of one digit adds: m of g points, of which g - d are no values."""
+        """What a report of one digit adds: m of g points, g - d of which are not values."""
         g, d, m = self._settings.g, self.domain_size, self._settings.window
         return validation.Footprint(d, total=(max(0, m - (g - d)), min(m, d)))

@@ -211,7 +211,7 @@ class PermanentClient(Client):
     """One person's device: a secret from which the permanent responses follow.
 
     The secret is made once, for example by ``secrets.token_bytes(32)``, and never leaves the
-    device: whoever has it can undo the permanent noise. Privacy over many reports rests on
+    device: anyone who has it can undo the permanent noise. Privacy over many reports rests on
     HMAC-SHA256 being a pseudo-random function.
     """
 

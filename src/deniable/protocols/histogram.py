@@ -38,6 +38,7 @@ from deniable.errors import InvalidParameter, InvalidReport
 from deniable.estimates import Estimates
 from deniable.kernels.parallel import run_chunks
 from deniable.law import Apart, LaplaceLaw
+from deniable.law.counts import UNIT
 from deniable.mechanism import Reports
 from deniable.protocol import Closed, Share
 from deniable.protocols.unary import _Unary
@@ -45,9 +46,6 @@ from deniable.randomness import WORD, Integers, Source, Weights, Words, exponent
 from deniable.statistics import Counts, checked_sum, of_form
 from deniable.tally import Counted, Tally
 from deniable.validation import Footprint, check_number, check_shares
-
-UNIT = 16
-"""Grid steps per person. The grid lowers the variance by 1 / (6 * 16^2), which nobody notices."""
 
 _SCALE, _TAIL_BITS = 128, 50
 _MIN_EPSILON, _MIN_THRESHOLDED = 1e-2, 1e-12

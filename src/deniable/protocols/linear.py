@@ -117,7 +117,7 @@ class Lines:
 
         Those with windows are m lines each, all parallel and no two the same: the g cells that
         follow each other from a multiple of g on are all lines parallel to each other. The last two
-        cells are for the function zero, which is none of theirs.
+        cells are for the function zero, which they never have.
         """
         m = self.window
         if m is None:
@@ -166,13 +166,10 @@ class LinesSum(TableSum):
             codes = reports[start : start + most].astype(np.uint64)
             if lines.window is not None:
                 codes = windows.expand(codes, lines.field, lines.window)
-            self._add_lines(codes)
-
-    def _add_lines(self, codes: Integers) -> None:
-        if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
-            self.add_dense(np.bincount(self._lines.fold(codes).view(np.int64), minlength=self.size))
-        else:
-            super().add(codes)
+            if len(codes) > _SMALL_BATCH and self.size <= min(DENSE_LIMIT, 16 * len(codes)):
+                self.add_dense(np.bincount(lines.fold(codes).view(np.int64), minlength=self.size))
+            else:
+                super().add(codes)
 
     def statistic(self) -> Table:
         if len(self._raw):

@@ -48,11 +48,11 @@ from deniable.randomness import WORD, Integers, Uniform, Words, exponential_boun
 from deniable.validation import Footprint, check_below, check_whole, smallest_unsigned
 
 MOST_COUNTED = 4096
-"""Up to so many points a tally counts supports; beyond, it keeps the reports."""
+"""With up to this many points a tally counts supports; beyond, it keeps the reports."""
 _LEAST_ORDER = 64
-"""A field of at least so many elements has windows that are fine enough."""
+"""A field with this many elements has windows that are fine enough."""
 _DEARER = 16
-"""How many times as long one point takes by itself as among all of them."""
+"""How many times longer one point takes by itself than among all of them."""
 
 
 @dataclass(frozen=True)

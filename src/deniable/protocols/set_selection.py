@@ -11,7 +11,7 @@ Privacy  a report has the probability T_J / (2^64 C(l, J) C(d, k - J)), in which
 
 After Wang, Huang, Nie, Wang, Xu and Yang, "PrivSet: Set-Valued Data Analyses with Locale
 Differential Privacy" (INFOCOM 2018), with exact weights. All points of the set, dummies included,
-have p*, all others q*, so that the protocol is pure. Dummy j is in the set of whoever has fewer
+have p*, all others q*, so that the protocol is pure. Dummy j is in the set of a person with fewer
 than l - j items: their shares are the distribution of the sizes.
 
 A report is the rank of the set, as in subset selection, in the narrowest unsigned integer that
@@ -48,7 +48,7 @@ from deniable.tally import Counted
 from deniable.validation import Footprint, check_whole
 
 _MOST_REPORTS = 1 << 63
-"""Fewer sets than this have weights of which none is rounded to nothing."""
+"""With fewer sets than this no weight is rounded to nothing."""
 _LARGEST_TABLE = 1 << 24
 """How many binomials may be kept, k for each point."""
 

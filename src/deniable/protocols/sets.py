@@ -96,7 +96,7 @@ def no_weights(epsilon: float) -> InvalidParameter:
 
 
 def count_sets(domain_size: int, at_most: int) -> int:
-    """Return how many sets of at most so many items there are."""
+    """Return how many sets of at most ``at_most`` items there are."""
     return sum(math.comb(domain_size, size) for size in range(at_most + 1))
 
 
@@ -132,7 +132,7 @@ class Cut:
 class Sizes(Estimates):
     """How many people gave no answer, one, two and so on; these counts do add up.
 
-    ``ends`` has for each size the counts of people who gave at most so many answers and fewer,
+    ``ends`` has for each size the counts of people who gave at most that many answers and fewer,
     not a number where the count is known beforehand. A size is the difference of both, which are
     not independent: its interval goes from the lower end of the one less the upper end of the
     other, at half of the tail each.
@@ -185,7 +185,7 @@ class Sizes(Estimates):
         self, *, level: float = 0.95, alpha: float = 0.05, truth: np.typing.ArrayLike | None = None
     ) -> View:
         shown = super().view(level=level, alpha=alpha, truth=truth)
-        words = replace(shown.words, axis=f"people who gave so many answers (of {self.n:,})")
+        words = replace(shown.words, axis=f"people who gave this number of answers (of {self.n:,})")
         headline = f"how many answers people gave, estimated from {self.sample}"
         return replace(shown, headline=headline, words=words)
 

@@ -263,7 +263,7 @@ class Views(Protocol, Coded):
         return 64 * self._length
 
     def counted(self, tally: Tally) -> list[tuple[int, np.typing.NDArray[np.int64]]]:
-        """Return of each view how many people drew it, and what its protocol counted."""
+        """Return for each view how many people drew it, and what its protocol counted."""
         values = of_form(self._own(tally).statistic, Counts).values
         return [(int(values[i]), values[place]) for i, place in enumerate(self._slices)]
 
@@ -311,7 +311,7 @@ def estimates_of(
 ) -> Estimates:
     """Return the cells of some tables as counts of n people, one table after the other.
 
-    Cells of which nobody has told may be anything: they have even shares, and intervals from 0 to
+    Cells that nobody has told of may be anything: they have even shares, and intervals from 0 to
     n. With ``strict`` they are refused.
     """
     for row in rows if strict else ():

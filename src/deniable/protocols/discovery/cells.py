@@ -35,7 +35,7 @@ Words = np.typing.NDArray[np.uint64]
 RARE = 1e-6
 """The chance that honest reports of a piece are cut, and that honest pieces count as uneven."""
 _FEW = 1 << 22
-"""Up to so many pairs of a line and a cell are looked at one by one."""
+"""Up to this many pairs of a line and a cell are looked at one by one."""
 
 _ONES = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 _ZERO = np.uint64(0)

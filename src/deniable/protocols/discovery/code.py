@@ -162,7 +162,6 @@ class Code:
         return found
 
     def document(self) -> dict[str, object]:
-        """Return the code as it stands in documents."""
         return {
             "alphabet": self.alphabet.hex(),
             "books": list(self.books),
@@ -320,5 +319,5 @@ def _mix(z: int) -> int:
 
 
 def _cut(bits: int, size: int, at: int, length: int) -> int:
-    """Return ``length`` of the bits from a place on, or -1 where there are not so many."""
+    """Return ``length`` of the bits from a place on, or -1 where there are fewer."""
     return -1 if at + length > size else bits >> (size - at - length) & ((1 << length) - 1)

@@ -110,7 +110,6 @@ class Discovery(Open):
 
     @cached_property
     def layout(self) -> Layout:
-        """How texts are cut into pieces."""
         return Layout(
             self.payload, self.check, self.bucket_bits, self.piece_bits, int(str(self.salt), 16)
         )

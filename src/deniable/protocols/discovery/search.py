@@ -31,7 +31,7 @@ from deniable.protocols.discovery.code import Code
 
 FACTORS = (16.0, 8.0, 4.0, 2.0, 1.0)
 SHORT = 4
-"""All codes of up to so many bits more than a cell has are tried: 24 as a rule."""
+"""All codes with up to this many bits more than a cell are tried: 24 bits as a rule."""
 NOISE = 50.0
 """How many candidates noise alone makes, about."""
 CUT = 127
@@ -147,7 +147,7 @@ class _Search:
         return found
 
     def _strong(self, codes: Strings, factor: float) -> Strings:
-        """Return the codes that reach so many times tau, in all and in each piece."""
+        """Return the codes that reach ``factor`` times tau, in all and in each piece."""
         cells, wanted = self._cells(codes), factor * self.tau[codes.sizes]
         total = cells.sum(axis=1)
         good = (total >= wanted) & (cells.min(axis=1) >= wanted / self.m - self.slack)
@@ -212,7 +212,7 @@ class _Search:
         return _joined([*found, self._strong(cut, factor)])
 
     def _extend(self, nodes: "_Beginnings", j: int, counts: Integers) -> "_Beginnings":
-        """Return beginnings with so many of the best cells of piece j added to each."""
+        """Return beginnings with ``counts`` of the best cells of piece j added to each."""
         owner = np.repeat(np.arange(len(counts)), counts)
         place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
         buckets, words, states, sums = nodes.take(owner)
