@@ -234,7 +234,7 @@ def estimate(
         if sizes:
             if not isinstance(found, SetEstimates):
                 raise click.UsageError("--sizes is about questions with several labels an answer")
-            return found.sizes
+            found = found.sizes
         if cross is not None:
             if not isinstance(found, RecordEstimates):
                 raise click.UsageError("--cross is about records, whose attributes make tables")
@@ -244,7 +244,7 @@ def estimate(
                 raise click.UsageError("--above is about questions for a number")
             found = found.asking(above)
         adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
-        some = labels is not None and question.labels is not None
+        some = labels is not None and question.labels is not None and not sizes
         return adjusted.select(labels) if some and labels is not None else adjusted
 
     if not by:
