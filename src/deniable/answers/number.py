@@ -6,6 +6,7 @@ first are binary; a person is asked by lot for some leading digits, or for a lev
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +30,7 @@ from deniable.randomness import Source
 WANTS = ("distribution", "mean")
 """What a question for a number may be for."""
 LONGEST_UNIT = 20
+_WRITTEN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DUST = 1e-6
 """How far a distance may be from whole steps: tenths are no doubles."""
 
@@ -109,6 +111,11 @@ class Number(Answers):
     def wanted(self) -> str:
         return f"a number, such as {self.scale.written(self.steps // 2)}"
 
+    def read(self, text: str) -> object:
+        """Return the number that a text is, written as people and programs write them."""
+        written = text.strip()
+        return float(written) if _WRITTEN.fullmatch(written) else None
+
     def value(self, answer: object) -> int | None:
         """Return the place of the nearest value; what is no finite number is no answer."""
         if isinstance(answer, bool | np.bool_) or not isinstance(
@@ -148,6 +155,19 @@ class Number(Answers):
             return super().true_counts(np.searchsorted(starts, values, side="right") - 1)
         high = float(np.sum(values) / (self.steps - 1))
         return np.array([len(values) - high, high])
+
+    def cell(self, protocol: Protocol, place: int) -> str:
+        """Return the range of numbers of which a view tells, or the number nearest to a level."""
+        assert isinstance(protocol, Views), "numbers have no other"
+        _, part, place = protocol.cell(place)
+        last = self.steps - 1
+        if isinstance(part, Levels):
+            near = round(place * (protocol.value_count - 1) / (part.codes - 1))
+            return f"about {self.scale.written(min(near, last))}"
+        width = protocol.value_count // part.domain_size
+        first = min(place * width, last)
+        starts = [first, first + width] if first + width <= last else [first]
+        return self.scale.bins(starts)[0]
 
     def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
