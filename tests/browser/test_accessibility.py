@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import secrets
 from pathlib import Path
@@ -64,7 +65,18 @@ def collector(tmp_path_factory):
         found.request("POST", "/v1/questions", boxes.to_json().encode(), role="admin")
         found.boxes = boxes.digest
         found.empty = found.ask().digest
+        items = tuple(f"item {i}" for i in range(40))
+        found.few = ask(found, Question("Few", items, epsilon=1.0), 4)
+        found.hopeless = ask(found, Question("Too few for so many", items, epsilon=0.5), 10)
+        found.closed = ask(found, Question("Closed", HOSTILE, epsilon=2.0), 900, days=(-1, 0))
+        assert close(found, found.closed) == 200
         yield found
+
+
+def close(collector, digest):
+    """Close a question, and return the status of the answer."""
+    body = json.dumps({"state": "closed"}).encode()
+    return collector.request("PATCH", f"/v1/questions/{digest}", body, role="admin").status
 
 
 KINDS = ("many", "text", "set", "number", "record", "discovery")
@@ -81,6 +93,15 @@ def pages(collector):
         "compared": f"{drinks}?from={today()}&compare_to={today(-1)}",
         "hostile": f"/questions/{collector.hostile}",
         "empty": f"/questions/{collector.empty}",
+        "few": f"/questions/{collector.few}",
+        "hopeless": f"/questions/{collector.hopeless}",
+        "closed": f"/questions/{collector.closed}",
+        "closed, collect": f"/questions/{collector.closed}/collect",
+        "closed, settings": f"/questions/{collector.closed}/settings",
+        "closed, too short": f"/questions/{collector.closed}?from={today(-9)}&to={today(-8)}",
+        "saved": f"{drinks}/settings?done=saved",
+        "searched": "/?find=drink&state=open",
+        "nothing found": "/?find=no+such+question",
         "hostile, collect": f"/questions/{collector.hostile}/collect",
         "boxes, collect": f"/questions/{collector.boxes}/collect",
         "boxes, drawn": f"/try/{collector.boxes}",
@@ -102,12 +123,16 @@ def pages(collector):
         "settings, wrong": f"{drinks}/settings",
         "delete, wrong": f"{drinks}/settings",
         "token": "/access",
+        "token, wrong": "/access",
+        "link": "/access",
         "drawn": f"/try/{collector.drinks}",
         "named": f"/questions/{collector.kinds['text']}?candidates=hello%0Acoffee",
         "unwatched": f"/questions/{collector.kinds['set']}/quality",
     }
+    weeks = f"?from={today(-6)}&to={today()}&compare_from={today(-13)}&compare_to={today(-7)}"
     for kind, digest in collector.kinds.items():
         found[kind] = f"/questions/{digest}"
+        found[f"{kind}, compared"] = f"/questions/{digest}{weeks}"
         found[f"{kind}, collect"] = f"/questions/{digest}/collect"
         found[f"{kind}, results"] = f"/results/{digest}"
         found[f"{kind}, drawn"] = f"/try/{digest}"
@@ -128,6 +153,12 @@ def bring(page, name):
     elif name == "delete, wrong":
         page.fill("[name=name]", "another name")
         page.click("button.danger")
+    elif name == "token, wrong":
+        page.fill("[name=name][required]", "\u00a0")
+        page.click("text=Make a token")
+    elif name == "link":
+        page.click("text=Make a login link")
+        page.wait_for_selector(".panel.done")
     elif what == "wrong":
         page.evaluate("sessionStorage.clear()")
         if kind != "new":
