@@ -141,33 +141,32 @@ def pages(collector):
     }
 
 
+FILLED = {
+    "settings, wrong": ("[name=origins]", "no site", "text=Save"),
+    "delete, wrong": ("[name=name]", "another name", "button.danger"),
+    "token": ("[name=name][required]", "token", "text=Make a token"),
+    "token, wrong": ("[name=name][required]", "\u00a0", "text=Make a token"),
+}
+"""What is entered where, and which button is pressed then."""
+
+
 def bring(page, name):
     """Do on a page what its name says."""
     kind, _, what = name.rpartition(", ")
     if name == "new":
         page.fill("[name=labels]", "a\nb\nc")
         until(page, "document.querySelector('.light.good') !== null")
-    elif name == "settings, wrong":
-        page.fill("[name=origins]", "no site")
-        page.click("text=Save")
-    elif name == "delete, wrong":
-        page.fill("[name=name]", "another name")
-        page.click("button.danger")
-    elif name == "token, wrong":
-        page.fill("[name=name][required]", "\u00a0")
-        page.click("text=Make a token")
+    elif name in FILLED:
+        field, text, button = FILLED[name]
+        page.fill(field, f"{text} {secrets.token_hex(4)}" if name == "token" else text)
+        page.click(button)
     elif name == "link":
         page.click("text=Make a login link")
-        page.wait_for_selector(".panel.done")
     elif what == "wrong":
         page.evaluate("sessionStorage.clear()")
         if kind != "new":
             page.check(f"[name=kind][value={kind}]")
         page.click("text=Create the question")
-    elif name == "token":
-        page.fill("[name=name][required]", f"token {secrets.token_hex(4)}")
-        page.click("text=Make a token")
-        page.wait_for_selector(".panel.done")
     elif name in ("discovery", "discovery, results"):
         for _ in range(60):
             if page.locator("text=Texts that are sure").count():
@@ -177,7 +176,9 @@ def bring(page, name):
         assert page.locator("text=Texts that are sure").count() == 1
     elif what == "drawn":
         answer(page)
-    if what == "wrong":
+    if name in ("token", "link"):
+        page.wait_for_selector(".panel.done")
+    elif what == "wrong":
         page.wait_for_selector("[aria-invalid]")
 
 
