@@ -53,9 +53,7 @@ def test_any_label_shows_as_it_is(question: Question) -> None:
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_sentences_are_wrapped_between_words(width: int) -> None:
     """No line is too wide, no word is broken, and a number keeps its sign and its unit."""
-    said = (
-        "One report makes a guess of 50 % at most 73 % likely, 日本語 by ± 2.2\u00a0points."
-    )
+    said = "One report makes a guess of 50 % at most 73 % likely, 日本語 by ± 2.2\u00a0points."
     lines = wrapped(said, width)
     assert all(columns_of(line) <= width for line in lines)
     assert " ".join(lines) == said.replace("\u00a0", " ")
