@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 import secrets
 from pathlib import Path
@@ -64,7 +65,18 @@ def collector(tmp_path_factory):
         found.request("POST", "/v1/questions", boxes.to_json().encode(), role="admin")
         found.boxes = boxes.digest
         found.empty = found.ask().digest
+        items = tuple(f"item {i}" for i in range(40))
+        found.few = ask(found, Question("Few", items, epsilon=1.0), 4)
+        found.hopeless = ask(found, Question("Too few for so many", items, epsilon=0.5), 10)
+        found.closed = ask(found, Question("Closed", HOSTILE, epsilon=2.0), 900, days=(-1, 0))
+        assert close(found, found.closed) == 200
         yield found
+
+
+def close(collector, digest):
+    """Close a question, and return the status of the answer."""
+    body = json.dumps({"state": "closed"}).encode()
+    return collector.request("PATCH", f"/v1/questions/{digest}", body, role="admin").status
 
 
 KINDS = ("many", "text", "set", "number", "record", "discovery")
@@ -81,6 +93,15 @@ def pages(collector):
         "compared": f"{drinks}?from={today()}&compare_to={today(-1)}",
         "hostile": f"/questions/{collector.hostile}",
         "empty": f"/questions/{collector.empty}",
+        "few": f"/questions/{collector.few}",
+        "hopeless": f"/questions/{collector.hopeless}",
+        "closed": f"/questions/{collector.closed}",
+        "closed, collect": f"/questions/{collector.closed}/collect",
+        "closed, settings": f"/questions/{collector.closed}/settings",
+        "closed, too short": f"/questions/{collector.closed}?from={today(-9)}&to={today(-8)}",
+        "saved": f"{drinks}/settings?done=saved",
+        "searched": "/?find=drink&state=open",
+        "nothing found": "/?find=no+such+question",
         "hostile, collect": f"/questions/{collector.hostile}/collect",
         "boxes, collect": f"/questions/{collector.boxes}/collect",
         "boxes, drawn": f"/try/{collector.boxes}",
@@ -102,12 +123,16 @@ def pages(collector):
         "settings, wrong": f"{drinks}/settings",
         "delete, wrong": f"{drinks}/settings",
         "token": "/access",
+        "token, wrong": "/access",
+        "link": "/access",
         "drawn": f"/try/{collector.drinks}",
         "named": f"/questions/{collector.kinds['text']}?candidates=hello%0Acoffee",
         "unwatched": f"/questions/{collector.kinds['discovery']}/quality",
     }
+    weeks = f"?from={today(-6)}&to={today()}&compare_from={today(-13)}&compare_to={today(-7)}"
     for kind, digest in collector.kinds.items():
         found[kind] = f"/questions/{digest}"
+        found[f"{kind}, compared"] = f"/questions/{digest}{weeks}"
         found[f"{kind}, collect"] = f"/questions/{digest}/collect"
         found[f"{kind}, results"] = f"/results/{digest}"
         found[f"{kind}, drawn"] = f"/try/{digest}"
@@ -116,27 +141,32 @@ def pages(collector):
     }
 
 
+FILLED = {
+    "settings, wrong": ("[name=origins]", "no site", "text=Save"),
+    "delete, wrong": ("[name=name]", "another name", "button.danger"),
+    "token": ("[name=name][required]", "token", "text=Make a token"),
+    "token, wrong": ("[name=name][required]", "\u00a0", "text=Make a token"),
+}
+"""What is entered where, and which button is pressed then."""
+
+
 def bring(page, name):
     """Do on a page what its name says."""
     kind, _, what = name.rpartition(", ")
     if name == "new":
         page.fill("[name=labels]", "a\nb\nc")
         until(page, "document.querySelector('.light.good') !== null")
-    elif name == "settings, wrong":
-        page.fill("[name=origins]", "no site")
-        page.click("text=Save")
-    elif name == "delete, wrong":
-        page.fill("[name=name]", "another name")
-        page.click("button.danger")
+    elif name in FILLED:
+        field, text, button = FILLED[name]
+        page.fill(field, f"{text} {secrets.token_hex(4)}" if name == "token" else text)
+        page.click(button)
+    elif name == "link":
+        page.click("text=Make a login link")
     elif what == "wrong":
         page.evaluate("sessionStorage.clear()")
         if kind != "new":
             page.check(f"[name=kind][value={kind}]")
         page.click("text=Create the question")
-    elif name == "token":
-        page.fill("[name=name][required]", f"token {secrets.token_hex(4)}")
-        page.click("text=Make a token")
-        page.wait_for_selector(".panel.done")
     elif name in ("discovery", "discovery, results"):
         for _ in range(60):
             if page.locator("text=Texts that are sure").count():
@@ -146,7 +176,9 @@ def bring(page, name):
         assert page.locator("text=Texts that are sure").count() == 1
     elif what == "drawn":
         answer(page)
-    if what == "wrong":
+    if name in ("token", "link"):
+        page.wait_for_selector(".panel.done")
+    elif what == "wrong":
         page.wait_for_selector("[aria-invalid]")
 
 

@@ -377,3 +377,16 @@ def test_a_line_of_answers_is_split_and_a_slow_plan_says_so(visit):
     for each in held:
         each.continue_()
     until(page, "document.querySelector('[aria-busy]') === null")
+
+
+def test_a_hundred_thousand_answers_are_planned_while_one_waits(visit):
+    """A pasted list of that length is counted, and its plan stands on the page."""
+    page = visit.log_in()
+    page.goto(f"{visit.collector.address}/new")
+    page.evaluate("""() => {
+        const field = document.querySelector("[name=labels]");
+        field.value = Array.from({ length: 100_000 }, (_, i) => `label ${i}`).join("\\n");
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+    }""")
+    assert page.inner_text("[data-counter]") == "100,000 answers"
+    until(page, "document.querySelector('.light:not(.missing)') !== null")

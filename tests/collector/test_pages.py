@@ -371,10 +371,10 @@ def test_a_hopeless_plan_looks_like_one(collector: Collector, people: str, light
         ({"name": "x", "labels": "a\nb", "epsilon": "-1"}, "epsilon"),
         (
             {"name": "x", "labels": "a\nb", "epsilon": "much"},
-            "Enter a number for the privacy level",
+            "Enter the privacy level in digits",
         ),
-        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "Enter a number for the privacy level"),
-        ({"name": "x", "kind": "open", "protocol": "OUE"}, "expected no protocol"),
+        ({"name": "x", "labels": "a\nb", "epsilon": "0,5"}, "Enter the privacy level in digits"),
+        ({"name": "x", "kind": "open", "protocol": "OUE"}, "have a protocol of their own"),
         ({"name": "x", "labels": "a\nb", "users": "2.5"}, "Enter people as a whole number"),
     ],
 )

@@ -119,7 +119,7 @@ class NumberEstimates(InOrder):
 
     @property
     def _ends(self) -> str:
-        low, high = self.scale.written(0), self.scale.written(-1)
+        low, high = self.scale.written(0, ","), self.scale.written(-1, ",")
         return f"numbers below {low} or above {high} are counted in the first and the last bin"
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:

@@ -26,8 +26,8 @@ class Scale:
     numbers: tuple[float, ...]
     unit: str = ""
 
-    def written(self, place: int) -> str:
-        return f"{Decimal(repr(self.numbers[place])).normalize():f} {self.unit}".strip()
+    def written(self, place: int, thousands: str = "") -> str:
+        return f"{Decimal(repr(self.numbers[place])).normalize():{thousands}f} {self.unit}".strip()
 
     @property
     def starts(self) -> range:

@@ -225,10 +225,13 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
     document = made.to_json() if draft.name and found.reachable else None
     if found.share is None:
         light, title = "hopeless", "No text will be found, not even one that all people give."
+        judged = "Ask more people, or allow less privacy."
     else:
         light = "good" if found.share <= _GOOD else "coarse"
+        rarer = "Coarse: more people, or less privacy, would find rarer ones."
+        judged = "Good." if light == "good" else rarer
         share = rough(found.share)
         title = f"{rounded(users)} people: texts that {share} of them give will be found."
     details = (found.explanation, advice.meaning(epsilon))
-    return Proposal(title, light, "", "", details, users, epsilon, None, found.reachable,
+    return Proposal(title, light, judged, "", details, users, epsilon, None, found.reachable,
                     document, _parts(made, users, None), made.total_epsilon)  # fmt: skip

@@ -345,7 +345,8 @@ def _margin(found: Counted, level: float) -> parts.Fact:
             "Margin of error", "not known", "the protocol's errors have no closed form"
         )
     typical = math.sqrt(math.fsum(half * half for half in known) / len(known))
-    return parts.Fact("Margin of error", f"±\u00a0{points(typical)}", f"{percent(level)} sure")
+    shown = f"±\u00a0{points(typical)}" if typical < 1 else "over ±\u00a0100\u00a0points"
+    return parts.Fact("Margin of error", shown, f"{percent(level)} sure")
 
 
 def _percent(share: float, digits: int) -> str:

@@ -292,14 +292,7 @@ def figure_fact(name: str, figure: Figure, level: float) -> Fact:
 def moves(changes: Iterable[Change], names: tuple[str, str], *, note: str = "") -> Table:
     """Return how shares changed between two slices with these names; what is not sure is said."""
     rows = tuple(
-        (
-            each.label,
-            _whole(each.first),
-            _whole(each.second),
-            moved(each)[0].replace("\u00a0", " "),
-            _reach(each),
-        )
-        for each in changes
+        (each.label, _whole(each.first), _whole(each.second), *_reach(each)) for each in changes
     )
     headings = ("Answer", *names, "Change", "95 % sure, in points")
     return Table("changes", "What changed", note=note, headings=headings, rows=rows)
@@ -317,10 +310,12 @@ def _whole(share: float) -> str:
     return f"{100 * min(max(share, 0.0), 1.0):.1f} %"
 
 
-def _reach(change: Change) -> str:
+def _reach(change: Change) -> tuple[str, str]:
+    said = moved(change)[0].replace("\u00a0", " ")  # cells do not break
     if change.lower is None:
-        return NOT_KNOWN
-    return " to ".join(f"{100 * end:+z.1f}".replace("-", "\u2212") for end in change.ends)
+        return said, NOT_KNOWN
+    ends = (f"{100 * end:+z.1f}".replace("-", "\u2212") for end in change.ends)
+    return said, " to ".join(ends)
 
 
 def label_html(label: str) -> str:

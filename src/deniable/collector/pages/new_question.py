@@ -98,7 +98,9 @@ async def _create(call: Call, fields: Mapping[str, str]) -> str:
         raise Wrong("Enter the question, for example: Which fruit do you like best?", "name")
     found = await call.services.worker.run(drafts.propose, _draft(fields))
     if found.document is None:
-        raise Wrong(found.advice or found.title, fields["solve"])
+        # Of texts to be discovered no margin is asked.
+        place = "users" if fields["kind"] == "discover" else fields["solve"]
+        raise Wrong(f"{found.title} {found.advice}".rstrip(), place)
     reading, _ = await call.services.questions.ask(found.document.encode())
     return reading.digest
 
@@ -161,6 +163,9 @@ def _draft(fields: Mapping[str, str]) -> Draft:
         raise Wrong(f"Enter a privacy level above 0, such as 1 or 2, not {epsilon:g}.", "epsilon")
     if error is not None and not 0 < error < 100:
         raise Wrong(f"Enter a margin of error between 0 and 100, not {error:g}.", "error")
+    if fields["protocol"] and kind.name != "closed":
+        said = "Answers of this kind have a protocol of their own: choose “the best” here."
+        raise Wrong(said, "protocol")
     draft = Draft(
         name=fields["name"].strip(),
         users=None if users is None else _whole(users),

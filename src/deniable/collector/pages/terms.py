@@ -108,11 +108,11 @@ def _read(fields: Mapping[str, str]) -> Change:
     minimum = fields.get("minimum", "").strip()
     whole = minimum.isascii() and minimum.isdigit() and len(minimum) < 16 and int(minimum)
     if minimum and not whole:
-        raise _Wrong(f"Enter a whole number from 1 on, not {minimum[:40]!r}.", "minimum")
+        raise _Wrong(f"Enter a whole number from 1 on, not “{minimum[:40]}”.", "minimum")
     origins = lines(fields.get("origins", ""))
     for origin in origins:
         if origin != "*" and ("://" not in origin or origin.endswith("/")):
-            said = f"{origin[:60]!r} is no site: write https://example.org, without a slash."
+            said = f"“{origin[:60]}” is no site: write https://example.org, without a slash."
             raise _Wrong(said, "origins")
     return Change(
         origins=origins,

@@ -45,8 +45,8 @@ const warn = (text, login = false) => {
   if (login) {
     const link = document.createElement("a");
     link.href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
-    link.textContent = " Log in";
-    sentence.append(link);
+    link.textContent = "Log in";
+    sentence.append(" ", link);
   }
   sentence.className = text ? "panel notice" : "unseen";
 };

@@ -55,8 +55,9 @@ const describe = () => {
   if (!counter) return;
   arrange();
   const lines = field("labels").value.split("\n").map((line) => line.trim()).filter(Boolean);
-  const twice = lines.find((line, i) => lines.indexOf(line) !== i);
-  const count = `${lines.length} answer${lines.length === 1 ? "" : "s"}`;
+  const seen = new Set();
+  const twice = lines.find((line) => seen.has(line) || !seen.add(line));
+  const count = `${lines.length.toLocaleString("en")} answer${lines.length === 1 ? "" : "s"}`;
   counter.replaceChildren(twice ? `${count}. “${twice.slice(0, 60)}” is in the list twice. ` : lines.length ? count : "");
   const commas = lines.filter((line) => line.includes(",")).length;
   if (twice) offer("Remove repeats", [...new Set(lines)]);
