@@ -16,14 +16,12 @@ import numpy as np
 
 from deniable.errors import InvalidReport
 from deniable.kernels.parallel import run_chunks
-from deniable.randomness import Integers, Replayed, Source, Words, log_above, open_source
+from deniable.randomness import Integers, Source, Words, log_above, randomise
 from deniable.validation import check_below, check_reports, check_whole, smallest_unsigned
 
 Reports = np.typing.NDArray[Any]  # of the mechanism's report_dtype, which only it knows
 Values = np.typing.ArrayLike
 
-_BULK_WORDS = 1 << 16
-"""Beyond this many words reports are made in chunks on all cores."""
 _CHUNK_WORDS = 1 << 18
 _STEP_WORDS = 1 << 14
 """How many words become reports at once: all arrays in between stay in a core's cache."""
@@ -142,16 +140,7 @@ class Mechanism(ABC):
         ``rng`` is for simulation and test vectors only; leave it out and the randomness is the
         operating system's.
         """
-        return self._randomise(self._check_values(values), rng)
-
-    def _randomise(
-        self, values: Integers, rng: "np.random.Generator | Source | None" = None
-    ) -> Reports:
-        """Do the same with values that have been checked."""
-        source, n = open_source(rng), len(values)
-        if n * self.words.count <= _BULK_WORDS or n == 1 or isinstance(source, Replayed):
-            return self._perturb(values, self.words.draw(source, n))
-        return self._privatize_bulk(values, source)
+        return randomise(self, self._check_values(values), rng)
 
     def parse(self, data: bytes, count: int | None = 1) -> Reports:
         """Turn untrusted bytes into exactly ``count`` reports, or raise InvalidReport.

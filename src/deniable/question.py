@@ -24,7 +24,7 @@ from deniable.mechanism import Reports
 from deniable.policy import CEILING, DOCUMENT_BYTES
 from deniable.presentation.view import Provenance
 from deniable.protocol import Client, Goal, Memoising, Protocol
-from deniable.randomness import Source
+from deniable.randomness import Source, randomise
 from deniable.rota import Repeat
 from deniable.segments import MOST_CELLS, Dimension, Segments
 from deniable.tally import Accumulator, Tally
@@ -282,7 +282,7 @@ class Question:
         self, answers: Iterable[object], rng: np.random.Generator | Source | None = None
     ) -> Reports:
         """Turn each answer into a deniable report."""
-        return self.protocol._randomise(self.answers.encode(answers, rng), rng)
+        return randomise(self.protocol, self.answers.encode(answers, rng), rng)
 
     def parse(self, data: bytes, count: int | None = 1) -> Reports:
         """Turn untrusted bytes into exactly ``count`` reports, or with None into any number."""

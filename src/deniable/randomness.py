@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from deniable.errors import InvalidParameter
 Integers = np.typing.NDArray[np.uint64]
 
 WORD = 1 << 64
+BULK_WORDS = 1 << 16
+"""From this many words on, reports are made in chunks on all cores."""
 _CONTEXT = Context(prec=80)
 _MARGIN = Decimal(10) ** -75
 
@@ -142,6 +144,28 @@ class Words:
         columns = sorted(self.limits)
         bounds = [self.limits[column] for column in columns]
         return np.array(columns, dtype=np.int64), np.array(bounds, dtype=np.uint64)
+
+
+class Randomised(Protocol):
+    """What makes reports of values and random words: a mechanism."""
+
+    @property
+    def words(self) -> Words:
+        """The random words that one report takes."""
+
+    def _perturb(self, values: Integers, words: Integers) -> np.typing.NDArray[Any]: ...
+
+    def _privatize_bulk(self, values: Integers, source: Source) -> np.typing.NDArray[Any]: ...
+
+
+def randomise(
+    mechanism: Randomised, values: Integers, rng: "np.random.Generator | Source | None" = None
+) -> np.typing.NDArray[Any]:
+    """Draw words for each value, which has been checked, and make its report of them."""
+    source, n, words = open_source(rng), len(values), mechanism.words
+    if n * words.count <= BULK_WORDS or n == 1 or isinstance(source, Replayed):
+        return mechanism._perturb(values, words.draw(source, n))
+    return mechanism._privatize_bulk(values, source)
 
 
 @dataclass(frozen=True)
