@@ -194,6 +194,14 @@ def test_plans_follow_their_formulas() -> None:
     rota = plan_rounds(100, users=100_000, rounds=52, lifetime=4.0)
     assert rota.mean_error == pytest.approx(rota.round_error / 2)
     assert rota.change_error == pytest.approx(rota.round_error * math.sqrt(2))
+    assert rota.verdict.replace("\u00a0", " ").endswith(
+        "± 1.2 points in a round, and its change between two rounds to ± 1.7 points."
+    )
+    assert rota.verdict.startswith("100,000 people in 52 rounds: ")
+    assert some.verdict.startswith(f"Each of 2 arms needs {some.people:,} people ")
+    for found in (some, rota):
+        assert found.verdict[:20] in found._repr_html_()
+        assert str(found) == found.explanation
     assert plan_rounds(4, users=1000, rounds=4, lifetime=4.0, times=2).epsilon == 2.0
     for wrong in ({"lift": 0.0}, {"lift": 0.95}, {"arms": 1}, {"looks": 0}):
         with pytest.raises(InvalidParameter):

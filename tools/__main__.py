@@ -20,6 +20,7 @@ class Tools(CommandLine):
         "fetch": ("data", "Fetch the public data that the evaluation needs."),
         "vectors": ("vectors.command", "Write the test vectors for other implementations."),
         "reference": ("reference", "Write docs/cli.md and docs/api.md."),
+        "pictures": ("pictures", "Take the pictures of the README."),
     },
     examples=["python -m tools reproduce table2", "python -m tools reference"],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.answers import Choices, Text
+from deniable.answers import Choices, Record, Text
 from deniable.cli import demonstration
 from deniable.collector.access import Role
 from deniable.collector.settings import Settings
@@ -64,6 +64,10 @@ def collector(tmp_path_factory):
         boxes = Question("Boxes", Choices((*HOSTILE, "👩‍👩‍👧‍👦 می‌خواهم", "שלום"), 2), epsilon=1.0)
         found.request("POST", "/v1/questions", boxes.to_json().encode(), role="admin")
         found.boxes = boxes.digest
+        named = Record(**{"y" * 60: HOSTILE[:2], "שלום": ("a", "b")})
+        names = Question("Names", named, epsilon=1.0)
+        found.request("POST", "/v1/questions", names.to_json().encode(), role="admin")
+        found.names = names.digest
         found.empty = found.ask().digest
         items = tuple(f"item {i}" for i in range(40))
         found.few = ask(found, Question("Few", items, epsilon=1.0), 4)
@@ -105,6 +109,7 @@ def pages(collector):
         "hostile, collect": f"/questions/{collector.hostile}/collect",
         "boxes, collect": f"/questions/{collector.boxes}/collect",
         "boxes, drawn": f"/try/{collector.boxes}",
+        "names, drawn": f"/try/{collector.names}",
         "collect": f"{drinks}/collect",
         "quality": f"{drinks}/quality",
         "settings": f"{drinks}/settings",
@@ -238,6 +243,8 @@ def test_every_page_is_accessible(narrow, collector):
 def test_pages_for_strangers_are_accessible(narrow, collector):
     """What is seen without a session, by a login link too, is found clean by axe-core."""
     places = ["/", "/login?next=/new", link(collector).removeprefix(collector.address)]
+    german = ("/", "/check", f"/results/{collector.drinks}", f"/try/{collector.kinds['discovery']}")
+    places += [f"{path}?lang=de" for path in german]
     for place in (*places, "a viewer"):
         page = narrow.log_in(Role.VIEWER) if place == "a viewer" else narrow.open(place)
         if place == "a viewer":

@@ -295,7 +295,7 @@ def test_groups_rounds_and_all_bytes_are_told_before_anything_is_sent(visit):
     page.click("#ask button")
     page.wait_for_selector("#first:not([hidden])")
     size = question.protocol.report_dtype.itemsize + 1
-    assert f"{size} bytes, a random id and the date" in page.inner_text("#sent-size")
+    assert f"{size} bytes, a random id, the date" in page.inner_text("#sent-size")
     assert "only when it is asked again" in page.inner_text("#first")
     page.goto(f"{visit.collector.address}/results/{question.digest}")
     assert often in page.inner_text("main")

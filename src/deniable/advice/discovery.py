@@ -12,6 +12,7 @@ from deniable.advice.ranking import percent
 from deniable.errors import InvalidParameter
 from deniable.law.binomial_sum import last_true
 from deniable.law.normal import Floats, upper_normal
+from deniable.presentation import verdict
 from deniable.protocols.discovery import Code, Discovery
 from deniable.protocols.discovery.books import MOST_PHRASES
 from deniable.protocols.discovery.cells import RARE
@@ -77,6 +78,14 @@ class DiscoveryPlan:
 
     def __str__(self) -> str:
         return self.explanation
+
+    @property
+    def verdict(self) -> str:
+        """What the plan comes to, in a sentence for everybody, or why it is out of reach."""
+        if not self.reachable or self.share is None:
+            return self.explanation
+        least = verdict.share(self.share, up=True)
+        return f"{self.users:,} people: a text that {least} of them give is found 9 times in 10."
 
     def row(self) -> dict[str, object]:
         return {

@@ -14,10 +14,12 @@ import math
 from dataclasses import dataclass
 
 from deniable import validation as valid
+from deniable.advice.planning import SURE
 from deniable.advice.ranking import Listed, find_protocols, percent, rank, variance
 from deniable.errors import InvalidParameter
 from deniable.law import upper_normal
-from deniable.presentation.verdict import rounded
+from deniable.presentation.parts import Fact, summary
+from deniable.presentation.verdict import points, rounded
 from deniable.protocol import Protocol
 
 CELL_ERROR = 0.05
@@ -71,6 +73,33 @@ class RoundsPlan:
     mean_error: float
     change_error: float
     explanation: str
+
+    def __str__(self) -> str:
+        return self.explanation
+
+    def _repr_html_(self) -> str:
+        return summary(self.verdict, self.facts, self.explanation)
+
+    @property
+    def verdict(self) -> str:
+        """What the plan comes to, in a sentence for everybody."""
+        return (
+            f"{self.users:,} people in {self.rounds} rounds: a typical share is right to ± "
+            f"{points(SURE * self.round_error)} in a round, and its change between two rounds to ± "
+            f"{points(SURE * self.change_error)}."
+        )
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The plan as a few figures."""
+        often = "once" if self.times == 1 else f"{self.times} times at most"
+        return (
+            Fact("People", f"{self.users:,}", f"about {self.users // self.rounds:,} in a round"),
+            Fact("Privacy", f"epsilon = {self.lifetime:g}", f"in all: each is asked {often}"),
+            Fact("A round", f"± {points(SURE * self.round_error)}", "95 % sure"),
+            Fact(f"Mean of {self.pooled}", f"± {points(SURE * self.mean_error)}", "95 % sure"),
+            Fact("A change", f"± {points(SURE * self.change_error)}", "between two rounds"),
+        )
 
 
 def plan_rounds(  # noqa: PLR0913 - the numbers of a rota, each by name
@@ -132,6 +161,27 @@ class ArmsPlan:
     protocol: str
     power: float
     explanation: str
+
+    def __str__(self) -> str:
+        return self.explanation
+
+    def _repr_html_(self) -> str:
+        return summary(self.verdict, self.facts, self.explanation)
+
+    @property
+    def verdict(self) -> str:
+        """What the plan comes to, in a sentence for everybody."""
+        found = f"to find such a change with a chance of {percent(self.power)}"
+        return f"Each of {self.arms} arms needs {self.people:,} people {found}."
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The plan as a few figures."""
+        return (
+            Fact("People", f"{self.arms * self.people:,}", f"{self.people:,} in each arm"),
+            Fact("Privacy", f"epsilon = {self.epsilon:g}", f"of one report, {self.protocol}"),
+            Fact("Tests", f"{self.tests:,}", "at most 5 % for any false alarm"),
+        )
 
 
 def plan_arms(  # noqa: PLR0913 - the numbers of an experiment, each by name

@@ -29,7 +29,7 @@ SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 10.0
 MOST_USERS = 8_000_000_000
 ALPHA, POWER = 0.05, 0.95
 """A share will be significant when ``significant(ALPHA)`` accepts it with at least POWER."""
-_SURE = 1.96
+SURE = 1.96
 """How many standard errors to either side hold 95 % of errors."""
 _LEAST_GOAL = 1e-12
 """An accuracy that more people than live on Earth would not reach is asked for by mistake."""
@@ -72,7 +72,7 @@ class Plan:
         if not self.reachable or self.users is None or self.error is None:
             return self.explanation
         people = f"{rounded(self.users)} people" if self.users > 10**6 else f"{self.users:,} people"
-        within = f"{people}: each share is right to ± {points(_SURE * self.error)}"
+        within = f"{people}: each share is right to ± {points(SURE * self.error)}"
         if self.significant is None:
             known = self.protocol.law(self.users) is not None
             return f"{within}, and no answer will stand out." if known else f"{within}."
@@ -82,7 +82,7 @@ class Plan:
     def facts(self) -> tuple[Fact, ...]:
         """The plan as a few figures, as far as they are known."""
         people = None if self.users is None else f"{self.users:,}"
-        margin = None if self.error is None else f"± {points(_SURE * self.error)}"
+        margin = None if self.error is None else f"± {points(SURE * self.error)}"
         rare = None if self.significant is None else f"{share(self.significant, up=True)} and more"
         size = counted(self.protocol.report_dtype.itemsize, "byte")
         found = (

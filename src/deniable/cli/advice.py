@@ -245,7 +245,7 @@ def plan(
                                    times=times, pooled=min(4, rounds), at_most=at_most)  # fmt: skip
         off = points(1.96 * rota.round_error * cells**0.5)
         cell = _of_cells(users // rounds, cells, f"each share in a round is right to ± {off}")
-        _say_plan(asdict(rota), rota.explanation, as_json, advice.meaning(lifetime / times),
+        _say_plan(rota, as_json, advice.meaning(lifetime / times),
                   *cell[:1], advice.tells(users, cells=cells, days=rounds * every))  # fmt: skip
     elif arms is not None:
         stray = any(x is not None for x in (error, significant, name))
@@ -255,7 +255,7 @@ def plan(
         needed = advice.plan_arms(domain_size, epsilon=epsilon, start=start, lift=lift, arms=arms,
                                   primary=primary, looks=looks, at_most=at_most)  # fmt: skip
         cell = [advice.tells(arms * needed.people, cells=cells)] if cells > 1 else []
-        _say_plan(asdict(needed), needed.explanation, as_json, advice.meaning(epsilon), *cell)
+        _say_plan(needed, as_json, advice.meaning(epsilon), *cell)
     else:
         given = sum(x is not None for x in (users, epsilon, error, significant))
         if given != 2 or None not in (error, significant):
@@ -336,16 +336,25 @@ def _say_answers(found: AnswersPlan, as_json: bool, of_cells: list[str]) -> None
         outputs.say(console, "\n" + "\n\n".join([*of_cells, advice.meaning(epsilon)]))
 
 
-def _say_plan(row: dict[str, object], explanation: str, as_json: bool, *more: str) -> None:
+def _say_plan(found: advice.RoundsPlan | advice.ArmsPlan, as_json: bool, *more: str) -> None:
     if as_json:
-        outputs.print_json({**row, "notes": more})
+        outputs.print_json({**asdict(found), "notes": more})
         return
-    outputs.say(outputs.open_console(), "\n\n".join([explanation, *more]), "bold")
+    console = outputs.open_console()
+    outputs.say(console, f"{found.verdict}\n", "bold")
+    outputs.print_facts(console, [(f.name, f"{f.value}, {f.note}") for f in found.facts])
+    outputs.say(console, "\n" + "\n\n".join([found.explanation, *more]))
 
 
 def _say_search(found: advice.DiscoveryPlan, create: str, as_json: bool, meaning: str) -> None:
-    _say_plan({**found.row(), "create": create}, found.explanation, as_json, meaning)
-    if found.reachable and not as_json:
+    if as_json:
+        outputs.print_json({**found.row(), "create": create, "notes": [meaning]})
+        return
+    console = outputs.open_console()
+    outputs.say(console, f"{found.verdict}\n", "bold" if found.reachable else "bold red")
+    more = [found.explanation] if found.reachable else []
+    outputs.say(console, "\n\n".join([*more, meaning]))
+    if found.reachable:
         click.echo(f"\nThe question with these settings:\n{create}")
 
 

@@ -71,7 +71,10 @@ async def content_of(call: Call, known: Known) -> tuple[Markup, str]:
     if shown.look is None and shown.problem is not None:
         return Markup(), "There are no results that can be shown."
     if shown.look is None:
-        return Markup(), f"{shown.n:,} of {shown.minimum:,} reports. Results appear then."
+        return (
+            Markup(),
+            f"{shown.n:,} of {shown.minimum:,} reports. Results appear at {shown.minimum:,}.",
+        )
     return shown.look.content, ""
 
 
