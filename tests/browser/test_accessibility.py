@@ -104,7 +104,7 @@ def pages(collector):
         "token": "/access",
         "drawn": f"/try/{collector.drinks}",
         "named": f"/questions/{collector.kinds['text']}?candidates=hello%0Acoffee",
-        "unwatched": f"/questions/{collector.kinds['set']}/quality",
+        "unwatched": f"/questions/{collector.kinds['discovery']}/quality",
     }
     for kind, digest in collector.kinds.items():
         found[kind] = f"/questions/{digest}"

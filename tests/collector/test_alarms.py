@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pytest
 
-from deniable import OUE, SHE
+from deniable import OUE, SHE, Choices, Number, Record
+from deniable.answers import Answers
 from deniable.question import Question
 from deniable.rota import Repeat
 from tests.collector.conftest import Collector, today
@@ -85,6 +87,36 @@ def test_alarms_are_of_the_round_that_is_named(collector: Collector) -> None:
     once = collector.ask(OUE(2.0, 4), LABELS)
     path = f"/v1/questions/{once.digest}/alarms?round=0"
     assert collector.request("GET", path, role="viewer").status == 400
+
+
+@pytest.mark.parametrize(
+    ("answers", "usual", "odd", "named"),
+    [
+        (Record(country=["DE", "FR"], plan=["free", "pro"], tables="pairs"),
+         {"country": "DE", "plan": "free"}, {"country": "FR", "plan": "pro"},
+         "country: FR, plan: pro"),
+        (Choices(["git", "vim", "awk"], 2), ["git"], ["awk", "vim"], "awk"),
+        (Number(0, 3000, 1000, "ms"), 0, 3000, "3000 ms"),
+    ],
+    ids=("record", "set", "number"),
+)  # fmt: skip
+def test_sources_of_every_kind_of_answers_are_compared(
+    collector: Collector, answers: Answers, usual: object, odd: object, named: str
+) -> None:
+    """An alarm names the values of a record, the item of a set or the range of numbers."""
+    question = Question(f"which {named}?", answers, epsilon=3.0)
+    document = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", document, role="admin").status == 201
+    rng = np.random.default_rng(5)
+    for name in ("north", "south", "west"):
+        given = odd if name == "west" else usual
+        reports = question.privatize([given] * 400, rng).tobytes()
+        headers = {"Authorization": f"Bearer {relay(collector, name)}"}
+        assert collector.submit(question, reports, headers=headers).status == 204
+    (found,) = alarms(collector, question)
+    assert (found["source"], found["kind"]) == ("relay:west", "different")
+    assert found["answer"] == named
+    assert f"too many reports for “{named}”" in found["title"]
 
 
 def test_a_question_that_cannot_be_watched_says_so(collector: Collector) -> None:

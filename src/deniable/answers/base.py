@@ -156,6 +156,11 @@ class Answers(ABC):
         named = replace(found, labels=self.labels)
         return named if wanted is None else named.select(wanted)
 
+    def cell(self, protocol: Protocol, place: int) -> str:
+        """Return the name of what reports support, by its place in what a tally counts."""
+        del protocol
+        return (self.labels or ())[place]
+
     def field(self) -> dict[str, object]:
         """Return what a form needs to know to ask for an answer."""
         return self.document()

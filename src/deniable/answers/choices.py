@@ -24,6 +24,7 @@ from deniable.candidates import Candidates
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.kernels.hashes import words_of
+from deniable.presentation.view import counted
 from deniable.protocol import Goal, Protocol
 from deniable.protocols.sets import SetEstimates, Sets, check_at_most, count_sets
 from deniable.randomness import Source, open_source
@@ -185,6 +186,13 @@ class Choices(Answers):
                 f"{protocol!r}; leave it out and give epsilon=, and the best one is chosen",
                 value=protocol,
             )
+
+    def cell(self, protocol: Protocol, place: int) -> str:
+        """Return the label of an item; a dummy is there where people gave few answers."""
+        if place < len(self.labels):
+            return super().cell(protocol, place)
+        most = self.at_most - 1 - (place - len(self.labels))
+        return f"at most {counted(most, 'answer')}" if most else "no answer"
 
     def candidates(self, wanted: Sequence[str] | None) -> Candidates | None:
         """Return the places of the wanted labels, so that no others need be counted."""

@@ -150,6 +150,19 @@ class Number(Answers):
         high = float(np.sum(values) / (self.steps - 1))
         return np.array([len(values) - high, high])
 
+    def cell(self, protocol: Protocol, place: int) -> str:
+        """Return the range of numbers of which a view tells, or the number nearest to a level."""
+        assert isinstance(protocol, Views), "numbers have no other"
+        _, part, place = protocol.cell(place)
+        last = self.steps - 1
+        if isinstance(part, Levels):
+            near = round(place * (protocol.value_count - 1) / (part.codes - 1))
+            return f"about {self.scale.written(min(near, last))}"
+        width = protocol.value_count // part.domain_size
+        first = min(place * width, last)
+        starts = [first, first + width] if first + width <= last else [first]
+        return self.scale.bins(starts)[0]
+
     def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
 

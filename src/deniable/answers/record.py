@@ -232,6 +232,16 @@ class Record(Answers):
             found.insert(0, np.bincount(digits.astype(np.int64), minlength=radix).astype(float))
         return np.concatenate(found)
 
+    def cell(self, protocol: Protocol, place: int) -> str:
+        """Return the values of the attributes of which a view tells: "country: DE, plan: pro"."""
+        assert isinstance(protocol, Views), "records have no other"
+        digits, _, place = protocol.cell(place)
+        sizes = [self.radices[digit] for digit in digits]
+        held = zip(digits, np.unravel_index(place, sizes), strict=True)
+        return ", ".join(
+            f"{self.names[digit]}: {row_labels(self.parts[digit][1])[at]}" for digit, at in held
+        )
+
     def suggest(self, epsilon: float, goal: Goal = "mean") -> Protocol:
         from deniable.advice import designs  # noqa: PLC0415 - few questions need advice
 

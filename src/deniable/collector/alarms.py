@@ -14,11 +14,11 @@ from deniable.collector.questions import Known, Recent
 from deniable.collector.settings import MIB, Settings
 from deniable.collector.stores.records import Days, Slice, Snapshot, today, write_day
 from deniable.collector.worker import Readers, Worker
-from deniable.poisoning import FEWEST, Suspicion, suspects
+from deniable.impossible import Suspicion, comparable
+from deniable.poisoning import FEWEST, suspects
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import short_date
 from deniable.presentation.view import counted
-from deniable.protocol import Closed, Pure
 from deniable.tally import Tally
 
 WATCHED = 31
@@ -30,6 +30,8 @@ _LATELY = 3
 _WHY = {
     "supports": "One answer has more reports than if all people had given it, or fewer than if "
     "nobody had.",
+    "lots": "Too many of them tell of one part of the answer, or too few; honest devices draw by lot "
+    "what they tell of.",
     "number": "In all they fit more answers, or fewer, than the reports of honest people do.",
     "function": "Too many of them have the same random function, which honest devices draw afresh.",
 }
@@ -143,7 +145,7 @@ def _unexpected(known: Known, found: tuple[Alarm, ...]) -> tuple[Alarm, ...]:
 def unwatched(known: Known) -> str | None:
     """Say why no alarm can be raised for a question, if so."""
     protocol = known.question.protocol
-    if isinstance(protocol, Pure) and (known.is_open or isinstance(protocol, Closed)):
+    if comparable(protocol):
         return None
     return f"the sources of reports by {protocol.name} are not compared"
 
@@ -164,7 +166,7 @@ def watch(
         for row in some:
             data[row.day].setdefault(row.source, ([], []))[kind].append(row.data)
     question, found = folding.question_of(document), []
-    labels, broken = question.labels or (), set(odd)
+    broken = set(odd)
     tallies = {
         day: {name: folding.readable_sum(question, *both) for name, both in sources.items()}
         for day, sources in sorted(data.items())
@@ -176,7 +178,8 @@ def watch(
                 if (before, name) not in broken:
                     earlier[name] = earlier[name] + tally if name in earlier else tally
         for each in suspects(tallies[day], fewest=max(FEWEST, minimum), earlier=earlier):
-            label = None if each.answer is None else labels[each.answer]
+            place, about = each.answer, question.answers
+            label = None if place is None else about.cell(question.protocol, place)
             found.append(Alarm(day, each.source, label, each))
             broken.add((day, each.source))
     return tuple(found)

@@ -267,6 +267,14 @@ class Views(Protocol, Coded):
         values = of_form(self._own(tally).statistic, Counts).values
         return [(int(values[i]), values[place]) for i, place in enumerate(self._slices)]
 
+    def cell(self, place: int) -> tuple[Digits, Part, int]:
+        """Return the view that a cell of all views' is of, its protocol, and the place in it."""
+        for view, part in zip(self.views, self._parts, strict=True):
+            if place < _cells(part):
+                return view, part, place
+            place -= _cells(part)
+        raise InvalidParameter.expected(f"a cell below {self._length - len(self.views)}", place)
+
     def tables(self, tally: Tally) -> Tables:
         """Return the tables that the views give, but for those of levels."""
         found = zip(self.views, self._parts, self.counted(tally), strict=True)
