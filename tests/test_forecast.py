@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from deniable import Choice, Choices, InvalidParameter, Number, Question, Record, plan_answers
+from deniable import Choice, Choices, InvalidParameter, Number, Question, Record, plan, plan_answers
 from deniable.answers.forecast import forecast, largest_variance
 from deniable.cli import cli
 from deniable.presentation.parts import Facts, Sentences, Table
@@ -202,3 +202,28 @@ def test_no_crowd_has_a_larger_variance_than_the_largest(
         told = found.cdf() if isinstance(answers, Number) and answers.want[0] != "mean" else found
         most = max(most, np.max(told.std_errors) / n)
     assert 0.6 * bound < most <= 1.02 * bound  # the number of people of each view is drawn
+
+
+def test_a_plan_says_what_will_stand_out() -> None:
+    """An answer of so many people is significant 19 times in 20; both planners of sets agree.
+
+    Of 200 surveys fewer than 177 find it with a chance of 1 in 1,000 if the power is 0.95.
+    """
+    planned = plan_answers(RECORD, users=3000, epsilon=2.0)
+    share, rng, hits = planned.significant, np.random.default_rng(5), 0
+    assert share is not None
+    question = Question("any", RECORD, planned.protocol)
+    for _ in range(200):
+        os = rng.choice(["a", "b", "c"], 3000, p=[share, (1 - share) / 2, (1 - share) / 2])
+        plans = rng.choice(["free", "pro"], 3000)
+        found = question.estimate(
+            question.tally(question.privatize({"os": os, "plan": plans}, rng))
+        )
+        hits += bool(found["os: a"].significant)
+    assert hits >= 177
+    assert "Answers above 7.1\u00a0% will stand out." in planned.verdict
+    assert 0.07 < share <= 0.071
+    sets = plan_answers(TOOLS, users=3000, epsilon=1.0)
+    assert sets.significant == plan(5, at_most=2, users=3000, epsilon=1.0).significant
+    assert "No answer will stand out" in plan_answers(TOOLS, users=10, epsilon=1.0).verdict
+    assert "stand out" not in plan_answers(HOURS, users=3000, epsilon=1.0).verdict

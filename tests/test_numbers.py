@@ -282,3 +282,29 @@ def test_a_share_that_is_none_is_refused(asked) -> None:
         found.between(40.2, 40.4)
     with pytest.raises(InvalidParameter, match="bins"):
         found.bins(0)
+
+
+def test_a_share_above_allows_for_what_ranges_do_not_tell() -> None:
+    """Of 65,536 values only ranges are told: how many of a range are above a number in it is open.
+
+    Three people in ten are at 0, and the first range goes on to 15.
+    """
+    question, rng = Question("wide", Number(0, 65_535), epsilon=1.0), np.random.default_rng(1)
+    n = 20_000
+    answers = np.where(rng.random(n) < 0.3, 0, rng.integers(0, 65_536, n)).astype(float)
+    found = question.estimate(question.tally(question.privatize(answers, rng)))
+    none, rest = found.between(0, 0), found.above(0)
+    assert none.lower <= 0.3 * n <= none.upper
+    assert rest.lower <= 0.7 * n <= rest.upper
+    assert not none.significant
+    whole = found.between(0, 15)
+    assert whole.lower > 0
+    assert whole.lower <= 0.3 * n <= whole.upper
+
+
+def test_numbers_in_texts_are_written_as_programs_write_them() -> None:
+    """A sign or a point may come first; other digits, units and signs between digits are none."""
+    assert HOURS.encode([".6", "+5", "1e1", " 7. ", "-3"]).tolist() == [1, 5, 10, 7, 0]
+    for text in ("1,000", "5 h", "0x1", "1_0", "\u0663", "NaN", "Infinity", "true", "", "1e999"):
+        with pytest.raises(OutOfDomain, match="the one at position 0"):
+            HOURS.encode([text])

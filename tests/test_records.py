@@ -303,3 +303,30 @@ def test_few_reports_have_rows_and_no_table() -> None:
     lower, upper = found.interval()
     assert np.sum((lower == 0) & (upper == 1)) >= 14
     assert "nan" not in found.to_csv().lower()
+
+
+def test_a_record_that_says_two_things_is_none() -> None:
+    """An attribute that is twice in an object of JSON has two values, and neither counts."""
+    text = '{"country": "DE", "country": "FR", "plan": "pro", "age": 41}'
+    with pytest.raises(OutOfDomain, match="and nothing else; the one at position 0"):
+        survey().encode([text])
+    parts = [{"name": "os", "answers": ["a", "b"]}] * 2
+    with pytest.raises(InvalidParameter, match="expected each attribute once, got 'os'"):
+        Record(parts)
+
+
+def test_what_nobody_told_of_yet_is_not_what_nobody_is_asked() -> None:
+    """The first comes with more reports; the second never does, and there are others."""
+    record = Record(a=["x", "y"], b=["u", "v"], c=["s", "t"], tables=[("a", "b"), ("b", "c")])
+    question = Question("few", record, epsilon=1.0)
+    one = [{"a": "x", "b": "u", "c": "s"}]
+    found = question.estimate(question.tally(question.privatize(one, np.random.default_rng(1))))
+    told = "a" if found._tables.tells((0,)) else "c"
+    missing = "c" if told == "a" else "a"
+    for names in ((missing,), ("b", missing)):
+        with pytest.raises(InvalidParameter, match=r"nobody has told of .* yet: wait for more"):
+            found.cross(*names)
+    with pytest.raises(InvalidParameter, match="people are not asked for a and c together"):
+        found.cross("a", "c")
+    with pytest.raises(InvalidParameter, match="expected level between 0 and 1"):
+        found.cross("b", told).within(1.0)

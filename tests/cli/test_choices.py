@@ -152,3 +152,15 @@ def test_sets_are_planned_ranked_and_audited(tools) -> None:
     proved = tools("audit", "SetSelection:at_most=1", "--epsilon", 1, "--domain-size", 3,
                    "--calls", 64, "--json")  # fmt: skip
     assert json.loads(proved.text)["complete"] is True
+
+
+def test_sizes_are_adjusted_as_well(tools) -> None:
+    """Sizes add up to everybody, so that an adjustment that shares refuse is made of them."""
+    tools.write("few.txt", "git\n[]\n")
+    tools("privatize", "tools.json", "few.txt", "-o", "reports.bin")
+    args = ("tools.json", "reports.bin", "--consistency", "norm-sub", "--json")
+    found = json.loads(tools("estimate", *args, "--sizes").text)
+    counts = [row["count"] for row in found["estimates"]]
+    assert min(counts) >= 0
+    assert sum(counts) == pytest.approx(2)
+    assert "do not add up to 1" in tools.fails("estimate", *args)

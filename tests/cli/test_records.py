@@ -33,6 +33,7 @@ def survey(shell):
         ("plan = [1, 2]", "a.toml: plan: expected labels as strings"),
         ("age = { low = 0, high = 10, step = 3 }", "a.toml: age: expected a step that divides"),
         ('plan = "free"', "a.toml: plan: expected labels and other"),
+        ('age = { low = 0, high = 9, want = ["mean"] }', "a.toml: age: expected labels and other"),
     ],
 )
 def test_a_bad_attribute_is_named_with_its_file(shell, text: str, said: str) -> None:
@@ -126,3 +127,18 @@ def test_an_attribute_that_is_none_is_named(survey, row: str) -> None:
     refused = survey.attempt("privatize", "set-up.json", "people.csv", "-o", "reports.bin")
     assert "the answer is not one of the 2 labels (in 'plan')" in " ".join(refused.err.split())
     assert "gold" not in refused.err
+
+
+def test_tables_are_repeated_or_put_between_commas(shell) -> None:
+    """Both ways ask for the same, and a table of something else names what there is."""
+    shell.write("set-up.toml", ATTRIBUTES)
+    args = ("--record", "set-up.toml", "--epsilon", 1)
+    shell("question", "create", "r", *args, "--tables", "country+plan", "--tables", "age",
+          "-o", "one.json")  # fmt: skip
+    shell("question", "create", "r", *args, "--tables", "country+plan,age", "-o", "two.json")
+    one, two = (Question.open(str(shell.directory / f"{name}.json")) for name in ("one", "two"))
+    assert one == two
+    said = shell.fails("question", "create", "r", *args, "--tables", "plan+sex", "-o", "r.json")
+    assert (
+        "expected attributes of the record, 'country', 'plan', 'age', got ('plan', 'sex')" in said
+    )

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from deniable import DE, OpenLH
+from deniable import DE, Choices, OpenLH, Record
 from deniable.collector.pages.languages import languages
 from deniable.collector.pages.templating import assets
 from deniable.collector.problems import PROBLEMS
@@ -507,3 +507,30 @@ def test_the_public_page_collects_whatever_sites_are_listed(collector: Collector
         assert collector.submit(question, report, headers=own).status == status
     foreign = {"Origin": "https://b.example"}
     assert collector.submit(question, report, headers=foreign).problem == "origin-refused"
+
+
+def test_a_form_has_a_catch_all_for_attributes_and_may_refuse_larger_sets(
+    collector: Collector,
+) -> None:
+    """What the command line can say of records and sets, the form can say as well."""
+
+    def made(**fields: str) -> Question:
+        answer = post(collector, "/new", action="create", users="9000", **fields)
+        assert answer.status == 303, answer.body
+        digest = answer.headers["location"].split("/")[2]
+        return Question.from_json(collector.request("GET", f"/v1/questions/{digest}").body)
+
+    parts = "country: DE, FR, elsewhere\nplan: free, pro\nos: a, other\nage: 0 to 9"
+    record = made(name="All", kind="record", parts=parts, others="elsewhere, other").answers
+    assert isinstance(record, Record)
+    assert [getattr(part, "other", None) for _, part in record.parts] == [
+        "elsewhere", None, "other", None,
+    ]  # fmt: skip
+    for more, cut in (("cut", True), ("refuse", False)):
+        sets = made(name="Sets", kind="choices", boxes="a\nb\nc", at_most="2", more=more).answers
+        assert isinstance(sets, Choices)
+        assert sets.cut is cut
+    wrong = post(collector, "/new", action="create", name="x", kind="record", parts=parts,
+                 others="abroad")  # fmt: skip
+    assert wrong.status == 400
+    assert "“abroad” is no answer of an attribute" in wrong.body.decode()

@@ -287,6 +287,11 @@ def _planned(protocol: Listed, users: int, start: str = "", *, share: float | No
     )
 
 
+def significant_share(protocol: Listed, users: int) -> float | None:
+    """Return the smallest share that will be significant with at least POWER, if one will."""
+    return _significant(protocol, users)[0]
+
+
 def _significant(protocol: Listed, users: int) -> tuple[float | None, str]:
     """Return the smallest share that will be significant, if one will, and say so."""
     law = protocol.law(users)

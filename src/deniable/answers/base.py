@@ -110,7 +110,7 @@ class Answers(ABC):
         if self.textual:
             return text
         try:
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=_once)
         except (ValueError, RecursionError):
             return None
 
@@ -196,6 +196,13 @@ class Answers(ABC):
                 f"answers of the kind {kind.kind} with {fitting}", sorted(given), "check the file"
             )
         return kind(**given)
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a JSON object; one that says two things under one key is no answer."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
 
 
 def find_kind(name: str) -> type[Answers]:

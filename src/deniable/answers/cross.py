@@ -19,6 +19,7 @@ from deniable.law.samples import TableJoint
 from deniable.presentation.tables import Columns
 from deniable.presentation.view import NOT_KNOWN, Answer, View, percent
 from deniable.rows import SEPARATOR
+from deniable.validation import check_probability
 
 _MOST_CELLS = 1 << 24
 """So many pairs of a cell that is shown and one of the table are worked on."""
@@ -62,6 +63,7 @@ class CrossEstimates(Estimates):
 
     def within(self, level: float = 0.95) -> Within | None:
         """Return the share of each cell among the people of its row, or None for huge tables."""
+        check_probability("level", level, "0.95 is usual")
         joint = self.joint
         if not isinstance(joint, TableJoint):
             return None

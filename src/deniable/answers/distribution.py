@@ -218,9 +218,7 @@ class NumberEstimates(InOrder):
             ((place + 0.5) / size, f"{scale.numbers[place]:,.12g} {scale.unit}".strip())
             for place in (0, (size - 1) // 2, size - 1)
         )
-        note = (
-            f"line on a bar: {percent(beside.level)} sure · bracket: the middle half · {self._ends}"
-        )
+        note = f"line: {percent(beside.level)} sure · bracket: the middle half · {self._ends}"
         return Histogram(
             "histogram", "Share of people", note=note, columns=columns, quartiles=marks,
             ticks=ticks, said=said,
@@ -284,8 +282,11 @@ class NumberEstimates(InOrder):
             raise OutOfDomain.expected("a range that holds some value", (low, high))
         each, width = self._ranges()
         within = self._averages(np.array([inside], dtype=np.float64), width)
-        named = each.combined(within, [f"{low:g} to {high:g}"])
-        return self._by_lot(named).rows(level=level)[0]
+        # Of a range that is inside in part the interval leaves open how many people are.
+        name, some = [f"{low:g} to {high:g}"], (within, np.floor(within), np.ceil(within))
+        row, least, most = (self._by_lot(each.combined(x, name)).rows(level=level)[0] for x in some)
+        lower, upper = min(row.ends[0], least.ends[0]), max(row.ends[1], most.ends[1])
+        return replace(row, lower=lower, upper=upper, significant=least.significant)
 
     def above(self, number: float, *, level: float = 0.95) -> Answer:
         """Return how many people gave a number above this one."""

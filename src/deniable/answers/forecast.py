@@ -13,15 +13,23 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable.advice import designs
-from deniable.advice.planning import LARGEST_EPSILON, MOST_USERS, SMALLEST_EPSILON
+from deniable.advice.planning import (
+    ALPHA,
+    LARGEST_EPSILON,
+    MOST_USERS,
+    POWER,
+    SMALLEST_EPSILON,
+    significant_share,
+)
 from deniable.answers.base import Answers
 from deniable.answers.choices import Choices
 from deniable.answers.number import Number
 from deniable.answers.record import Record
 from deniable.errors import InvalidParameter
+from deniable.law.normal import upper_normal
 from deniable.law.tables import Tables, ViewTable
 from deniable.presentation.parts import Fact, Table, summary
-from deniable.presentation.verdict import points
+from deniable.presentation.verdict import points, share
 from deniable.protocol import Protocol
 from deniable.protocols.levels import Levels
 from deniable.protocols.sets import Sets
@@ -164,14 +172,41 @@ class AnswersPlan:
         return max(planned, key=lambda each: each.error(self.users))
 
     @property
+    def significant(self) -> float | None:
+        """The smallest share of a row that will be significant, or None if no row will.
+
+        Of sets it is exact; of records it is by the normal law, as their intervals are.
+        """
+        answers, protocol = self.answers, self.protocol
+        if isinstance(protocol, Sets):
+            return significant_share(protocol, self.users)
+        if not isinstance(answers, Record) or not isinstance(protocol, Views):
+            return None
+        digits = range(len(answers.parts))
+        worst = max(designs.cell_variance(protocol, (digit,)) for digit in digits)
+        reach = upper_normal(ALPHA / len(answers.labels)) + upper_normal(1 - POWER)
+        found = reach * math.sqrt(worst / self.users)
+        return found if found <= 1 else None
+
+    @property
+    def stands_out(self) -> str:
+        """Which answers will be significant, in a sentence; of numbers there is none."""
+        if not isinstance(self.answers, Choices | Record):
+            return ""
+        if self.significant is None:
+            return "No answer will stand out, not even one that all people give."
+        return f"Answers above {share(self.significant, up=True)} will stand out."
+
+    @property
     def verdict(self) -> str:
-        """The plan in a sentence."""
+        """The plan in a sentence or two."""
         planned, worst = [each for each in self.forecasts if each.planned], self.worst
         said = f"{self.users:,} people at epsilon = {self.protocol.epsilon:g}: "
         told = f"{worst.what} is right to {worst.shown(self.users)}, 95 % sure"
         if not self.reachable:
             return f"Out of reach: even with {said}{told}; accept a larger error."
-        return f"{said}{told}{', and everything else is more exact.' if len(planned) > 1 else '.'}"
+        rest = ", and everything else is more exact." if len(planned) > 1 else "."
+        return f"{said}{told}{rest} {self.stands_out}".rstrip()
 
     def __str__(self) -> str:
         return "\n".join([self.verdict, "", *self.table.lines(100)])
@@ -202,6 +237,7 @@ class AnswersPlan:
             "reachable": self.reachable,
             "protocol": self.protocol.name,
             "report_bytes": self.protocol.report_dtype.itemsize,
+            "significant": self.significant,
             "told": told,
         }
 

@@ -6,6 +6,7 @@ first are binary; a person is asked by lot for some leading digits, or for a lev
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,6 +30,7 @@ from deniable.randomness import Source
 WANTS = ("distribution", "mean")
 """What a question for a number may be for."""
 LONGEST_UNIT = 20
+_WRITTEN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DUST = 1e-6
 """How far a distance may be from whole steps: tenths are no doubles."""
 
@@ -109,6 +111,11 @@ class Number(Answers):
     @property
     def wanted(self) -> str:
         return f"a number, such as {self.scale.written(self.steps // 2)}"
+
+    def read(self, text: str) -> object:
+        """Return the number that a text is, written as people and programs write them."""
+        written = text.strip()
+        return float(written) if _WRITTEN.fullmatch(written) else None
 
     def value(self, answer: object) -> int | None:
         """Return the place of the nearest value; what is no finite number is no answer."""

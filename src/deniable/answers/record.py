@@ -59,12 +59,12 @@ class Record(Answers):
     ) -> None:
         given = [*_listed_parts(parts), *named.items()]
         object.__setattr__(self, "parts", tuple((_name(n), _part(n, p)) for n, p in given))
-        if len(set(self.names)) != len(given) or not 1 <= len(given) <= _MOST_PARTS:
-            raise InvalidParameter(
-                f"expected from 1 to {_MOST_PARTS} attributes with names of their own, got "
-                f"{len(given)}",
-                value=len(given),
-            )
+        if not 1 <= len(given) <= _MOST_PARTS:
+            raise InvalidParameter.expected(f"from 1 to {_MOST_PARTS} attributes", len(given))
+        twice = [name for name in self.names if self.names.count(name) > 1]
+        if twice:
+            remedy = "they have names of their own"
+            raise InvalidParameter.expected("each attribute once", twice[0], remedy)
         clash = [a for a in self.names for b in self.names if b.startswith(f"{a}: ")]
         if clash and len(set(self.labels)) < len(self.labels):
             raise InvalidParameter(
@@ -97,7 +97,8 @@ class Record(Answers):
             names = (table,) if isinstance(table, str) else table
             listed = list(names) if isinstance(names, list | tuple) else []
             if not listed or any(not isinstance(n, str) or n not in self.names for n in listed):
-                raise InvalidParameter.expected("a table of attributes of the record", table)
+                names = ", ".join(map(brief, self.names))
+                raise InvalidParameter.expected(f"attributes of the record, {names}", table)
             found.append(tuple(name for name in self.names if name in listed))
             if len(found[-1]) != len(listed):
                 raise InvalidParameter.expected("each attribute of a table once", table)

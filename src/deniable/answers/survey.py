@@ -114,8 +114,12 @@ class RecordEstimates(Estimates):
             raise InvalidParameter.expected("attributes, each once", names)
         if not self._tables.tells(target):
             told = {SEPARATOR.join(record.names[d] for d in v.digits) for v in self._tables.views}
+            about = f"{' and '.join(names)}{' together' if len(names) > 1 else ''}"
+            asked = any(set(names) <= set(table) for table in record.tables)
             raise InvalidParameter(
-                f"nobody has told of {' and '.join(names)} together; there are "
+                f"nobody has told of {about} yet: wait for more reports"
+                if asked
+                else f"people are not asked for {about}; there are "
                 f"{', '.join(sorted(told)) or 'no tables yet'}",
                 value=names,
             )

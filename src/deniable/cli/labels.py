@@ -175,7 +175,7 @@ class About(NamedTuple):
     """What the options say of a record or a number (``options.kind_options``)."""
 
     record_file: Path | None
-    tables: str | None
+    tables: tuple[str, ...]
     number: tuple[float, float] | None
     step: float | None
     unit: str | None
@@ -186,13 +186,13 @@ class About(NamedTuple):
         if (self.record_file or self.number) and not alone:
             raise click.UsageError("a --record or a --number is the whole answer; leave out "
                                    "labels, --open, --other and --protocol")  # fmt: skip
-        stray = self.tables is not None and not self.record_file
+        stray = bool(self.tables) and not self.record_file
         stray |= self.number is None and (self.step, self.unit, self.want) != (None, None, ())
         if stray or (self.record_file and self.number):
             raise click.UsageError("--tables is about a --record; --step, --unit and --want are "
                                    "about a --number; an answer is one of them")  # fmt: skip
         if self.record_file is not None:
-            return read_record(self.record_file, self.tables or "margins")
+            return read_record(self.record_file, ",".join(self.tables) or "margins")
         if self.number is None:
             return None
         step = 1 if self.step is None else self.step
@@ -204,6 +204,8 @@ def _attribute(path: Path, name: str, part: object) -> Answers | list[str]:
     part = {"labels": part} if isinstance(part, list) else part
     kind = Number if isinstance(part, dict) and "labels" not in part else Choice
     try:
+        if isinstance(part, dict) and "want" in part:
+            raise TypeError("the mean and the distribution of an attribute are told in any case")
         return kind(**part)  # type: ignore[arg-type]  # what is no object is refused below
     except TypeError as error:
         raise InputError(f"{path}: {name}: expected labels and other, or low, high, step and unit; "

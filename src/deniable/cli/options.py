@@ -134,9 +134,9 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--record", "record_file", type=FILE, metavar="FILE",
                      help="A JSON or TOML file of attributes: a list of labels for each, or low, "
                      "high, step and unit of a number."),
-        click.option("--tables", metavar="TABLES",
-                     help="What is wanted of a record: margins, pairs, or country+plan,age. "
-                     "[default: margins]"),
+        click.option("--tables", metavar="TABLES", multiple=True,
+                     help="What is wanted of a record: margins, pairs, or country+plan,age; repeat "
+                     "it, or put commas in between. [default: margins]"),
         click.option("--number", type=(float, float), metavar="LOW HIGH",
                      help="A number is an answer."),
         click.option("--step", type=float, help="What numbers are rounded to. [default: 1]"),

@@ -233,7 +233,7 @@ def estimate(
         if sizes:
             if not isinstance(found, SetEstimates):
                 raise click.UsageError("--sizes is for questions whose answers are sets of labels")
-            return found.sizes
+            found = found.sizes
         if cross is not None:
             if not isinstance(found, RecordEstimates):
                 raise click.UsageError("--cross is about records, whose attributes make tables")
@@ -243,7 +243,7 @@ def estimate(
                 raise click.UsageError("--above is for questions about a number")
             found = found.asking(above)
         adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
-        some = labels is not None and question.labels is not None
+        some = labels is not None and question.labels is not None and not sizes
         return adjusted.select(labels) if some and labels is not None else adjusted
 
     if not by:

@@ -30,8 +30,8 @@ _LATELY = 3
 _WHY = {
     "supports": "One answer has more reports than if all people had given it, or fewer than if "
     "nobody had.",
-    "lots": "Too many of them tell of one part of the answer, or too few; honest devices draw by lot "
-    "what they tell of.",
+    "lots": "Too many of them tell of one part of the answer, or too few; honest devices draw lots "
+    "for what they tell of.",
     "number": "In all they fit more answers, or fewer, than the reports of honest people do.",
     "function": "Too many of them have the same random function, which honest devices draw afresh.",
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable import advice
 from deniable.advice.groups import sampled_variance
-from deniable.answers import Answers, Choices, Number, Text
+from deniable.answers import Answers, Choices, Record, Text
 from deniable.answers.forecast import plan_answers
 from deniable.division import least_reports
 from deniable.errors import InvalidParameter
@@ -193,15 +193,17 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     if not found.reachable:
         return Proposal("This cannot be reached.", "hopeless", _beyond(draft), "", (), users,
                         epsilon, error, False, None)  # fmt: skip
-    light, judgement = _judge(error, users, 3 * error, listed=not isinstance(answers, Number))
+    listed = isinstance(answers, Choices | Record)
+    significant = found.significant if listed else 3 * error
+    light, judgement = _judge(error, users, significant, listed=listed)
     told = [f"{each.what}: {each.shown(users)}" for each in found.forecasts[:_FORECASTS]]
     size = counted(made.protocol.report_dtype.itemsize, "byte")
     details = (f"{made.protocol.name}; a report takes {size}.", advice.meaning(epsilon))
     worst = found.worst
     what = f"each {worst.what}" if worst.what.startswith("share") else worst.what
     title = f"{_people(users)}: {what} is right to {worst.shown(users)}, 95\u00a0% sure."
-    listed = answers.labels if isinstance(answers, Choices) else ()
-    sample = _sample(listed[: len(_SAMPLE)], error) if listed else ""
+    labels = answers.labels if isinstance(answers, Choices) else ()
+    sample = _sample(labels[: len(_SAMPLE)], error) if labels else ""
     details = (*(told if len(told) > 1 else ()), *details)
     document = made.to_json() if draft.name else None
     parts = _parts(made, users, lambda n: f"{what} is right to {worst.shown(n)}")

@@ -7,7 +7,7 @@ a further kind adds an entry, and a file of its own if it needs one.
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from re import compile
@@ -81,7 +81,8 @@ class Several(Kind):
         most = _number(fields, "at_most", "how many may be chosen")
         if most != int(most) or not 1 <= most < len(labels):
             raise Wrong(f"Enter a whole number from 1 to {len(labels) - 1}.", "at_most")
-        return draft._replace(answers=_made("boxes", Choices, labels, int(most)))
+        cut = fields["more"] == "cut"
+        return draft._replace(answers=_made("boxes", Choices, labels, int(most), cut))
 
 
 class Numeric(Kind):
@@ -124,6 +125,13 @@ class Attributes(Kind):
             parts[name] = _attribute(name, rest)
         if len(parts) < 2:
             raise Wrong("Enter at least two attributes, one on each line.", "parts")
+        others = _cells(fields["others"])
+        parts = {name: _with_other(part, others) for name, part in parts.items()}
+        used = {part.other for part in parts.values() if isinstance(part, Choice)}
+        for label in others:
+            if label not in used:
+                said = f"“{label[:60]}” is no answer of an attribute. List it there as well"
+                raise Wrong(f"{said}, for example country: DE, FR, elsewhere", "others")
         return draft._replace(answers=_made("parts", Record, parts, fields["tables"]))
 
 
@@ -188,7 +196,7 @@ def _attribute(name: str, text: str) -> Choice | Number:
         except ValueError:
             raise Wrong(f"“{name[:60]}” needs numbers, such as 0 to 100 step 5.", "parts") from None
         return _made("parts", Number, *ends, unit or "", about=name)
-    labels = tuple(filter(None, map(str.strip, next(csv.reader([text], skipinitialspace=True)))))
+    labels = _cells(text)
     if len(labels) < 2:
         said = f"“{name[:60]}” needs at least two answers, with commas between them."
         raise Wrong(said, "parts")
@@ -196,6 +204,20 @@ def _attribute(name: str, text: str) -> Choice | Number:
         said = f"“{name[:60]}” has “{twice[:60]}” twice. Remove one of them."
         raise Wrong(said, "parts")
     return _made("parts", Choice, labels, about=name)
+
+
+def _cells(text: str) -> tuple[str, ...]:
+    """Return what stands between commas."""
+    cells = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(filter(None, map(str.strip, cells)))
+
+
+def _with_other(part: Choice | Number, others: Collection[str]) -> Choice | Number:
+    """Let the first of some labels that an attribute has stand for what is not listed there."""
+    if not isinstance(part, Choice):
+        return part
+    held = next((label for label in others if label in part.labels), None)
+    return Choice(part.labels, other=held)
 
 
 def _made(field: str, kind: Callable[..., A], *given: object, about: str = "") -> A:
@@ -232,9 +254,19 @@ KINDS: dict[str, Kind] = {
                 Field(
                     "at_most",
                     "How many at most",
-                    "Fewer are known better. Of those who have more, some at random count.",
+                    "Fewer are known better.",
                     initial="3",
                     short=True,
+                ),
+                Field(
+                    "more",
+                    "If somebody has more",
+                    "The form lets nobody tick more. A page or a program may know more.",
+                    options=(
+                        ("cut", "Some of theirs count, at random"),
+                        ("refuse", "They are refused: none is ever left out"),
+                    ),
+                    initial="cut",
                 ),
             ),
         ),
@@ -272,6 +304,12 @@ KINDS: dict[str, Kind] = {
                     "person is asked about some of them, by lot, and everything they said is "
                     "protected together.",
                     rows=5,
+                ),
+                Field(
+                    "others",
+                    "Which of these stand for all other answers",
+                    "Optional, such as “elsewhere, other”. An attribute that lists one takes it "
+                    "for whatever is not listed there.",
                 ),
                 Field(
                     "tables",
