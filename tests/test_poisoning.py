@@ -20,7 +20,7 @@ from deniable import (
     SubsetSelection,
     Tally,
 )
-from deniable.impossible import _chernoff
+from deniable.impossible import _chernoff, comparable
 from deniable.mechanism import Reports
 from deniable.poisoning import ALPHA, _division, smallest, suspects
 from deniable.protocol import Pure
@@ -285,6 +285,19 @@ def test_a_source_of_other_kinds_that_differs_is_named(
     assert (found.source, found.impossible) == ("d", False)
     assert found.answer is not None
     assert question.answers.cell(question.protocol, found.answer) == name
+
+
+def test_sources_of_huge_tables_and_of_kept_reports_are_not_compared() -> None:
+    """What would take gigabytes for each day is left out, and told apart beforehand."""
+    wide = Question("wide", Record(a=list(map(str, range(400))), b=list(map(str, range(200))),
+                                   tables="pairs"), epsilon=1.0)  # fmt: skip
+    many = Question("many", Choices(list(map(str, range(5000))), 2), epsilon=1.0)
+    for question, answer in ((wide, {"a": "1", "b": "2"}), (many, ["1"])):
+        assert not comparable(question.protocol)
+        some = {name: question.tally(question.privatize([answer] * 50)) for name in "ab"}
+        assert suspects(some) == ()
+        assert smallest(some) == {}
+    assert all(comparable(each.protocol) for each in KINDS)
 
 
 @pytest.mark.parametrize("question", [SURVEY, LOAD], ids=lambda each: each.name)

@@ -35,6 +35,8 @@ _NEVER = 1e-6
 _MOST_ANSWERS = 1024
 """With more answers the number of answers that reports support is not looked at."""
 _DRAWN = 1 << 14
+_MOST_CELLS = 1 << 16
+"""Views with more cells are not compared, cell by cell and source by source."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def groups_of(tally: Tally) -> tuple[Group, ...]:
     """Return the reports of a tally by groups; none where they have no supports."""
     protocol, n = tally.protocol, tally.n
     if isinstance(protocol, Views):
+        if not comparable(protocol):
+            return ()
         every = zip(protocol.protocols or (), protocol.lots or (), strict=True)
         told = zip(every, protocol.counted(tally), strict=True)
         return tuple(
@@ -107,7 +111,9 @@ def comparable(protocol: Protocol) -> bool:
     if isinstance(protocol, Sets):
         nothing = np.empty(0, dtype=protocol.report_dtype)
         return isinstance(protocol.tally(nothing).statistic, Counts)
-    return isinstance(protocol, Views | Pure)
+    if isinstance(protocol, Views):
+        return sum(part.value_count for part in protocol.protocols or ()) <= _MOST_CELLS
+    return isinstance(protocol, Pure)
 
 
 def impossible(
