@@ -8,7 +8,13 @@ from threading import Event, Lock, Thread
 
 import pytest
 
-from deniable.collector.stores.records import Outcome, Slice, State, Submission
+from deniable.collector.stores.records import (
+    Outcome,
+    Slice,
+    State,
+    StoreUnavailable,
+    Submission,
+)
 from deniable.collector.stores.store import Store
 from tests.stores.conftest import DAY, QUESTION, Place
 
@@ -19,6 +25,28 @@ COUNTED = (Outcome.STORED, Outcome.REPEATED)
 SUBMITTING = 3
 PASSING = list(range(DAY, DAY + 12))
 JUMPING = [DAY, DAY + 30, DAY, DAY + 1, DAY + 31, DAY + 1]
+
+
+class Patient:
+    """A store that is asked again, as collectors and clients ask, when its file was locked too long.
+
+    SQLite gives the lock to any of those who wait, so that on a busy machine one may wait in vain.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        def call(*given: object, **named: object) -> object:
+            for _ in range(10):
+                try:
+                    return getattr(self.store, name)(*given, **named)
+                except StoreUnavailable as error:
+                    if "locked" not in str(error):
+                        raise
+            return getattr(self.store, name)(*given, **named)
+
+        return call
 
 
 def unsettle(store: Store, chance: random.Random) -> None:
@@ -84,7 +112,7 @@ def race(place: Place, *, groups: int, days: list[int], seed: int = 1) -> tuple[
     def start(work: Callable[[Store, random.Random], None], number: int) -> Thread:
         def run() -> None:
             try:
-                work(place.open(), random.Random(seed * 100 + number))
+                work(Patient(place.open()), random.Random(seed * 100 + number))
             except BaseException as error:
                 errors.append(error)
                 raise

@@ -103,7 +103,9 @@ def propose(draft: Draft) -> Proposal:
     told = () if found.epsilon is None or not found.reachable else (advice.meaning(found.epsilon),)
     details = (found.explanation, *told)
     if not found.reachable or found.error is None or found.users is None:
-        return Proposal("This cannot be reached.", "hopeless", _beyond(draft), "", (), found.users,
+        unknown = found.protocol.variance(1) is None
+        why = found.explanation if unknown else _beyond(draft)
+        return Proposal("This cannot be reached.", "hopeless", why, "", (), found.users,
                         found.epsilon, found.error, False, None)  # fmt: skip
     light, judgement = _judge(found.error, found.users, found.significant)
     reach = points(_NORMAL * found.error)
