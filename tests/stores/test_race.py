@@ -28,7 +28,7 @@ JUMPING = [DAY, DAY + 30, DAY, DAY + 1, DAY + 31, DAY + 1]
 
 
 class Patient:
-    """A store that is asked again, as collectors and clients ask, when its file was locked too long.
+    """A store that is asked again, as collectors ask, when its file was locked for too long.
 
     SQLite gives the lock to any of those who wait, so that on a busy machine one may wait in vain.
     """
