@@ -96,6 +96,7 @@ def pictures(folder: Path) -> None:
     """Take the pictures of the README from the demonstration; needs Chromium."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - starts slowly
 
+    folder.mkdir(parents=True, exist_ok=True)
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     with _demo() as demo, sync_playwright() as playwright:
         # Some run as root, where the sandbox does not start.
