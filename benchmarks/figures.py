@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 
 from benchmarks.timing import Result
+from deniable.presentation.palette import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLOURS = ("#1b6ca8", "#d1495b", "#2e933c")
+_COLOURS = (LIGHT.accent, LIGHT.down, LIGHT.up)
 _AXES = {
     "domain": ("domain_size", "values in the domain, d"),
     "reports": ("reports", "reports, n"),
@@ -53,13 +54,8 @@ def draw_stages(result: Result, folder: Path) -> None:
     streams = result["streams"]
     figure = Figure(figsize=(6.4, 0.9 + 0.6 * len(streams)), layout="constrained")
     axes = figure.subplots()
-    colours = dict(
-        zip(
-            streams[0]["seconds"],
-            ("#b8b8b8", "#1b6ca8", "#d1495b", "#2e933c", "#edae49"),
-            strict=True,
-        )
-    )
+    stages = ("simulate", "privatize", "tally", "decode")
+    colours = dict(zip(stages, (LIGHT.weak, *_COLOURS), strict=True))
     for position, stream in enumerate(reversed(streams)):
         left = 0.0
         for stage, seconds in stream["seconds"].items():
@@ -80,7 +76,7 @@ def draw_stages(result: Result, folder: Path) -> None:
 
 def _name(stream: Result) -> str:
     randomness = "seeded" if stream["seeded"] else "OS randomness"
-    return f"n = {stream['reports']:.0e}\nd = {stream['domain_size']:,}\n{randomness}"
+    return f"n = {stream['reports']:,}\nd = {stream['domain_size']:,}\n{randomness}"
 
 
 def _finish(axes: Axes, x: str, y: str) -> None:

@@ -20,13 +20,10 @@ from deniable import (
     LH,
     OLH,
     OUE,
-    Discovery,
     OpenLH,
     PolynomialSelection,
     Protocol,
-    Question,
     SubsetSelection,
-    Text,
     fingerprints,
 )
 from deniable.kernels.jit import set_compiled
@@ -50,11 +47,10 @@ class Sizes:
     candidates: int = 20_000
     subset_domain: int = 64
     sets: int = 100_000
-    people: int = 1_000_000
     repeats: int = 7
 
 
-QUICK = Sizes(64, 500, 2000, 2000, 200, 2000, 50, 12, 200, 10_000, 1)
+QUICK = Sizes(64, 500, 2000, 2000, 200, 2000, 50, 12, 200, 1)
 
 
 def measure(sizes: Sizes) -> Result:
@@ -89,7 +85,6 @@ def steps(sizes: Sizes) -> Iterator[tuple[str, str, Job]]:
     several = PolynomialSelection(1.0, d, 8)
     step = f"PolynomialSelection tally, at most 8 of {d:,}"
     yield "polynomials", step, _tally(several, sizes.sets)
-    yield "endings", f"a search for words of {sizes.people:,} people", _discover(sizes.people)
 
 
 def _make(protocol: Protocol, count: int) -> Job:
@@ -109,15 +104,6 @@ def _decode_open(sizes: Sizes) -> Job:
     values = candidates[simulate_values(sizes.hashed, sizes.candidates)]
     tally = protocol.tally(protocol.privatize(values, np.random.default_rng(2)))
     return lambda: protocol.estimate(tally, candidates)
-
-
-def _discover(people: int) -> Job:
-    question = Question("words", Text(discover="english"), Discovery(4.0, salt="5eed5eed5eed5eed"))
-    words = [f"{first}{last}" for first in "bcdfghklmnprst" for last in ("an", "ing", "ether")]
-    chosen = simulate_values(people, len(words)).astype(np.int64)
-    values = question.values(words)[chosen]
-    tally = question.tally(question.protocol.privatize(values, np.random.default_rng(2)))
-    return lambda: question.discover(tally)
 
 
 def compare(job: Job, repeats: int) -> Result:

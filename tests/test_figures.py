@@ -136,13 +136,16 @@ def test_pages_of_measurements_show_what_is_saved() -> None:
 
 
 def test_the_speed_in_the_readme_is_the_measured_one() -> None:
-    """Eight million reports decode in about a tenth of a second, by the saved benchmark."""
+    """Eight million reports decode in less than a tenth of a second, by the saved benchmark."""
     saved = json.loads((ROOT / "benchmarks" / "results" / "table.json").read_text(encoding="utf-8"))
     rows = [row for row in saved["ratios"] if row["work"] == "OLH tally + decode"]
     slowest = saved["sizes"]["kosarak_reports"] * max(row["seconds"] for row in rows)
-    assert 0.05 < slowest < 0.15
+    assert slowest < 0.1
     readme = " ".join(text_of(ROOT / "README.md").split())
-    assert "Eight million reports over 41,270 answers decode in about a tenth of a second" in readme
+    assert (
+        "Eight million reports over 41,270 answers decode in less than a tenth of a second"
+        in readme
+    )
 
 
 def test_the_size_of_the_browser_client_is_the_recorded_one() -> None:

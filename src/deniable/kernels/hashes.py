@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deniable.kernels.bits import Flags, Integers, Unsigned, Words, count_bits
-from deniable.kernels.jit import frozen, kernel, pays
+from deniable.kernels.jit import kernel, pays
 from deniable.kernels.parallel import iterate_chunks, run_chunks
 
 Counts = np.typing.NDArray[np.integer[Any]]
@@ -48,8 +48,8 @@ STEP = 1 << 13
 BLOCK = 2048
 """How many keys a kernel goes through for every eight reports: they and their counts stay in L1."""
 
-_PAIR, _ENDING = 4.0, 35.0
-"""Nanoseconds that NumPy takes on one core for a pair, and for an ending of a code."""
+_PAIR = 4.0
+"""Nanoseconds that NumPy takes on one core for a pair."""
 ENDINGS = 1 << 17
 """How many endings are hashed at once, about."""
 
@@ -223,12 +223,11 @@ def match_endings(
     It is the first bits of mix(mix(code ^ salt) + size GAMMA).
     """
     first, keys = 0, (np.uint64(salt), np.uint64(64 - bucket_bits))
-    match = _match_compiled if pays("endings", _ENDING * float(rows.counts.sum())) else _match
     found, done = [np.empty((2, 0), np.int64)], np.cumsum(rows.counts)
     while first < len(done):
         before = int(done[first - 1]) if first else 0
         last = max(first + 1, int(np.searchsorted(done, before + ENDINGS, side="right")))
-        pairs = match(rows.part(first, last), ends, *keys)
+        pairs = _match(rows.part(first, last), ends, *keys)
         pairs[0] += first
         found.append(pairs)
         first = last
@@ -246,38 +245,6 @@ def _match(rows: Beginnings, ends: Endings, salt: np.uint64, shift: np.uint64) -
     good = np.flatnonzero(hashes >> shift == np.repeat(buckets.astype(np.uint64), counts))
     owner = np.searchsorted(np.cumsum(counts), good, side="right")
     return np.stack([owner, place[good]])
-
-
-def _match_compiled(rows: Beginnings, ends: Endings, salt: np.uint64, shift: np.uint64) -> Integers:
-    pairs = np.empty((2, int(rows.counts.sum())), np.int64)
-    count = _match_pairs(
-        frozen(rows.words), frozen(rows.buckets), frozen(rows.firsts), frozen(rows.counts),
-        frozen(ends.bits), frozen(ends.sizes), (np.uint64(ends.done), salt, shift), pairs,
-    )  # fmt: skip
-    return pairs[:, :count].copy()
-
-
-@kernel
-def _match_pairs(  # noqa: PLR0913, PLR0917 - the columns of both tables
-    words: Words, buckets: Integers, firsts: Integers, counts: Integers,
-    bits: Words, sizes: Integers, keys: tuple[np.uint64, ...], pairs: Integers,
-) -> int:  # fmt: skip
-    """Write the pairs that ``match_endings`` returns, and return how many there are."""
-    done, salt, shift = keys
-    found = 0
-    for i in range(len(words)):
-        bucket = np.uint64(buckets[i])
-        for place in range(firsts[i], firsts[i] + counts[i]):
-            z = (words[i] | bits[place] >> done) ^ salt
-            z = (z ^ (z >> _30)) * FIRST
-            z = (z ^ (z >> _27)) * SECOND
-            z = (z ^ (z >> _31)) + (np.uint64(sizes[place]) + done) * GAMMA
-            z = (z ^ (z >> _30)) * FIRST
-            z = (z ^ (z >> _27)) * SECOND
-            if (z ^ (z >> _31)) >> shift == bucket:
-                pairs[0, found], pairs[1, found] = i, place
-                found += 1
-    return found
 
 
 def scale(words: Words, size: int) -> Words:
