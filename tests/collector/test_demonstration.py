@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -112,6 +113,13 @@ def test_a_demonstration_keeps_no_store() -> None:
     found = CliRunner().invoke(cli, ["serve", "--demo", "--store", "mine.db"])
     assert found.exit_code == 2
     assert "leave out --store" in found.stderr
+
+
+def test_a_search_may_be_asked_for_too_late() -> None:
+    """The collector can end before the people look: that is no failure of theirs."""
+    with socket.socket() as taken:  # bound and not listening, so that it refuses
+        taken.bind(("127.0.0.1", 0))
+        demonstration._look(f"http://127.0.0.1:{taken.getsockname()[1]}/results/0")
 
 
 @pytest.mark.long("a demonstration for each signal")

@@ -24,7 +24,7 @@ from deniable.collector.pages.embed import _tag, unknown
 from deniable.collector.pages.templating import client_for
 from deniable.collector.settings import Settings
 from deniable.collector.stores.records import Publication, Slice, Snapshot
-from deniable.collector.worker import Worker, _give_way
+from deniable.collector.worker import Worker, _let_others_go_first, _limit_memory
 from deniable.kernels import parallel
 from deniable.protocols.discovery.verification import alpha_at
 from deniable.rota import Repeat
@@ -347,13 +347,14 @@ def test_long_work_is_done_where_a_system_has_fewer_limits(
 ) -> None:
     """Without a way to choose the core or to limit memory, as on macOS, there are searches too."""
     refused = {"side_effect": PermissionError} if lacks == "a permission" else {}
-    monkeypatch.setattr(os, "nice", Mock())
+    monkeypatch.setattr(os, "setpriority", Mock(**refused))
     monkeypatch.setattr(os, "sched_setaffinity", Mock(**refused))
     monkeypatch.setattr(resource, "setrlimit", Mock(side_effect=ValueError))
     if lacks == "a call":
         monkeypatch.delattr(os, "sched_getaffinity")
-    _give_way(1 << 30)
-    os.nice.assert_called_once_with(19)
+    _let_others_go_first(12345)
+    _limit_memory(1 << 30)
+    os.setpriority.assert_called_once_with(os.PRIO_PROCESS, 12345, 19)
     resource.setrlimit.assert_called_once()
 
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from tempfile import TemporaryDirectory
 from threading import Lock, Thread, Timer
 from typing import NamedTuple
@@ -250,10 +250,15 @@ def main(address: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
-    look = Timer(_PATIENCE, urlopen, (f"{address}/results/{WEEK.digest}",))
+    look = Timer(_PATIENCE, _look, (f"{address}/results/{WEEK.digest}",))
     look.daemon = True
     look.start()
     send(address, answers(), RATE)
+
+
+def _look(page: str) -> None:
+    with suppress(OSError):  # the collector may be gone by then
+        urlopen(page).close()
 
 
 def _end_with_parent() -> None:

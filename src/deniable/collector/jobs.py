@@ -292,6 +292,11 @@ def total(sums: Sums, _: None) -> records.Publication:
     return records.Publication(tally.n, sums.order.edition, tally.to_bytes(), days)
 
 
+def count(sums: Sums, _: None) -> int:
+    """Return the number of reports in a sum, which is published by this as by any other job."""
+    return sums.tally(sums.order.wanted.parts[0]).n
+
+
 def export(sums: Sums, form: str) -> bytes | Lacking:
     """Return the estimates, or the comparison of two slices, in one of ``FORMATS``."""
     if lacking := sums.lacking():

@@ -99,7 +99,7 @@ class Results:
     async def published(self, known: Known, part: Slice) -> int:
         """Return the number of reports in the published sum of a slice; 0 if there is none."""
         with suppress(TooFewReports):
-            return (await self.total(known, part)).n
+            return await self._demand(known, jobs.Wanted((part,)), jobs.Job(jobs.count))
         return 0
 
     async def export(self, known: Known, wanted: jobs.Wanted, form: str) -> bytes:
@@ -124,7 +124,8 @@ class Results:
         if not known.discovers:
             raise InvalidRequest("the answers to this question are listed or named; estimate them")
         wanted = jobs.Wanted(wanted.parts[:1], candidates=wanted.candidates, cells=wanted.cells)
-        await self.total(known, wanted.parts[0])  # a search is long, and nobody waits for the sum
+        # A search is long, and nobody waits for the sum.
+        await self.published(known, wanted.parts[0])
         found: object = await self._demand(known, wanted, jobs.Job(jobs.discover, slow=True))
         if isinstance(found, SearchEnded):
             raise found

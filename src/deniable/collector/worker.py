@@ -305,6 +305,8 @@ class Worker:
                 stdout=subprocess.PIPE,
                 env=os.environ | one,
             )
+            if self._memory:
+                _let_others_go_first(self._process.pid)
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -326,14 +328,19 @@ class Worker:
         self._thread.shutdown(cancel_futures=True)
 
 
-def _give_way(memory: int) -> None:
-    """Let everything else go first, and keep to one core, so that nothing is moved for it.
+def _let_others_go_first(pid: int) -> None:
+    """Give a process that has just begun the least priority and one core, as far as a system can.
 
-    Where a system knows no such limit, or has a smaller one already, it stays as it is.
+    It does not do so itself: it would have imported everything before.
     """
-    os.nice(19)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, 19)
     with suppress(AttributeError, OSError):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
+
+
+def _limit_memory(memory: int) -> None:
+    """Limit this process, unless its system knows no such limit or has a smaller one already."""
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
@@ -341,7 +348,7 @@ def _give_way(memory: int) -> None:
 def serve(memory: int) -> None:
     """Answer calls until the parent is gone; a terminal's interrupt is the parent's business."""
     if memory:
-        _give_way(memory)
+        _limit_memory(memory)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     # What the library might print must not get between the answers.
