@@ -187,7 +187,7 @@ def test_a_comparison_of_numbers_tells_how_the_mean_changed() -> None:
     assert median == f"The median was {first.quantile(0.5)}, and is {less.quantile(0.5)}."
     steady, _ = compare(first, same).findings()
     assert steady.startswith("The mean has not changed by more than chance explains: by ")
-    assert f"(99.5 % interval {same.mean_since(first, 0.995).cells[1]})" in steady
+    assert f"({same.mean_since(first, 0.995).cells[1]}, 99.5 % sure)" in steady
 
 
 def test_quantiles_and_mean_hold_the_truth(asked) -> None:

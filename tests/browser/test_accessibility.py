@@ -485,7 +485,7 @@ def test_pages_of_problems_are_accessible(narrow, collector):
     finally:
         away.rename(store)
     assert _clean(page)
-    page.click("text=Back to the form")
+    page.click("text=Go back")
     page.wait_for_selector("h1:has-text('question')")
     words = Question("Which word?", Text("english"), epsilon=2.0)
     collector.request("POST", "/v1/questions", words.to_json().encode(), role="admin")

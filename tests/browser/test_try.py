@@ -266,21 +266,6 @@ def test_results_are_offered_only_afterwards(visit):
     assert "13 reports" in visit.page.inner_text("main")
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (360, 740)])
-def test_the_first_screen_tells_it_all(visit, size):
-    """Question, answers, what is sent and what it reveals are seen without scrolling."""
-    labels = ("Coffee", "Tea", "Water", "Orange juice", "Milk", "Nothing", "Cocoa", "Cola")
-    question = Question("What do you drink first?", labels, SubsetSelection(2.0, len(labels)))
-    visit.begin(visit.ask(question, collect=True))
-    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
-    visit.page.locator("#choices button").nth(1).click()
-    visit.page.wait_for_selector("#first:not([hidden])")
-    for place in ("h1", "#choices", "#own", "#sent-words", "#reveals", "#before-after"):
-        box = visit.page.locator(place).bounding_box()
-        assert box["y"] >= 0, place
-        assert box["y"] + box["height"] <= size[1], place
-
-
 def test_what_browsers_do_not_speak_is_said(visit):
     """A protocol that the client does not make reports of gets a sentence, and no form."""
     question = visit.ask(Question("foreign", LABELS, SHE(1.0, 4)), collect=True)

@@ -45,16 +45,16 @@ def test_a_page_shows_rounds_groups_and_a_verdict(collector: Collector) -> None:
 
 def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> None:
     """They are the largest of all people, it is said of how many, and how values are compared."""
-    labels = tuple(f"answer {i:02}" for i in range(12))
-    question = Question("many", labels, DE(5.0, 12), segments={"os": ("linux", "mac", "beos")},
+    labels = tuple(f"answer {i:02}" for i in range(16))
+    question = Question("many", labels, DE(5.0, 16), segments={"os": ("linux", "mac", "beos")},
                         repeat=Repeat(today(-1), every=1, rounds=4))  # fmt: skip
     body = question.to_json().encode()
     assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
     rng = np.random.default_rng(2)
-    weights = np.arange(12, 0, -1) / 78
+    weights = np.arange(16, 0, -1) / 136
     for day in (today(-1), today()):
         for cell, chances in ((0, weights), (1, weights[::-1])):
-            drawn = rng.choice(12, 3000 if cell == 0 else 1000, p=chances)
+            drawn = rng.choice(16, 3000 if cell == 0 else 1000, p=chances)
             reports = question.protocol.privatize(drawn, rng).tobytes()
             sent = question.segments.join(cell, reports, 1)
             assert collector.submit(question, sent, role="relay", day=day).status == 204
@@ -62,15 +62,15 @@ def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> 
     assert collector.submit(question, sent, role="relay").status == 204
     page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
     panels = [re.findall(r"answer \d\d", each) for each in page.split('class="multiple"')[1:3]]
-    assert len(set(panels[0])) == 8
+    assert len(set(panels[0])) == 12
     assert panels[0] == panels[1]
-    assert "the 8 most frequent of 12 answers of all people, the other 4 below" in page
-    (every,) = re.findall(r"<summary>All 12 answers by os</summary>.*?</table>", page, re.DOTALL)
+    assert "the 12 most frequent of 16 answers of all people, the other 4 below" in page
+    (every,) = re.findall(r"<summary>All 16 answers by os</summary>.*?</table>", page, re.DOTALL)
     assert sorted(re.findall(r"<bdi>(answer \d\d)", every)) == sorted(labels)
-    assert every.count('data-head="mac"') == every.count('data-head="linux"') == 12
+    assert every.count('data-head="mac"') == every.count('data-head="linux"') == 16
     assert re.search(r"\d %<small>\d", every.replace("\u00a0", " "))
     assert f"/v1/questions/{question.digest}/estimates?by=os&amp;format=csv" in page
-    assert "the 6 most frequent of 12 answers" in page
+    assert "the 6 most frequent of 16 answers" in page
     assert "only groups called arm, variant or experiment" in page
     assert "fewer than 20 reports so far: if it stays so" in page
 

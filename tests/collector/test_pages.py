@@ -343,7 +343,7 @@ def test_a_plan_solves_for_any_of_three_whatever_the_kind(
     text = post(collector, "/new", solve=solve, action="plan", **given).body.decode()
     found = re.search('data-solved="([^"]+)"', text)
     assert found is not None, text
-    assert "is right to ± " in text
+    assert "is right to ±\u00a0" in text
     again = given | {solve: found[1]}
     other = "error" if solve != "error" else "users"
     text = post(collector, "/new", solve=other, action="plan", **again).body.decode()
@@ -360,6 +360,13 @@ def test_a_hopeless_plan_looks_like_one(collector: Collector, people: str, light
     text = post(collector, "/new", users=people, **fields).body.decode()
     assert f'class="light {light}"' in text
     assert ("more people make it good" in text) == (light != "good")
+
+
+def test_no_margin_is_beyond_100_points(collector: Collector) -> None:
+    """A plan by which a share could be anything says so."""
+    fields = {"labels": "\n".join(map(str, range(30))), "action": "plan", "fragment": ""}
+    text = post(collector, "/new", users="10", **fields).body.decode()
+    assert "each share is right to no better than ±\u00a0100\u00a0points" in text
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_page_says_where_to_go_on_while_the_store_is_ill(collector: Collector)
         assert answer.status == 503
         assert str(store).encode() not in answer.body
     assert "The server cannot use its data" in saved.body.decode()
-    assert f'href="{page}">Back to the form' in saved.body.decode()
+    assert f'href="{page}">Go back' in saved.body.decode()
     assert 'href="/readyz">Try again' in ready.body.decode()
     assert "Reports cannot be stored now: " in ready.body.decode()
     assert saved.headers["retry-after"] == "2"
@@ -115,4 +115,4 @@ def test_a_page_says_that_there_are_too_few_reports(collector: Collector) -> Non
     said = answer.body.decode()
     assert answer.status == 409
     assert "There are not enough reports for this yet." in said
-    assert f'href="{path}">Back to the form' in said
+    assert f'href="{path}">Go back' in said

@@ -142,6 +142,9 @@ def test_names_from_right_to_left_turn_no_sentence_around() -> None:
         == "\u200e\u2068שלום\u2069, \u2068תודה\u2069 and plain are too close to call."
     )
     assert "\u2068" not in _estimates("a", "b").plot().get_suptitle()
+    asked = Question("שלום", ("a", "b"), epsilon=1.0)
+    named = asked.estimate(asked.tally(asked.privatize(["a", "b"])))
+    assert named.plot().legends[0].get_title().get_text().startswith("\u200e\u2068שלום\u2069: ")
 
 
 def test_rows_are_drawn_on_axes_of_the_callers(estimates: Estimates) -> None:

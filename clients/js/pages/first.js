@@ -29,15 +29,19 @@ export const showTold = (own, told, report, draws, said) => {
   find("own").textContent = brief(own, 80);
   find("asked").textContent = told.asked;
   // What a report of a set contains stands side by side; other reports fit one answer or another.
-  const words = told.ticked === undefined ? said : { ...said, ...ofSets(said, told.ticked) };
+  const words = told.ticked !== undefined ? ofSets(said, told.ticked) : told.level ? ofLevels(said) : said;
   showNamed(told.fitting, words, told.vague);
   showSize(report, told.often, told.mine, words);
   showOdds(told.own, told.odds, said);
   showDot(draws, told.mine, words);
 };
 
-/** The sentences that are others for sets; an empty set is an answer too. @param {Record<string, string>} said @param {number} ticked @returns {Record<string, string>} */
-const ofSets = ({ and, and_more, none_fit_set, often_nothing, often_set, rolled_set }, ticked) => ({
+/** Other sentences for a mean: a report names a level, which is not the answer. @param {Record<string, string>} said @returns {Record<string, string>} */
+const ofLevels = ({ often_level, rolled_level, ...said }) => ({ ...said, often: often_level, rolled: rolled_level, this_time_yes: "", this_time_no: "" });
+
+/** Other sentences for sets; an empty set is an answer too. @param {Record<string, string>} said @param {number} ticked @returns {Record<string, string>} */
+const ofSets = ({ and, and_more, none_fit_set, often_nothing, often_set, rolled_set, ...said }, ticked) => ({
+  ...said,
   or: and,
   more: and_more,
   none_fit: none_fit_set,
@@ -46,10 +50,13 @@ const ofSets = ({ and, and_more, none_fit_set, often_nothing, often_set, rolled_
   ...(ticked ? {} : { this_time_yes: "", this_time_no: "", rolled: "" }),
 });
 
+/** An answer within a sentence. @param {string} label @param {Record<string, string>} said */
+const inQuotes = (label, said) => fill(said["quoted"], { text: brief(label, 40) });
+
 /** The answers that a report names; `vague` are words for those that nobody can list. @param {string[]} all @param {Record<string, string>} said */
 const showNamed = (all, said, vague = "") => {
   const more = all.length > NAMED ? fill(said["more"], { count: count(all.length - NAMED) }) : "";
-  const some = all.slice(0, NAMED).map((label) => `“${brief(label, 40)}”`).join(` ${said["or"] ?? "or"} `);
+  const some = all.slice(0, NAMED).map((label) => inQuotes(label, said)).join(` ${said["or"] ?? "or"} `);
   const named = all.length ? `${some}${more}` : (said["none_fit"] ?? "");
   find("sent-words").replaceChildren(make("bdi", {}, vague || named));
 };
@@ -60,7 +67,7 @@ const showOdds = (own, odds, said) => {
   const [before, after] = odds ?? [0, bound / (1 + bound) - 0.25];
   find("reveals").textContent = said[after > 0.5 && before < 0.4 ? "could_guess" : "hardly_tell"] ?? "";
   find("before-after").textContent = odds
-    ? fill(said["before_after"], { answer: `“${brief(own, 40)}”`, before: plain(before), after: plain(after) })
+    ? fill(said["before_after"], { answer: inQuotes(own, said), before: plain(before), after: plain(after) })
     : fill(said["at_most_sure"], { most: dataset["most"] ?? "" });
 };
 
@@ -68,7 +75,7 @@ const showOdds = (own, odds, said) => {
 const showSize = (report, share, mine, said) => {
   // A byte for the public group goes before it.
   const size = report.length + Number(dataset["grouped"]);
-  find("sent-size").textContent = fill(said["all_sent"], { size: size === 1 ? "1 byte" : `${count(size)} bytes` });
+  find("sent-size").textContent = fill(said["all_sent"], { size: size === 1 ? said["byte"] ?? "" : fill(said["bytes"], { count: count(size) }) });
   const tenths = Math.round(10 * share);
   const times = tenths < 1 ? "<\u202f1" : tenths > 9 && share < 1 ? ">\u202f9" : String(tenths);
   find("often").textContent =

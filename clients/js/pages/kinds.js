@@ -14,6 +14,7 @@
  * @property {string} [vague]  What it names in words, where nobody can list the answers.
  * @property {string} own  The person's own, as far as it was asked.
  * @property {number} [ticked]  Where an answer is a set: how many it has.
+ * @property {boolean} [level]  Whether it names a level that a number was rounded to.
  * @typedef {object} Kind
  * @property {(Node | string)[]} fields
  * @property {(form: HTMLFormElement) => any} read  The answer that the form holds.
@@ -131,8 +132,8 @@ const surveyed = (answers, protocol, said) => {
       const { often, ratio } = chances(part);
       const { asked, labels, own } = seen(answer, place);
       if (part.levels) {
-        const mine = Math.abs(own - Number(code)) < 1;
-        return { asked, fitting: [labels[Number(code)]], mine, often, odds: null, own: labels[Math.round(own)] };
+        const mine = Math.round(own) === Number(code);
+        return { asked, fitting: [labels[Number(code)]], mine, often, odds: null, own: labels[Math.round(own)], level: true };
       }
       const reading = lawOf(part).read(bytesOf(code));
       const fits = labels.map((/** @type {string} */ _, /** @type {number} */ i) => reading.fits(BigInt(i)));
@@ -160,7 +161,7 @@ const ticked = (answers, protocol, said) => {
     make("label", { class: "choice" }, make("input", { type: "checkbox", value: label }), make("bdi", {}, brief(label, 60))),
   );
   return {
-    fields: [...boxes, make("p", { class: "small quiet" }, `${fill(said["limit"], { most })} `, make("output", {}))],
+    fields: [...boxes, make("p", { class: "small quiet" }, `${said["ticked"]} `, make("output", {}))],
     read: (form) => several.asked(form),
     write: (answer) => answer.join(", ") || (said["nothing_ticked"] ?? ""),
     prepare: (form) => several.prepare?.(form, { at_most: most }),

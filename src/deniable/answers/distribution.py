@@ -168,7 +168,7 @@ class NumberEstimates(InOrder):
         value, spread = by.cells
         if sure.lower <= 0 <= sure.upper:
             steady = "The mean has not changed by more than chance explains"
-            wide = f"{percent(1 - ALPHA)} interval {sure.cells[1]}"
+            wide = f"{sure.cells[1]}, {percent(1 - ALPHA)} sure"
             claims = [told(f"{steady}: by {value} ({wide}).", "steady")]
         else:
             ends = f"from {before.mean.cells[0]} to {self.mean.cells[0]}"

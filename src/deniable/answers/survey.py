@@ -267,8 +267,13 @@ class RecordEstimates(Estimates):
 
 def _about(name: str, claim: Claim) -> Claim:
     """Return a claim that says which attribute it is about, as the names of answers do."""
-    if any(span.kind == "name" for span in claim.phrase):
-        return claim
+    named = [place for place, span in enumerate(claim.phrase) if span.kind == "name"]
+    if named:  # the first says it for all
+        short = [
+            span._replace(text=span.text.removeprefix(f"{name}: ")) if place in named[1:] else span
+            for place, span in enumerate(claim.phrase)
+        ]
+        return replace(claim, phrase=tuple(short))
     first, *rest = claim.phrase
     text = f": {first.text[:1].lower()}{first.text[1:]}"
     return replace(claim, phrase=(Span(name, "name"), Span(text), *rest))

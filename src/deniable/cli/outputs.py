@@ -21,7 +21,7 @@ from deniable.documents import synchronise
 from deniable.optional import load
 from deniable.policy import refusal
 from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.text import Line, Span, printable, table_lines, wrapped
+from deniable.presentation.text import Line, Span, one_line, printable, table_lines, wrapped
 from deniable.presentation.view import View
 
 if TYPE_CHECKING:
@@ -315,6 +315,11 @@ def show_progress(description: str, total: float | None) -> Iterator[Advance]:
 def shorten(text: str) -> str:
     """Return a label in quotes, cut when it is long."""
     return repr(text) if len(text) <= 60 else f"{text[:60]!r}… ({len(text):,} characters)"
+
+
+def title(name: str) -> str:
+    """Return the name of a question in quotes as it is read; ``shorten`` tells all characters."""
+    return f"'{one_line(name, 60)}'"
 
 
 def say(console: Console, text: str, style: str = "", indent: str = "") -> None:

@@ -80,7 +80,7 @@ def privatize(
                               cells=map(itemgetter(0), cells))  # fmt: skip
     if unknown := matcher.describe_unknown():
         click.echo(f"{source.name}: {unknown}", err=True)
-    said = f"{counted(count, 'report')} on {outputs.shorten(question.name)}"
+    said = f"{counted(count, 'report')} on {outputs.title(question.name)}"
     outputs.sum_up(output, said, as_json, reports=count, other=matcher.unknown,
                    question=question.digest)  # fmt: skip
 

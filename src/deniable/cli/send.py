@@ -303,7 +303,7 @@ def publish(address: str, question_file: Path, *, token: str | None) -> None:
     deniable.client.publish.
     """
     question = inputs.read_question(question_file)
-    name = outputs.shorten(question.name)
+    name = outputs.title(question.name)
     if not client.publish(address, question, token=token):
         raise InputError(
             f"{address}: {name} ({question.digest}) is asked there already; nothing was changed"

@@ -113,7 +113,7 @@ def _prepare(settings: Settings, files: tuple[Path, ...], *, demo: bool) -> str 
             if settings.log_format == "json":
                 log.info("asking %r: %s", question.name, question.digest)
             else:
-                click.echo(f"Asking {question.name!r}: {question.digest}")
+                click.echo(f"Asking {outputs.title(question.name)}: {question.digest}")
         if not sys.stdout.isatty():
             return None
         return access.create(store, access.LOGIN, access.Role.ADMIN, seconds=access.LOGIN_SECONDS)

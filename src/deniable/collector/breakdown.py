@@ -141,7 +141,7 @@ def export_parts(sums: Sums, division: Division) -> bytes:
 
 _ARMS = ("arm", "arms", "variant", "experiment")
 """Dimensions with such a name are the arms of an experiment, whose first value is the control."""
-_SHOWN, _OPENED = 8, 200
+_SHOWN, _OPENED = 12, 200
 """How many answers of each group are shown, and how many when somebody asks for all."""
 
 

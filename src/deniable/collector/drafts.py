@@ -108,13 +108,12 @@ def propose(draft: Draft) -> Proposal:
         return Proposal("This cannot be reached.", "hopeless", why, "", (), found.users,
                         found.epsilon, found.error, False, None)  # fmt: skip
     light, judgement = _judge(found.error, found.users, found.significant)
-    reach = points(_NORMAL * found.error)
-    title = f"{_people(found.users)}: each share is right to ±\u00a0{reach}, 95\u00a0% sure."
+    title = f"{_people(found.users)}: each share is right to {_margin(found.error)}, 95\u00a0% sure."
     sample = _sample(labels[: len(_SAMPLE)], found.error)
     # Those of a round or a group are drawn from all people, which counts as well.
     spread = sampled_variance(found.protocol, 1 / len(labels))
     parts = _parts(made, found.users, lambda n: (
-        f"each share is right to ±\u00a0{points(_NORMAL * (spread / n) ** 0.5)}"))  # fmt: skip
+        f"each share is right to {_margin((spread / n) ** 0.5)}"))  # fmt: skip
     return Proposal(title, light, judgement, sample, details, found.users, found.epsilon,
                     found.error, True, document, parts, made.total_epsilon)  # fmt: skip
 
@@ -136,6 +135,12 @@ def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tup
     asked = "" if repeat is None else f"Asked: {repeat}. "
     reveals = f"{asked}All that a person answers reveals ε = {made.total_epsilon:g}, for ever."
     return (*said, reveals, advice.tells(users, cells=cells, days=days))
+
+
+def _margin(error: float) -> str:
+    """Return the margin of error in points; more than all of them tells nothing."""
+    margin = _NORMAL * error
+    return f"±\u00a0{points(margin)}" if margin < 1 else "no better than ±\u00a0100\u00a0points"
 
 
 def _people(users: int) -> str:
@@ -160,7 +165,7 @@ def _judge(
     more = rounded(max(1, users * (margin / _GOOD) ** 2 - users))
     if margin <= _GOOD and significant:
         return "good", f"Good. {stands}"
-    light, said = ("coarse", "Coarse:") if significant and margin <= _COARSE else _HOPELESS
+    light, said = ("coarse", "Coarse.") if significant and margin <= _COARSE else _HOPELESS
     said = " ".join(filter(None, (said, stands, f"About {more} more people make it good.")))
     return light, said
 
@@ -204,6 +209,7 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     worst = found.worst
     what = f"each {worst.what}" if worst.what.startswith("share") else worst.what
     title = f"{_people(users)}: {what} is right to {worst.shown(users)}, 95\u00a0% sure."
+    title = title.replace("± ", "±\u00a0")
     labels = answers.labels if isinstance(answers, Choices) else ()
     sample = _sample(labels[: len(_SAMPLE)], error) if labels else ""
     details = (*(told if len(told) > 1 else ()), *details)
@@ -230,7 +236,7 @@ def _propose_discovery(draft: Draft, answers: Text) -> Proposal:
         judged = "Ask more people, or allow less privacy."
     else:
         light = "good" if found.share <= _GOOD else "coarse"
-        rarer = "Coarse: more people, or less privacy, would find rarer ones."
+        rarer = "Coarse. More people, or less privacy, would find rarer ones."
         judged = "Good." if light == "good" else rarer
         share = rough(found.share)
         title = f"{rounded(users)} people: texts that {share} of them give will be found."

@@ -209,6 +209,8 @@ def _compared(sums: Sums, rows: int) -> list[Part]:
     listed = Listing("all-changes", "All changes", view=shown, pictures=False, folded=True)
     if not isinstance(found.first, NumberEstimates):
         changes = found.top(rows).rows(alpha=ALPHA)
+        if found.total > 1:
+            note += f" · ▲ ▼: more than chance explains in any of {found.total:,} answers"
         return [moves(changes, (names["first"], names["second"]), note=note), listed]
     said = Sentences.of(found.verdict())
     return [replace(said, name="mean-change", title="What changed", note=note), listed]

@@ -346,7 +346,8 @@ def _margin(found: Counted, level: float) -> parts.Fact:
         )
     typical = math.sqrt(math.fsum(half * half for half in known) / len(known))
     shown = f"±\u00a0{points(typical)}" if typical < 1 else "over ±\u00a0100\u00a0points"
-    return parts.Fact("Margin of error", shown, f"{percent(level)} sure")
+    typical_of = "of a typical share, " if len(known) > 1 else ""
+    return parts.Fact("Margin of error", shown, f"{typical_of}{percent(level)} sure")
 
 
 def _percent(share: float, digits: int) -> str:

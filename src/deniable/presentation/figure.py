@@ -101,10 +101,13 @@ def _add_words(drawn: Figure, view: View, finding: str) -> None:
     drawn.suptitle(_upright(wrapped(title, _FINDING_WIDTH)[:3]), x=0.01, ha="left",
                    fontsize="x-large", fontweight="bold", color=LIGHT.ink, parse_math=False,
                    fontfamily=fonts)  # fmt: skip
-    said = [view.heading, *([] if view.source is None else [view.source])]
-    said += [] if view.unknown is None else [view.unknown]
-    said, fonts = choose_fonts([printable(line) for line in (*said, *view.doubts)])
-    footer = _upright([fill(one_line(line, 3 * _TITLE_WIDTH), _TITLE_WIDTH) for line in said])
+    name, more = view.name or "", [each for each in (view.source, view.unknown) if each is not None]
+    said = [name, view.headline, *more, *view.doubts]
+    (name, head, *more), fonts = choose_fonts([printable(line) for line in said])
+    name = one_line(name, _TITLE_WIDTH)
+    first = f"\u2068{name}\u2069: {head}" if _turns(name) else f"{name}: {head}" if name else head
+    rest = [one_line(line, 3 * _TITLE_WIDTH) for line in more]
+    footer = _upright([fill(line, _TITLE_WIDTH) for line in (first, *rest)])
     # Named, since matplotlib warns where it finds nothing by itself: there may be no bar.
     named = [axes.get_legend_handles_labels() for axes in drawn.axes]
     marks = [mark for found in named for mark in found[0]]

@@ -22,6 +22,8 @@ _TOP, _BOTTOM, _SIDE = 16, 20, 4
 _MOST_DATES = 4
 _LABELS_APART = 60
 """How far apart the dates below a picture stand at least."""
+_UNEVEN = 12
+"""From so many steps on a date may stand a step off, as nobody sees; before, all are even."""
 _MOST_HALVES = 3
 """How many round numbers there are at most in each half of an axis of numbers."""
 _ROOM = 0.15
@@ -326,7 +328,8 @@ def short_date(day: str) -> str:
 def _dates(series: Series, xs: Sequence[float]) -> str:
     """Label a few days below the axis, the first and the last among them."""
     last = len(xs) - 1
-    wanted = dict.fromkeys(round(last * k / (_MOST_DATES - 1)) for k in range(_MOST_DATES))
+    parts = next(k for k in range(_MOST_DATES - 1, 0, -1) if last % k == 0 or last >= _UNEVEN)
+    wanted = dict.fromkeys(round(last * k / parts) for k in range(parts + 1))
     shown, texts = -float(_LABELS_APART), []
     for place in wanted:
         apart = shown + _LABELS_APART <= xs[place] <= xs[-1] - _LABELS_APART

@@ -130,7 +130,7 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
     name = one_line(read_name(asked.document), _LISTED_WIDTH)
     plain = Listed(asked.digest, name, asked.state.value, counted(n, "report"), "")
     if hurry:
-        return replace(plain, said="Still being worked out. Load this page again in a moment.")
+        return replace(plain, said="Still being worked out. Load this page again in a moment." if n else "")
     try:
         known = await call.services.questions.find(asked.digest)
         shown = Shown(n, (), 0)
@@ -147,7 +147,7 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
 def _with_results(plain: Listed, known: Known, shown: Shown, alarm: str) -> Listed:
     look = shown.look
     if look is None:
-        said = f"{shown.n:,} of {shown.minimum:,} reports until results appear."
+        said = f"Results appear at {counted(shown.minimum, 'report')}."
         if shown.searching:
             said = "Searching for what people answered. Look again in a minute."
         elif shown.problem is not None:

@@ -197,8 +197,8 @@ async def follow_up(call: Call) -> Response:
 
 def _presets(digest: str, address: Address) -> tuple[Preset, ...]:
     """Offer the last 7 and 30 days, each compared with as many before, and all days."""
-    if address.wanted.candidates:
-        return ()
+    named = [("candidates", "\n".join(address.wanted.candidates or ()))]
+    named = named if address.wanted.candidates else []
     found = []
     for days in (7, 30):
         first, last = today() - days + 1, today()
@@ -206,17 +206,17 @@ def _presets(digest: str, address: Address) -> tuple[Preset, ...]:
         other = Span(write_day(first - days), write_day(first - 1))
         names = ("from", "to", "compare_from", "compare_to")
         ends = (span.first, span.last, other.first, other.last)
-        query = urlencode(dict(zip(names, ends, strict=True)))
+        query = urlencode([*zip(names, ends, strict=True), *named])
         current = (address.span, address.other) == (span, other)
         found.append(Preset(f"{days} days", f"/questions/{digest}?{query}", current))
     given = address.span.given or address.other.given
-    return (*found, Preset("All days", f"/questions/{digest}", not given))
+    every = f"/questions/{digest}" + (f"?{urlencode(named)}" if named else "")
+    return (*found, Preset("All days", every, not given))
 
 
 def _own(address: Address) -> bool:
     """Tell whether somebody chose other days than the presets have."""
-    presets = _presets("", address)
-    return bool(presets) and not any(preset.current for preset in presets)
+    return not any(preset.current for preset in _presets("", address))
 
 
 def _read_address(known: Known, query: Mapping[str, str]) -> Address:

@@ -112,8 +112,8 @@ def _read(fields: Mapping[str, str]) -> Change:
     origins = lines(fields.get("origins", ""))
     for origin in origins:
         if origin != "*" and ("://" not in origin or origin.endswith("/")):
-            said = f"“{origin[:60]}” is no site: write https://example.org, without a slash."
-            raise _Wrong(said, "origins")
+            example = "write it like https://example.org, with no slash at the end"
+            raise _Wrong(f"“{origin[:60]}” is not a website: {example}.", "origins")
     return Change(
         origins=origins,
         minimum=int(minimum) if minimum else None,
