@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.answers import Choices, Record, Text
+from deniable.answers import Choices, Number, Record, Text
 from deniable.cli import demonstration
 from deniable.collector.access import Role
 from deniable.collector.settings import Settings
 from deniable.collector.stores import open_store
 from deniable.presentation import unguarded
+from deniable.protocols.basic_rappor import BasicRAPPOR
 from deniable.protocols.direct import DE
 from deniable.protocols.hashing import OLH
 from deniable.question import Question
@@ -47,6 +48,14 @@ def ask(collector, question, count, days=(0,)):
     return question.digest
 
 
+def ask_numbers(collector, question):
+    """Create a question for a number and send reports of it."""
+    collector.request("POST", "/v1/questions", question.to_json().encode(), role="admin")
+    reports = question.privatize([20.0, 35.0, 40.0] * 300, np.random.default_rng(5))
+    assert collector.submit(question, reports.tobytes(), role="relay").status == 204
+    return question.digest
+
+
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory):
     """Return a collector with the questions of the demonstration, a hostile and an empty one."""
@@ -69,6 +78,10 @@ def collector(tmp_path_factory):
         found.request("POST", "/v1/questions", names.to_json().encode(), role="admin")
         found.names = names.digest
         found.empty = found.ask().digest
+        again = Question("Again", ("yes", "so so", "no"), BasicRAPPOR(3, 0.5, 0.75, 0.25))
+        found.again = ask(found, again, 300, days=(-1, 0))
+        mean = Question("Hours", Number(0, 80, 5, "h", ("mean",)), epsilon=1.0)
+        found.mean = ask_numbers(found, mean)
         items = tuple(f"item {i}" for i in range(40))
         found.few = ask(found, Question("Few", items, epsilon=1.0), 4)
         found.hopeless = ask(found, Question("Too few for so many", items, epsilon=0.5), 10)
@@ -83,6 +96,7 @@ def close(collector, digest):
     return collector.request("PATCH", f"/v1/questions/{digest}", body, role="admin").status
 
 
+WEEKS = f"?from={today(-6)}&to={today()}&compare_from={today(-13)}&compare_to={today(-7)}"
 KINDS = ("many", "text", "set", "number", "record", "discovery")
 """The questions of the demonstration after the first, in their order."""
 
@@ -109,6 +123,11 @@ def pages(collector):
         "hostile, collect": f"/questions/{collector.hostile}/collect",
         "boxes, collect": f"/questions/{collector.boxes}/collect",
         "boxes, drawn": f"/try/{collector.boxes}",
+        "again": f"/questions/{collector.again}",
+        "again, collect": f"/questions/{collector.again}/collect",
+        "again, not tried": f"/try/{collector.again}",
+        "mean": f"/questions/{collector.mean}",
+        "mean, drawn": f"/try/{collector.mean}",
         "names, drawn": f"/try/{collector.names}",
         "collect": f"{drinks}/collect",
         "quality": f"{drinks}/quality",
@@ -134,10 +153,9 @@ def pages(collector):
         "named": f"/questions/{collector.kinds['text']}?candidates=hello%0Acoffee",
         "unwatched": f"/questions/{collector.kinds['discovery']}/quality",
     }
-    weeks = f"?from={today(-6)}&to={today()}&compare_from={today(-13)}&compare_to={today(-7)}"
     for kind, digest in collector.kinds.items():
         found[kind] = f"/questions/{digest}"
-        found[f"{kind}, compared"] = f"/questions/{digest}{weeks}"
+        found[f"{kind}, compared"] = f"/questions/{digest}{WEEKS}"
         found[f"{kind}, collect"] = f"/questions/{digest}/collect"
         found[f"{kind}, results"] = f"/results/{digest}"
         found[f"{kind}, drawn"] = f"/try/{digest}"
@@ -399,7 +417,7 @@ PRINTED = """() => ["h1", "svg.bars .interval"].map((each) => {
 
 
 def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collector):
-    """Answers, bins, cross tables and trends fit on one A4 page, in the colours of paper.
+    """Answers, bins, cross tables, groups, trends and changes fit on one A4 page, as on paper.
 
     Every kind says its results without scripts.
     """
@@ -408,6 +426,8 @@ def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collec
     page = visit.log_in()
     page.goto(f"{collector.address}/questions/{collector.drinks}")
     assert page.locator("#live .chart tbody tr").count() == 12
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
+    page.goto(f"{page.url}{WEEKS}")
     assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) == 1
     page.emulate_media(media="print", color_scheme="light")
     light = page.evaluate(PRINTED)
@@ -418,7 +438,7 @@ def test_a_question_prints_on_one_page_and_works_without_scripts(browser, collec
     page.emulate_media(media="null", color_scheme="light")
     for kind, digest in collector.kinds.items():
         page.goto(f"{collector.address}/questions/{digest}")
-        if kind in ("number", "record"):
+        if kind not in ("many", "text"):
             printed = page.pdf(format="A4")
             assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1, kind
         if kind in ("text", "discovery"):

@@ -108,7 +108,8 @@ def propose(draft: Draft) -> Proposal:
         return Proposal("This cannot be reached.", "hopeless", why, "", (), found.users,
                         found.epsilon, found.error, False, None)  # fmt: skip
     light, judgement = _judge(found.error, found.users, found.significant)
-    title = f"{_people(found.users)}: each share is right to {_margin(found.error)}, 95\u00a0% sure."
+    who, reach = _people(found.users), _margin(found.error)
+    title = f"{who}: each share is right to {reach}, 95\u00a0% sure."
     sample = _sample(labels[: len(_SAMPLE)], found.error)
     # Those of a round or a group are drawn from all people, which counts as well.
     spread = sampled_variance(found.protocol, 1 / len(labels))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from deniable.collector.access import Role
 from deniable.collector.questions import Known
 from deniable.collector.requests import Call
-from deniable.collector.stores.records import Standing, State, write_day
+from deniable.collector.stores.records import Standing, State, today, write_day
 from deniable.presentation.text import one_line
 from deniable.presentation.trend import short_date
 from deniable.presentation.view import counted
@@ -60,8 +60,13 @@ def counted_reports(n: int) -> str:
 def _since(standing: Standing) -> str:
     if not standing.daily:
         return ""
-    first = short_date(write_day(standing.daily[0][0])).replace(" ", "\u00a0")
-    return f" since {first}"
+    first, last = standing.daily[0][0], standing.daily[-1][0]
+    newest = "today" if last >= today() else f"on {_date(last)}"
+    return f" since {_date(first)}, the last {newest}"
+
+
+def _date(day: int) -> str:
+    return short_date(write_day(day)).replace(" ", "\u00a0")
 
 
 def is_admin(call: Call) -> bool:

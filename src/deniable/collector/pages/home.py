@@ -130,7 +130,8 @@ async def _listed(call: Call, asked: Asked, n: int, *, hurry: bool) -> Listed:
     name = one_line(read_name(asked.document), _LISTED_WIDTH)
     plain = Listed(asked.digest, name, asked.state.value, counted(n, "report"), "")
     if hurry:
-        return replace(plain, said="Still being worked out. Load this page again in a moment." if n else "")
+        later = "Still being worked out. Load this page again in a moment."
+        return replace(plain, said=later if n else "")
     try:
         known = await call.services.questions.find(asked.digest)
         shown = Shown(n, (), 0)
