@@ -16,6 +16,7 @@ from deniable import (
     Question,
     Views,
     compare,
+    consistency,
 )
 from deniable.advice.designs import tree_radices
 from tests.test_records import read_altered
@@ -236,6 +237,17 @@ def test_only_the_mean() -> None:
     for ask in (lambda: found.quantile(0.5), found.cdf, lambda: found.bins(2)):
         with pytest.raises(InvalidParameter, match="only asked for the mean"):
             ask()
+
+
+def test_what_is_shown_of_adjusted_numbers_is_adjusted() -> None:
+    """Bins are sums of unbiased counts, so that the largest values are shown, in their order."""
+    question = Question("x", Number(0, 100), epsilon=1.0)
+    reports = question.privatize(hours(500), np.random.default_rng(1))
+    found = consistency.adjust(question.estimate(question.tally(reports)), "norm-sub")
+    shown = found.shown(10)
+    assert (len(shown), shown.adjusted) == (10, "norm-sub")
+    assert shown.counts.min() >= 0
+    assert shown.labels == tuple(str(x) for x in sorted(map(int, shown.labels)))
 
 
 def test_a_mean_that_few_told_of_is_not_said() -> None:

@@ -69,7 +69,8 @@ class NumberEstimates(InOrder):
 
     def shown(self, k: int | None = None) -> "NumberEstimates":
         """Return at most ``k`` bins, in order; if only some were taken, the largest of them."""
-        if k is None or k >= len(self) or len(self) != self.total or not self._tables.views:
+        whole = len(self) == self.total and self.adjusted is None and self._tables.views
+        if k is None or k >= len(self) or not whole:
             return self.top(k)
         return replace(self, **vars(plain(self.brief(max(k, 1)))))
 
@@ -122,7 +123,7 @@ class NumberEstimates(InOrder):
     @property
     def _ends(self) -> str:
         low, high = self.scale.written(0, ","), self.scale.written(-1, ",")
-        return f"numbers below {low} or above {high} are counted in the first and the last bin"
+        return f"numbers below {low} count as {low}, those above {high} as {high}"
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
         told: dict[str, object] = {
