@@ -109,6 +109,7 @@ def test_shares_within_rows_are_in_tables_files_and_pages() -> None:
     assert [float(row["row_share"]) for row in rows] == within.shares.tolist()
     assert [float(row["row_upper"]) for row in rows] == within.upper.tolist()
     assert "of its country (95 % interval)" in str(found)
+    assert "of its country (95 % interval)" in found.to_html()
     rng = np.random.default_rng(5)
     cells = rng.choice(8, 30_000, p=JOINT.ravel()).astype(np.uint64)
     whole = question.estimate(question.tally(question.protocol.privatize(cells, rng)))

@@ -305,6 +305,35 @@ def test_few_reports_have_rows_and_no_table() -> None:
     assert "nan" not in found.to_csv().lower()
 
 
+def test_nothing_is_said_of_an_attribute_that_nobody_told_of() -> None:
+    """One person tells of one attribute or two; the mean of another is not the middle, for sure."""
+    record = Record(a=["x", "y"], n=Number(0, 10), m=Number(0, 10))
+    question = Question("q", record, epsilon=1.0)
+    for seed in range(6):
+        reports = question.privatize([{"a": "x", "n": 5, "m": 5}], np.random.default_rng(seed))
+        found = question.estimate(question.tally(reports))
+        assert "5 (5 to 5)" not in str(found.verdict())
+        told = found.figures()
+        for name in "nm":
+            if f"mean of {name}" not in told:
+                with pytest.raises(InvalidParameter, match=f"nobody has told of {name} yet"):
+                    found.mean(name)
+
+
+def test_rare_values_of_several_views_cover_at_a_large_epsilon() -> None:
+    """Two views tell of a value that nobody gave: by their standard errors alone it is none."""
+    record = Record(a=["x", "y"], b=list("abcdef"), c=list("1234"), tables="pairs")
+    question, rng = Question("q", record, epsilon=8.0), np.random.default_rng(3)
+    shares, covered = [0.5, 0.3, 0.15, 0.04, 0.008, 0.002], 0
+    for _ in range(60):
+        places = [np.zeros(200, int), rng.choice(6, 200, p=shares), np.zeros(200, int)]
+        reports = question.protocol.privatize(record.join(places), rng)
+        rows = question.estimate(question.tally(reports)).select(["b: e"])
+        covered += rows.interval()[1][0] / 200 >= 0.008
+    # 60 intervals at .95: 48 or fewer with probability below 1e-5.
+    assert covered > 48
+
+
 def test_a_record_that_says_two_things_is_none() -> None:
     """An attribute that is twice in an object of JSON has two values, and neither counts."""
     text = '{"country": "DE", "country": "FR", "plan": "pro", "age": 41}'

@@ -86,8 +86,7 @@ class Comparison(Presentable):
         return key in self.first
 
     def __getitem__(self, key: str | int) -> views.Change:
-        place = self.first.place(key)
-        return self.take(np.array([place])).rows()[0]
+        return self.take(np.array([self.first.place(key)])).rows()[0]
 
     @property
     def total(self) -> int:
@@ -194,12 +193,14 @@ class Comparison(Presentable):
 
     def _noise_reach(self, tail: float) -> Floats:
         """Return how large a difference both laws and sampling can explain."""
+        both = self.first, self.second
         add, tail = self._joint(tail)
-        reach = add(*(np.maximum(*_noise_reach(each, tail)) for each in (self.first, self.second)))
-        pooled = (self.first.counts + self.second.counts) / (self.first.n + self.second.n)
-        inside = pooled.clip(0, 1)
-        each = math.sqrt(1 / self.first.n + 1 / self.second.n)
-        drawn = upper_normal(tail) * np.sqrt(inside * (1 - inside)) * each
+        reach = add(*(np.maximum(*_noise_reach(each, tail)) for each in both))
+        if all(x.law is not None and x.law.population(x.counts, tail) is not None for x in both):
+            return reach  # these laws hold sampling already
+        n, m = self.first.n, self.second.n
+        pooled = ((self.first.counts + self.second.counts) / (n + m)).clip(0, 1)
+        drawn = upper_normal(tail) * np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
         return add(reach, drawn)
 
     def take(self, rows: Sequence[int] | np.typing.NDArray[np.integer]) -> "Comparison":
@@ -325,8 +326,7 @@ def _population_reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats
     The limits of the count and those of sampling are added in squares.
     """
     law = estimates.law
-    known = None if law is None else law.population(estimates.counts, tail)
-    if known is not None:
+    if law is not None and (known := law.population(estimates.counts, tail)) is not None:
         return known
     below, above = _noise_reach(estimates, tail)
     k = upper_normal(tail) ** 2 / estimates.n

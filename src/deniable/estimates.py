@@ -228,8 +228,9 @@ class Estimates(Rows["Estimates"]):
     def combined(self, coefficients: Floats, labels: Sequence[str]) -> "Estimates":
         """Return sums of the rows, one for each row of coefficients, under new labels."""
         sums = self.sums(coefficients)
-        found = coefficients @ sums.counts
-        made = Estimates(found, sums.errors, self.n, sums.null, tuple(labels), joint=sums)
+        found, errors, null = coefficients @ sums.counts, sums.errors, sums.null
+        law = sums.joint.law(coefficients, errors, null)
+        made = Estimates(found, errors, self.n, null, tuple(labels), law=law, joint=sums)
         parted = self.adds_up and bool(np.all(coefficients.sum(axis=0) == 1))
         return replace(made, adds_up=parted, provenance=self.provenance, repeats=self.repeats)
 

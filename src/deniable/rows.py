@@ -16,7 +16,7 @@ import numpy as np
 
 from deniable.errors import InvalidParameter, OutOfDomain, brief
 from deniable.law import Joint
-from deniable.law.normal import Floats
+from deniable.law.normal import Floats, Law
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Column
 from deniable.presentation.view import Answer
@@ -48,6 +48,9 @@ class Combined(Joint):
         del counts
         return self.joint.variance(coefficients @ self.coefficients, self.counts)
 
+    def law(self, coefficients: Floats, errors: Floats, null: float) -> Law | None:
+        return self.joint.law(coefficients @ self.coefficients, errors, null)
+
     def take(self, rows: np.typing.NDArray[np.int64]) -> "Combined":
         return Combined(self.joint, self.coefficients[rows], self.counts)
 
@@ -57,9 +60,9 @@ class Combined(Joint):
 
     @property
     def null(self) -> float:
-        """The least standard error of a sum that nobody is in."""
+        """The least standard error of a sum that nobody is in, if that can come out wrong."""
         nobody = self.joint.variance(self.coefficients, np.zeros_like(self.counts))
-        return float(np.sqrt(nobody.min()))
+        return float(np.sqrt(nobody[nobody > 0].min(initial=nobody.max())))
 
 
 class Grid(NamedTuple):

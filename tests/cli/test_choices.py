@@ -55,6 +55,15 @@ def test_the_table_tells_who_was_cut_and_the_sizes(tools) -> None:
     assert "do not add up" in said
 
 
+def test_protocols_are_recommended_for_a_file_of_labels(tools) -> None:
+    """The file says how many there are, as for a plan; --at-most is needed."""
+    shared = ("--epsilon", 1, "--at-most", 3, "--json")
+    by_file = tools("recommend", "--choices", "tools.txt", *shared).text
+    assert by_file == tools("recommend", "--domain-size", len(TOOLS), *shared).text
+    said = tools.fails("recommend", "--choices", "tools.txt", "--epsilon", 1)
+    assert "--choices takes --at-most" in said
+
+
 def test_equal_answers_are_cut_each_by_itself(tools) -> None:
     """A hundred like sets do not all keep the same three labels."""
     tools.write("people.txt", "".join(f"{json.dumps(TOOLS)}\n" for _ in range(400)))

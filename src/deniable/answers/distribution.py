@@ -17,7 +17,6 @@ from deniable.answers.scale import Bins, Cumulated, InOrder, Scale, plain, told
 from deniable.errors import InvalidParameter, OutOfDomain
 from deniable.estimates import Estimates
 from deniable.law.normal import Floats, upper_normal
-from deniable.law.samples import LotLaw
 from deniable.law.tables import Tables
 from deniable.presentation import charts
 from deniable.presentation.histogram import Column, Histogram, Mark
@@ -33,6 +32,8 @@ from deniable.validation import check_number, check_probability, check_whole
 _QUARTILES = (("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
 _MOST_BARS = 40
 _MOST_THRESHOLDS = 1 << 10
+_USUAL = 0.025
+"""The tail by which means of several views are weighted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +69,8 @@ class NumberEstimates(InOrder):
 
     def shown(self, k: int | None = None) -> "NumberEstimates":
         """Return at most ``k`` bins, in order; if only some were taken, the largest of them."""
-        if k is None or k >= len(self) or len(self) != self.total or not self._tables.views:
+        whole = len(self) == self.total and self.adjusted is None and self._tables.views
+        if k is None or k >= len(self) or not whole:
             return self.top(k)
         return replace(self, **vars(plain(self.brief(max(k, 1)))))
 
@@ -114,13 +116,14 @@ class NumberEstimates(InOrder):
 
     def _above(self, number: float, level: float) -> str:
         row = self.above(number, level=level)
-        low, high = (f"{100 * min(max(end / self.n, 0.0), 1.0):.1f}" for end in row.ends)
-        return f"{row.label} are |{100 * row.share:z.1f} %| of the people ({low} to {high} %)"
+        counts = (row.ends[0], row.count, row.ends[1])
+        low, some, high = (f"{100 * min(max(x / self.n, 0.0), 1.0):.1f}" for x in counts)
+        return f"{row.label} are |{some} %| of the people ({low} to {high} %)"
 
     @property
     def _ends(self) -> str:
         low, high = self.scale.written(0, ","), self.scale.written(-1, ",")
-        return f"numbers below {low} or above {high} are counted in the first and the last bin"
+        return f"numbers below {low} count as {low}, those above {high} as {high}"
 
     def summary(self, *, level: float = 0.95, alpha: float = 0.05) -> dict[str, object]:
         told: dict[str, object] = {
@@ -155,8 +158,7 @@ class NumberEstimates(InOrder):
                 claims.append(told(f"Half of the people are at or below |{value}|{sure}."))
                 low, high = (self.quantile(share).cells[0] for share in (0.25, 0.75))
                 claims.append(told(f"The middle half is between {low} and {high}."))
-        value, spread = self.mean.cells
-        claims.append(told(f"The mean is |{value}| ({spread})."))
+        claims.append(told(*self.scale.mean_said(self.mean)))
         if self.asked is not None:
             said = self._above(self.asked, 0.95)
             claims.append(told(f"{said[:1].upper()}{said[1:]}."))
@@ -189,7 +191,8 @@ class NumberEstimates(InOrder):
         """Return the quartiles and the mean in words and figures, and a histogram."""
         beside = beside or Beside()
         said = Verdict((*self.verdict().claims, *beside.news))
-        figures = self.figures(beside.level)
+        ends = self.scale.numbers[0], self.scale.numbers[-1]
+        figures = {k: each.within(*ends) for k, each in self.figures(beside.level).items()}
         facts = [figure_fact(name, figure, beside.level) for name, figure in figures.items()]
         found = [Sentences.of(said), charts.facts_of(self, beside, *facts)]
         if self._tables.views:
@@ -233,15 +236,19 @@ class NumberEstimates(InOrder):
         told = [view.digits for view in self._tables.views]
         small = [d for d in told if most is None or self._tables.size(d) <= most]
         if not small:
+            parts = views_of(self.tally).protocols or ()
+            asked = not all(isinstance(part, Levels) for part in parts)
             raise InvalidParameter(
-                "nobody has told of the distribution, which was not asked for or not yet drawn; "
-                'ask with want=("distribution",)'
+                "nobody has told of the distribution yet: wait for more reports"
+                if asked
+                else "people are only asked for the mean; make a question that wants the "
+                "distribution too"
             )
         target = max(small, key=len)
         width = views_of(self.tally).value_count // self._tables.size(target)
         found = estimates_of(self._tables, [target], self.n, strict=True)
         rows = found.take(np.arange(-(-len(self.scale.numbers) // width)))
-        return replace(rows, tested=None), width
+        return replace(rows, tested=None, provenance=self.provenance), width
 
     def _averages(self, values: Floats, width: int) -> Floats:
         """Return means over ranges of what rows say of each value."""
@@ -258,15 +265,7 @@ class NumberEstimates(InOrder):
         places = np.arange(len(self.scale.numbers))
         bins = np.searchsorted(np.asarray(starts), places, side="right") - 1
         member = (bins == np.arange(len(starts))[:, None]).astype(np.float64)
-        return self._by_lot(each.combined(self._averages(member, width), labels))
-
-    def _by_lot(self, found: Estimates) -> Estimates:
-        """Give sums the law of the lot: their errors are about the population already."""
-        if found.std_errors is None:
-            return found
-        none = np.zeros(len(found))
-        law = LotLaw(self.n, found.std_errors, found.null_std_error or 0.0, none, none, none, none)
-        return replace(found, law=law, provenance=self.provenance)
+        return each.combined(self._averages(member, width), labels)
 
     def bins(self, count: int) -> Estimates:
         """Return how many people are in each of ``count`` bins of equal width."""
@@ -284,7 +283,7 @@ class NumberEstimates(InOrder):
         within = self._averages(np.array([inside], dtype=np.float64), width)
         # Of a range that is inside in part the interval leaves open how many people are.
         name, some = [f"{low:g} to {high:g}"], (within, np.floor(within), np.ceil(within))
-        row, least, most = (self._by_lot(each.combined(x, name)).rows(level=level)[0] for x in some)
+        row, least, most = (each.combined(x, name).rows(level=level)[0] for x in some)
         lower, upper = min(row.ends[0], least.ends[0]), max(row.ends[1], most.ends[1])
         return replace(row, lower=lower, upper=upper, significant=least.significant)
 
@@ -305,15 +304,17 @@ class NumberEstimates(InOrder):
 
     def cdf(self) -> Estimates:
         """Return how many people gave at most each value; of very many values, some."""
+        return self._cumulated
+
+    @cached_property
+    def _cumulated(self) -> Estimates:
         (each, width), scale = self._ranges(_MOST_THRESHOLDS), self.scale
         last = [min((i + 1) * width, len(scale.numbers)) - 1 for i in range(len(each))]
         rows = np.tril(np.ones((len(each), len(each))))
+        rows[-1] = 0  # all people are below the last value, whatever the noise is
         found = each.combined(rows, [f"up to {scale.written(place)}" for place in last])
-        # All people are below the last value, whatever the noise is.
-        counts, errors = found.counts.copy(), np.array(found.std_errors)
-        counts[-1], errors[-1] = self.n, 0.0
-        made = self._by_lot(replace(found, counts=counts, std_errors=errors))
-        return Cumulated(**vars(plain(made)))
+        counts = np.append(found.counts[:-1], self.n)
+        return Cumulated(**vars(plain(replace(found, counts=counts))))
 
     def quantile(self, share: float, *, level: float = 0.95) -> Figure:
         """Return the number that a share of people do not exceed: 0.5 is the median.
@@ -362,20 +363,22 @@ class NumberEstimates(InOrder):
         for part, (n, counts) in parts:
             if isinstance(part, Levels) and n > 1:
                 stretched = (protocol.value_count - 1) / last
-                found.append([stretched * each for each in part.mean(counts, tail)])
+                _, _, usual = part.mean(counts, _USUAL)
+                found.append([stretched * each for each in (*part.mean(counts, tail), usual)])
         if self._tables.views:
             target = max((view.digits for view in self._tables.views), key=len)
             place = np.minimum(np.arange(protocol.value_count), last) / last
             means = place.reshape(self._tables.size(target), -1).mean(axis=1)
             value, variance = self._tables.figures(target, means[None, :])
             error = math.sqrt(float(variance[0]))
-            found.append([float(value[0]), error, upper_normal(tail) * error])
+            reaches = upper_normal(tail) * error, upper_normal(_USUAL) * error
+            found.append([float(value[0]), error, *reaches])
         if not found:
             raise InvalidParameter(
                 "nobody has told of the mean yet; wait for more reports", value=None
             )
-        weights = np.array([1 / max(error, 1e-12) ** 2 for _, error, _ in found])
+        mean, error, reach, usual = np.array(found).T
+        weights = 1 / np.maximum(usual, 1e-12) ** 2
         weights /= weights.sum()
-        mean, error, reach = np.array(found).T
         combined = float(np.hypot.reduce(weights * error)), float(np.hypot.reduce(weights * reach))
         return float(weights @ mean), *combined

@@ -201,7 +201,8 @@ class AnswersPlan:
     def verdict(self) -> str:
         """The plan in a sentence or two."""
         planned, worst = [each for each in self.forecasts if each.planned], self.worst
-        said = f"{self.users:,} people at epsilon = {self.protocol.epsilon:g}: "
+        who = "1 person" if self.users == 1 else f"{self.users:,} people"
+        said = f"{who} at epsilon = {self.protocol.epsilon:g}: "
         told = f"{worst.what} is right to {worst.shown(self.users)}, 95 % sure"
         if not self.reachable:
             return f"Out of reach: even with {said}{told}; accept a larger error."

@@ -61,7 +61,7 @@ class Number(Answers):
             raise InvalidParameter("the unit cannot be encoded as UTF-8; write another")
         want = tuple(self.want) if isinstance(self.want, list | tuple) else ()
         if not want or not set(want) <= set(WANTS) or len(set(want)) != len(want):
-            raise InvalidParameter.expected(f"want as some of {', '.join(WANTS)}", self.want)
+            raise InvalidParameter.expected(f"want as a list of {' or '.join(WANTS)}", self.want)
         object.__setattr__(self, "want", tuple(name for name in WANTS if name in want))
         _ = self.steps
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable.estimates import Estimates
 from deniable.presentation.verdict import Claim, Span, Verdict
-from deniable.presentation.view import Change
+from deniable.presentation.view import Change, Figure
 
 _MOST_ROWS = 120
 
@@ -45,6 +45,15 @@ class Scale:
         low, high, size = self.numbers[0], self.numbers[-1], len(self.numbers)
         inside = (min(max(number, low), high) - low) / (high - low)
         return (inside * (size - 1) + 0.5) / size
+
+    def mean_said(self, mean: Figure, of: str = "The") -> tuple[str, str]:
+        """Return what is said of a mean, and of what kind that is: it is between both ends."""
+        inside = mean.within(self.numbers[0], self.numbers[-1])
+        value, spread = inside.cells
+        if 4 * inside.reach > self.numbers[-1] - self.numbers[0]:
+            unsure = f"{of} mean cannot be told from so few reports: somewhere from {spread}"
+            return f"{unsure} {self.unit}".rstrip() + ".", "nothing"
+        return f"{of} mean is |{value}| ({spread}).", "figure"
 
     def bins(self, starts: Sequence[int]) -> tuple[str, ...]:
         """Return the names of bins that start at these places: "40 to 44 h"."""

@@ -145,6 +145,8 @@ class RecordEstimates(Estimates):
         part = self.record.parts[digit[0]][1]
         if not isinstance(part, Number):
             raise InvalidParameter.expected("an attribute that is a number", name)
+        if not self._tables.tells(digit):
+            raise InvalidParameter(f"nobody has told of {name} yet: wait for more reports")
         numbers = np.array([part.scale.numbers])
         value, variance = self._tables.figures(digit, numbers)
         reach = upper_normal((1 - level) / 2) * float(np.sqrt(variance[0]))
@@ -177,10 +179,12 @@ class RecordEstimates(Estimates):
             moved = [change for change in changes if change.label in own]
             found = judge(own, moved, since=since, alpha=ALPHA / len(attributes))
             said = [_about(name, claim) for claim in found.claims[:2]]
-            if isinstance(own, InOrder):
-                value, spread = self.mean(name).cells
-                said[0] = told(f"{name}: the mean is |{value}| ({spread}).")
-            (sure if found.sure or isinstance(own, InOrder) else unsure).extend(said)
+            certain, digit = found.sure, self.record.digits([name])
+            part = self.record.parts[digit[0]][1]
+            if isinstance(part, Number) and self._tables.tells(digit):
+                said[0] = told(*part.scale.mean_said(self.mean(name), f"{name}: the"))
+                certain |= said[0].kind == "figure"
+            (sure if certain else unsure).extend(said)
         return Verdict((*sure, *unsure))
 
     def _attributes(self) -> Iterator[tuple[str, Estimates]]:

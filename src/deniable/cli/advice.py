@@ -35,6 +35,9 @@ _SHORTER = (("random word", "word"), (" a report, then decode", " + decoding"), 
 @click.option("--users", type=int, help="How many people send a report.")
 @click.option("--max-report-bytes", type=int, help="The largest report that is acceptable.")
 @options.at_most_option
+@click.option("--choices", "choices_file", type=options.FILE, metavar="FILE",
+              help="A file of labels of which people choose several, with --at-most, in place of "
+              "--domain-size.")  # fmt: skip
 @options.goal_option
 @options.kind_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -45,6 +48,7 @@ def recommend(
     users: int | None,
     max_report_bytes: int | None,
     at_most: int | None,
+    choices_file: Path | None,
     goal: Goal,
     about: About,
     as_json: bool,
@@ -58,13 +62,17 @@ def recommend(
     half a percent of each other count as equal: the one that decodes fastest comes first. The last
     column tells which protocol the guideline of the paper takes.
     """
+    if choices_file is not None:
+        if at_most is None or domain_size is not None:
+            raise click.UsageError("--choices takes --at-most, and no --domain-size")
+        domain_size = len(read_labels(choices_file))
     options.check_privacy(epsilon, domain_size)
     kind = about.kind(alone=(domain_size, max_report_bytes, at_most) == (None,) * 3)
     if kind is not None:
         _say_views(kind, epsilon, goal, as_json)
         return
     if domain_size is None:
-        raise click.UsageError("give --domain-size, --record or --number")
+        raise click.UsageError("give --domain-size, --choices, --record or --number")
     ranked = advice.recommend(
         epsilon, domain_size, users, max_report_bytes, goal=goal, at_most=at_most
     )

@@ -162,7 +162,7 @@ def _judge(
     """Say how good a plan is, and how many more people would make it good."""
     margin, stands = _NORMAL * error, "No answer will stand out, not even one that all people give."
     if significant:
-        stands = f"Answers above {rough(significant)} will stand out." if listed else ""
+        stands = f"Answers above {rough(significant, up=True)} will stand out." if listed else ""
     more = rounded(max(1, users * (margin / _GOOD) ** 2 - users))
     if margin <= _GOOD and significant:
         return "good", f"Good. {stands}"

@@ -31,7 +31,7 @@ import numpy as np
 
 from deniable.kernels.fields import field
 from deniable.kernels.linear import line_sums
-from deniable.law.normal import Floats, nearest_shares
+from deniable.law.normal import Floats, Law, nearest_shares
 
 _MOST_CELLS = 1 << 22
 """How many sums over lines are held at once."""
@@ -52,6 +52,11 @@ class Joint(Protocol):
         """Return the same for some of the counts; most laws are alike for all of them."""
         del rows
         return self
+
+    def law(self, coefficients: Floats, errors: Floats, null: float) -> Law | None:
+        """Return the law of sums with these errors, where they alone do not make it."""
+        del coefficients, errors, null
+        return None
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,8 @@ class LotLaw(Law):
     n: int
     std_errors: Floats
     """Not a number where nobody told of a row: its count may be anything."""
+    slopes: Floats
+    """By how much more the variance of a count grows than the count."""
     null: float
     """The least standard error of a row that nobody holds."""
     trials: Floats
@@ -151,12 +153,16 @@ class LotLaw(Law):
     def over(cls, n: int, tables: "list[Cells | int]", null: float) -> Self:
         """Return the law of the cells of tables; a number stands for as many unknown cells."""
         columns = [_columns(cells) for cells in tables]
-        errors, *rest = (np.concatenate(column) for column in zip(*columns, strict=True))
-        return cls(n, n * errors, n * null, *rest)
+        errors, slopes, *rest = (np.concatenate(column) for column in zip(*columns, strict=True))
+        return cls(n, n * errors, n * slopes, n * null, *rest)
 
     def interval(self, counts: Floats, tail: float) -> Ends:
-        reach = upper_normal(tail) * self.std_errors
-        lower, upper = counts - reach, counts + reach
+        # The score interval, but nowhere narrower than by the standard error alone.
+        z = upper_normal(tail)
+        shift = z * z / 2 * self.slopes
+        reach = np.hypot(z * self.std_errors, shift)
+        lower, upper = counts - reach, counts + reach + np.maximum(shift, 0)
+        lower -= np.maximum(-shift, 0)
         alone = np.flatnonzero(self.trials)
         if len(alone):
             from deniable.law.difference import chance_limits  # noqa: PLC0415 - slow to import
@@ -179,9 +185,8 @@ class LotLaw(Law):
 
     def take(self, rows: np.typing.NDArray[np.int64]) -> "LotLaw":
         columns = (self.trials, self.successes, self.p, self.q)
-        return LotLaw(
-            self.n, self.std_errors[rows], self.null, *(column[rows] for column in columns)
-        )
+        rest = (column[rows] for column in columns)
+        return LotLaw(self.n, self.std_errors[rows], self.slopes[rows], self.null, *rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,25 +201,31 @@ class TableJoint(Joint):
     def variance(self, coefficients: Floats, counts: Floats) -> Floats:
         """Return variances by the shares that all views make plausible, and not by the counts."""
         del counts
-        if self.rows is not None:
-            every = np.zeros((len(coefficients), self.tables.size(self.target)))
-            every[:, self.rows] = coefficients
-            coefficients = every
-        return self.n**2 * self.tables.figures(self.target, coefficients)[1]
+        return self.n**2 * self.tables.figures(self.target, self._every(coefficients))[1]
+
+    def law(self, coefficients: Floats, errors: Floats, null: float) -> LotLaw:
+        slopes = self.n * self.tables.slopes(self.target, self._every(coefficients))
+        return LotLaw(self.n, errors, slopes, null, *np.zeros((4, len(errors))))
+
+    def _every(self, coefficients: Floats) -> Floats:
+        if self.rows is None:
+            return coefficients
+        every = np.zeros((len(coefficients), self.tables.size(self.target)))
+        every[:, self.rows] = coefficients
+        return every
 
     def take(self, rows: np.typing.NDArray[np.int64]) -> "TableJoint":
         return replace(self, rows=rows if self.rows is None else self.rows[rows])
 
 
 def _columns(cells: "Cells | int") -> tuple[Floats, ...]:
-    """Return errors of shares, trials, supports, p and q of the cells of a table."""
+    """Return errors of shares, slopes, trials, supports, p and q of the cells of a table."""
     if isinstance(cells, int):
-        nothing = np.zeros(cells)
-        return np.full(cells, np.nan), nothing, nothing, nothing, nothing
+        return np.full(cells, np.nan), *np.zeros((5, cells))
     view, size = cells.alone, len(cells.shares)
-    errors = np.sqrt(cells.variances)
+    errors = np.sqrt(cells.variances), cells.slopes
     if view is None:
-        return errors, *(np.zeros(size) for _ in range(4))
+        return *errors, *np.zeros((4, size))
     full = (np.full(size, float(x)) for x in (view.n, view.pairs.p, view.pairs.q))
     trials, p, q = full
-    return errors, trials, view.supports.astype(np.float64), p, q
+    return *errors, trials, view.supports.astype(np.float64), p, q

@@ -34,6 +34,8 @@ _MOST_CELLS = 1 << 22
 _FITTING_STEPS = 400
 _EXACT = 5000
 """Up to this many reports of a view they are drawn one by one, above that by their normal law."""
+_SOME = 1e-6
+"""The least share of people who can still move to a cell."""
 _AT_ONCE = 1 << 21
 """How many cells and reports are held at once."""
 
@@ -76,11 +78,13 @@ def contrast_variance(pairs: Pairs, size: int) -> float:
 class Cells(NamedTuple):
     """The shares of the cells of a table, their variances, and the one view they stem from.
 
-    ``null`` is the variance of a cell that nobody holds.
+    ``null`` is the variance of a cell that nobody holds. ``slopes`` are by how much more variances
+    grow than shares where more people hold a cell.
     """
 
     shares: Floats
     variances: Floats
+    slopes: Floats
     null: float
     alone: ViewTable | None
 
@@ -114,19 +118,20 @@ class Tables:
 
     def cells(self, target: Digits) -> Cells:
         """Return the table over some digits, in their order, least significant last."""
-        variances, null = np.zeros(self.size(target)), 0.0
-        used = []
-        for view, terms in self._terms(target):
-            added, least = self._cell_variance(view, terms, target)
-            variances, null = variances + added, null + least
-            used.append(view)
-        alone = used[0] if len(used) == 1 and used[0].digits == target else None
-        return Cells(self.shares(target), np.maximum(variances, 0.0), null, alone)
+        used = self._terms(target)
+        found = [self._cell_variance(*each, target) for each in used]
+        total = np.sum([each for each, _ in found], axis=0)
+        slopes = total[1] / np.maximum(total[2], _SOME)
+        alone = used[0][0] if len(used) == 1 and used[0][0].digits == target else None
+        null = sum(least for _, least in found)
+        return Cells(self.shares(target), np.maximum(total[0], 0.0), slopes, null, alone)
 
     def _cell_variance(
         self, view: ViewTable, terms: dict[Digits, float], target: Digits
     ) -> tuple[Floats, float]:
         """Return what a view adds to the variance of each cell, and of one that nobody holds.
+
+        With the first stand by how much that and the share rise as people move to the cell.
 
         The coefficient of a view's cell j in that of the cell i is the sum of the terms of which
         i and j share the digits, so that sums over j are margins.
@@ -145,8 +150,12 @@ class Tables:
         )
         a, b = view.pairs.contrast
         always = a * (squares - size * mean**2)
-        spread = always + b * (second - 2 * mean * first + mean**2) - (first - mean) ** 2
-        return np.asarray(spread / view.n), (always + (b - 1) * mean**2) / view.n
+        around = second - 2 * mean * first + mean**2
+        spread = always + b * around - (first - mean) ** 2
+        own = sum(terms.values())
+        steeper = b * ((own - mean) ** 2 - around) - 2 * (first - mean) * (own - first)
+        found = np.stack([spread / view.n, steeper / view.n, own - first])
+        return found, (always + (b - 1) * mean**2) / view.n
 
     def figures(self, target: Digits, coefficients: Floats) -> tuple[Floats, Floats]:
         """Return sums of the shares of a table, one for each row of coefficients, and variances."""
@@ -156,7 +165,17 @@ class Tables:
             self._figure_variances(target, coefficients[start : start + step])
             for start in range(0, len(coefficients), step)
         ]
-        return found, np.concatenate(parts)
+        return found, np.concatenate([np.zeros(0), *parts])
+
+    def slopes(self, target: Digits, coefficients: Floats) -> Floats:
+        """Return by how much more variances grow than sums, as people move to the largest cells."""
+        steeper, moved = np.zeros((2, len(coefficients)))
+        for view, common, c in self._contrasts(target, coefficients):
+            f = self._margin(self._shares_of(view.digits), view.digits, common, common)
+            (_, b), most, mean = view.pairs.contrast, c.max(axis=1), c @ f
+            rises = b * (most**2 - (c * c) @ f) - 2 * mean * (most - mean)
+            steeper, moved = steeper + rises / view.n, moved + most - mean
+        return steeper / np.maximum(moved, _SOME)
 
     def _figure_variances(self, target: Digits, coefficients: Floats) -> Floats:
         total = np.zeros(len(coefficients))

@@ -83,7 +83,7 @@ class Claim:
 def _share_of(kind: str, answer: str, value: float, margin: float) -> Claim:
     verb = {"leader": "leads with", "second": "is second with", "single": "has"}[kind]
     how = "." if kind == "second" else f", give or take {points(margin)}."
-    figure = Span(share(value, margin), "figure")
+    figure = Span(share(min(value, 1.0), margin), "figure")
     return Claim(kind, (answer,), (_name(answer), Span(f" {verb} "), figure, Span(how)))
 
 

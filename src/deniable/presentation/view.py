@@ -44,6 +44,12 @@ class Figure:
         """Half of the interval."""
         return (self.upper - self.lower) / 2
 
+    def within(self, low: float, high: float) -> Figure:
+        """Return what is possible of it, where it must be between two ends."""
+        value = min(max(self.value, low), high)
+        lower, upper = min(self.lower, high - self.reach), max(self.upper, low + self.reach)
+        return Figure(value, max(lower, low), min(upper, high), self.unit)
+
     @property
     def cells(self) -> tuple[str, str]:
         """The value and its range, with as many digits as the range allows."""

@@ -174,7 +174,9 @@ def check_radices(given: object) -> tuple[int, ...]:
 def check_views(given: object, digits: int) -> tuple[Digits, ...]:
     listed = _listed("views", given)
     if len(listed) > MOST_VIEWS:
-        raise InvalidParameter.expected(f"at most {MOST_VIEWS} views", len(listed))
+        raise InvalidParameter.expected(
+            f"at most {MOST_VIEWS} views", len(listed), "ask for fewer tables"
+        )
     views = []
     for view in listed:
         own = [
