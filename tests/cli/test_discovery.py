@@ -55,6 +55,26 @@ def test_code_is_learned_and_planned_with(words) -> None:
     assert "Discovery at epsilon = 2" in words("question", "show", "made.json").text
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["kiwi\nfig\n", "kiwi\r\nfig\r\n", "\ufeffkiwi\nfig", "kiwi\n\n\nfig\n\n", "kiwi\nfig\nkiwi\n"],
+)
+def test_examples_are_read_as_they_come(shell, content: str) -> None:
+    """Line ends, a byte order mark, empty lines and repetitions make no other code."""
+    shell.write("texts.txt", content.encode())
+    shell("code", "learn", "texts.txt", "-o", "code.json")
+    assert Code.from_json(shell.read("code.json")) == Code.learn(["kiwi", "fig"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"", "no examples"), (b"\n\n", "no examples"), (b"k\xff", "UTF-8")]
+)
+def test_what_holds_no_examples_is_refused(shell, content: bytes, said: str) -> None:
+    """Nothing is learned from an empty file, nor from one that is no text."""
+    shell.write("texts.txt", content)
+    assert said in shell.fails("code", "learn", "texts.txt", "-o", "code.json")
+
+
 def signatures(count: int) -> list[str]:
     """Return texts of about 50 bits by their own code, which the usual settings would cut."""
     rng = random.Random(3)

@@ -184,6 +184,8 @@ def test_texts_that_are_cut_are_shown_apart_and_named_by_a_list(tally: Tally, fo
     assert beginning.about == pytest.approx(8000, rel=0.2)
     assert "x" * 40 in found.sure
     assert not [each for each in found.unfinished if set(each.beginning) == {"x"}]
+    twice = QUESTION.discover(tally, ["café", "cafe\u0301"])
+    assert twice.found.tested == alone.found.tested + 1
     assert any(f"{beginning.beginning}… (about {beginning.about:,.0f})" in n for n in alone.notes())
 
 
