@@ -35,6 +35,11 @@ def test_texts_are_discovered_and_asked_again(words) -> None:
     # Seeded, salt and devices alike: alpha allows a false text in one of twenty runs.
     assert {row["label"] for row in rows if row["sure"]} == set(WORDS)
     assert set(WORDS) < set(Question.from_json(words.read("closed.json")).labels)
+    words.write("few.txt", "kiwi\n" * 200)
+    words("privatize", "words.json", "few.txt", "-o", "few.bin")
+    said = words.fails("discover", "words.json", "few.bin", "--follow-up", 2, "--follow-up-file",
+                       "none.json")  # fmt: skip
+    assert "no text is sure" in said
     named = words("estimate", "words.json", "tally.bin", "--candidates", "words.txt", "--json")
     assert len(json.loads(named.text)["estimates"]) == len(WORDS)
 

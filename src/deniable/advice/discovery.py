@@ -132,7 +132,7 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
             else _shortened(listed, code, protocol.layout.length)
         )
         raise InvalidParameter(
-            f"this code is too long for {cut:.1%} of the examples: half of them take {middle} "
+            f"this code is too long for {100 * cut:.1f} % of the examples: half of them take {middle} "
             f"bits or more, and at most {protocol.layout.length} fit. The longest are {longest}. "
             f"What helps: {ways}",
             value=cut,
@@ -255,7 +255,7 @@ def _sentences(fitted: Fit, n: int, smallest: float | None) -> list[str]:
     longer = "no example is longer."
     if fitted.too_long:
         longer = (
-            f"{fitted.cut:.1%} of the examples are longer, and such texts can only be named from "
+            f"{100 * fitted.cut:.1f} % of the examples are longer, and such texts can only be named from "
             f"a list: {fitted.longest}."
         )
     said = [

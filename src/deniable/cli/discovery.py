@@ -57,12 +57,12 @@ def discover(
     found = question.discover(
         inputs.read_tally(question, files), candidates, alpha=export.alpha, rate=rate
     )
+    export.write(found)  # first, since it may be that nothing is sure
     if follow_up is not None and follow_up_file is not None:
-        options.check_privacy(follow_up, len(found.sure) + 1)
+        options.check_privacy(follow_up, len(found.askable) + 1)
         closed = found.question(follow_up)
         outputs.write_atomically(follow_up_file, closed.to_json().encode())
-        outputs.announce(follow_up_file, f"a closed question of {len(found.sure):,} texts")
-    export.write(found)
+        outputs.announce(follow_up_file, f"a closed question of {len(found.askable):,} texts")
 
 
 @click.group(cls=Group, examples=["deniable code learn pages.txt -o pages-code.json"])

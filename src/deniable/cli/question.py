@@ -203,7 +203,7 @@ def _fitted(text: Text, examples: Path, epsilon: float | None) -> Discovery:
     found = fit(read_labels(examples, twice=True), code, options.needed(epsilon))
     if found.too_long:
         outputs.warn(
-            f"{found.cut:.1%} of the examples are too long to be found, and such texts can only be "
+            f"{100 * found.cut:.1f} % of the examples are too long to be found, and such texts can only be "
             f"named from a list: {found.longest}"
         )
     return found.protocol
