@@ -299,17 +299,18 @@ class Discoveries(Presentable, Generic[Asked]):
         longer = cut is not None and cut.about > (0.0 if first is None else first.count or 0.0)
         if cut is not None and longer:
             start = one_line(cut.beginning, 60).strip()
-            opening = (Span(" that begins with "), Span(f"“{start}…”", "name"), Span(" and"))
+            opening = (Span(" that begins with "), Span(f"“{start}…”", "name"))
             about = f"about {rough(min(1.0, cut.about / max(1, self.n)))}"
-            said.append((Span("A text"), *(opening if start else (Span(" that"),)),
-                         Span(" is too long for the code and has "), Span(about, "figure"),
-                         Span(" of the people. A list of candidates can name it.")))  # fmt: skip
+            said.append((Span("A text"), *(opening if start else ()),
+                         Span(" is too long for the code, and "), Span(about, "figure"),
+                         Span(" of the people gave it. A list of candidates can name it.")))  # fmt: skip
         if first is not None:
             name = one_line(first.label, 60)
             name = name if name.startswith('"') else f"“{name}”"
             many = views.counted(int(whole.sure.sum()), "text")
+            are = "is" if whole.sure.sum() == 1 else "are"
             share = rough(min(1.0, first.share))
-            said.append((Span(many, "figure"), Span(" that nobody listed: "),
+            said.append((Span(many, "figure"), Span(f" {are} sure: "),
                          Span(name, "name"),
                          Span(" has " if longer else " leads with "),
                          Span(share, "figure"), Span(" of the people.")))  # fmt: skip

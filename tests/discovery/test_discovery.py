@@ -195,8 +195,8 @@ def test_what_is_cut_and_most_frequent_is_said_first() -> None:
     reports = QUESTION.privatize(texts, np.random.default_rng(6))
     found = QUESTION.discover(QUESTION.tally(reports))
     first, second, *_ = found.findings()
-    assert re.match(r"A text that begins with “x+…” and is too long for the code .* about 5\d", first)
-    assert second.startswith("2 texts that nobody listed: “kiwi” has 2")
+    assert re.match(r"A text that begins with “x+…” is too long for the code, and about 5\d", first)
+    assert second.startswith("2 texts are sure: “kiwi” has 2")
     assert not any("leads" in said for said in found.findings())
     assert "too long for the code" in str(found.parts()[1])
     few = ["x" * 40] * 24_000
@@ -210,7 +210,7 @@ def test_what_all_people_gave_is_said_in_plain_figures() -> None:
     for alpha, said in ((0.025, "2.5"), (0.1, "10"), (0.95, "95"), (0.05 / 6, "0.84")):
         found = QUESTION.discover(tally, alpha=alpha)
         first, second = found.findings()
-        assert re.fullmatch(r'1 text that nobody listed: " " leads with (9\d|100)\s% of .*', first)
+        assert re.fullmatch(r'1 text is sure: " " leads with (9\d|100)\s% of .*', first)
         assert f"at most {said}\u00a0%" in second
     assert found.sure == (" ",)
     with pytest.raises(InvalidParameter, match="nothing to ask about"):
