@@ -85,6 +85,8 @@ def code() -> None:
 def learn(examples: Path, *, phrases: int | None, fold_case: bool, output: Path) -> None:
     """Learn a code from the public texts in the file EXAMPLES, one on each line.
 
+    Empty lines and repetitions do not count.
+
     The code goes to every device: never learn it from people's answers.
     """
     texts, fold = read_labels(examples, twice=True), "case" if fold_case else "none"
