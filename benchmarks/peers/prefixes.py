@@ -1,10 +1,10 @@
 """pure-ldp's PEM: ``python benchmarks/peers/prefixes.py LIST SEED EPSILON PEOPLE``.
 
-Runs in the environment of the other packages. LIST has words with counts, or an item for each person
-(.npz), of which the number is the text. Prefixes are extended by six bits over the first six bytes.
-Its default, OLH, asks for 512 GiB at this length, so that the oracle is the Hadamard count-mean
-sketch that its documentation shows. Reports are searched for the 16, 32 and 64 most frequent texts.
-Prints one line of JSON.
+Runs in the environment of the other packages. LIST has words with counts, or an item for each
+person (.npz), of which the number is the text. Prefixes are extended by six bits over the first six
+bytes. Its default, OLH, asks for 512 GiB at this length, so that the oracle is the Hadamard
+count-mean sketch that its documentation shows. Reports are searched for the 16, 32 and 64 most
+frequent texts. Prints one line of JSON.
 """
 
 import json

@@ -303,7 +303,7 @@ class Discoveries(Presentable, Generic[Asked]):
             about = f"about {rough(min(1.0, cut.about / max(1, self.n)))}"
             said.append((Span("A text"), *(opening if start else ()),
                          Span(" is too long for the code, and "), Span(about, "figure"),
-                         Span(" of the people gave it. A list of candidates can name it.")))  # fmt: skip
+                         Span(" of the people gave it. A list can name it.")))  # fmt: skip
         if first is not None:
             name = one_line(first.label, 60)
             name = name if name.startswith('"') else f"“{name}”"

@@ -132,7 +132,7 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
             else _shortened(listed, code, protocol.layout.length)
         )
         raise InvalidParameter(
-            f"this code is too long for {100 * cut:.1f} % of the examples: half of them take {middle} "
+            f"this code is too long for {percent(cut)} of the examples: half of them take {middle} "
             f"bits or more, and at most {protocol.layout.length} fit. The longest are {longest}. "
             f"What helps: {ways}",
             value=cut,
@@ -255,8 +255,8 @@ def _sentences(fitted: Fit, n: int, smallest: float | None) -> list[str]:
     longer = "no example is longer."
     if fitted.too_long:
         longer = (
-            f"{100 * fitted.cut:.1f} % of the examples are longer, and such texts can only be named from "
-            f"a list: {fitted.longest}."
+            f"{percent(fitted.cut)} of the examples are longer, and such texts can only be named "
+            f"from a list: {fitted.longest}."
         )
     said = [
         f"The code takes {middle} bits for a middling example, {low} to {high} for most; "
