@@ -52,6 +52,9 @@ def test_code_that_cuts_too_many_examples_is_refused() -> None:
     with pytest.raises(InvalidParameter, match=r"…xample\.com/news/299' \(\d+ bits\)"):
         plan_discovery([f"https://www.a-very-long-name.example.com/news/{i}" for i in (299, 7)],
                        users=10**6, epsilon=2.0)  # fmt: skip
+    # All that differs is beyond the bytes that count, so that these are two examples and not 40.
+    with pytest.raises(InvalidParameter, match=r"too long for 50 % of the examples"):
+        plan_discovery(["kiwi", *("x" * 1024 + str(i) for i in range(39))], users=9, epsilon=2.0)
     fitting = plan_discovery(PAGES, users=10**6, epsilon=2.0, code=Code.learn(PAGES))
     assert fitting.cut <= 0.05
 

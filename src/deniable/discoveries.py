@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -111,6 +112,11 @@ class Discoveries(Presentable, Generic[Asked]):
         return tuple(t for t, sure in zip(self.texts, self.found.sure, strict=True) if sure)
 
     @property
+    def askable(self) -> tuple[str, ...]:
+        """The sure texts that a closed question can have as labels."""
+        return tuple(text for text in self.sure if text.strip())
+
+    @property
     def n(self) -> int:
         """How many reports were read, without copies that honest people do not make."""
         return self.found.n
@@ -137,12 +143,13 @@ class Discoveries(Presentable, Generic[Asked]):
     def question(self, epsilon: float) -> Asked:
         """Return a closed question of the sure texts, with a label for all others.
 
-        It counts them with all people, and not by a sample: for the next collection.
+        It counts them with all people, and not by a sample: for the next collection. A text of
+        white space alone is among the others, since nobody could see it in a form.
         """
-        if not self.sure:
+        if not self.askable:
             raise InvalidParameter("no text is sure, so there is nothing to ask about", value=0)
-        other = next(name for name in _names() if name not in self.sure)
-        return self.ask((*self.sure, other), epsilon=epsilon, other=other)
+        other = next(name for name in _names() if name not in self.askable)
+        return self.ask((*self.askable, other), epsilon=epsilon, other=other)
 
     def rows(self) -> tuple[Discovered, ...]:
         f, shares = self.found, self.found.counts / max(1, self.n)
@@ -195,16 +202,16 @@ class Discoveries(Presentable, Generic[Asked]):
     def notes(self) -> tuple[str, ...]:
         f = self.whole
         said = [
-            f"sure: at most {self.alpha:g} false texts expected in this look; one that a few "
-            "people gave may be listed",
+            f"sure: the chance that nobody gave one of them is at most {rough(self.alpha, up=True)}"
+            "; one that a few people gave may be listed",
             f"likely: about {views.percent(self.rate)} of the list may be texts that nobody gave",
             f"about {views.counted(self.crafted, 'crafted report')} would plant a text",
         ]
         if not f.searched:
             said.append("too few reports for a search; only named candidates were looked at")
         else:
-            said.append(f"about {self.uncovered:.0%} of the people gave none of the sure texts: "
-                        "too few gave theirs, or it is too long for the code")  # fmt: skip
+            said.append(f"about {100 * self.uncovered:.0f} % of the people gave none of the sure "
+                        "texts: too few gave theirs, or it is too long for the code")  # fmt: skip
         if f.unfinished:
             first = [f"{one_line(each.beginning, 40)}… (about {each.about:,.0f})"
                      for each in f.unfinished[:_NAMED]]  # fmt: skip
@@ -292,16 +299,19 @@ class Discoveries(Presentable, Generic[Asked]):
         longer = cut is not None and cut.about > (0.0 if first is None else first.count or 0.0)
         if cut is not None and longer:
             start = one_line(cut.beginning, 60).strip()
-            opening = (Span(" that begins with "), Span(f"{start}…", "name"), Span(" and"))
+            opening = (Span(" that begins with "), Span(f"“{start}…”", "name"))
             about = f"about {rough(min(1.0, cut.about / max(1, self.n)))}"
-            said.append((Span("A text"), *(opening if start else (Span(" that"),)),
-                         Span(" is too long for the code and has "), Span(about, "figure"),
-                         Span(" of the people. A list of candidates can name it.")))  # fmt: skip
+            said.append((Span("A text"), *(opening if start else ()),
+                         Span(" is too long for the code, and "), Span(about, "figure"),
+                         Span(" of the people gave it. A list can name it.")))  # fmt: skip
         if first is not None:
+            name = one_line(first.label, 60)
+            name = name if name.startswith('"') else f"“{name}”"
             many = views.counted(int(whole.sure.sum()), "text")
+            are = "is" if whole.sure.sum() == 1 else "are"
             share = rough(min(1.0, first.share))
-            said.append((Span(many, "figure"), Span(" that nobody listed: "),
-                         Span(one_line(first.label, 60), "name"),
+            said.append((Span(many, "figure"), Span(f" {are} sure: "),
+                         Span(name, "name"),
                          Span(" has " if longer else " leads with "),
                          Span(share, "figure"), Span(" of the people.")))  # fmt: skip
             chance = rough(self.alpha, up=True)
@@ -386,8 +396,5 @@ def _known(ends: Floats) -> npt.NDArray[np.generic]:
 
 def _names() -> Iterator[str]:
     """Yield labels for all other texts; at least one of them is no text itself."""
-    number = 1
     yield _OTHER
-    while True:
-        number += 1
-        yield f"(other {number})"
+    yield from (f"(other {number})" for number in count(2))

@@ -35,6 +35,11 @@ def test_texts_are_discovered_and_asked_again(words) -> None:
     # Seeded, salt and devices alike: alpha allows a false text in one of twenty runs.
     assert {row["label"] for row in rows if row["sure"]} == set(WORDS)
     assert set(WORDS) < set(Question.from_json(words.read("closed.json")).labels)
+    words.write("few.txt", "kiwi\n" * 200)
+    words("privatize", "words.json", "few.txt", "-o", "few.bin")
+    said = words.fails("discover", "words.json", "few.bin", "--follow-up", 2, "--follow-up-file",
+                       "none.json")  # fmt: skip
+    assert "no text is sure" in said
     named = words("estimate", "words.json", "tally.bin", "--candidates", "words.txt", "--json")
     assert len(json.loads(named.text)["estimates"]) == len(WORDS)
 
@@ -53,6 +58,26 @@ def test_code_is_learned_and_planned_with(words) -> None:
           "made.json")  # fmt: skip
     assert Question.from_json(words.read("made.json")).version == 2
     assert "Discovery at epsilon = 2" in words("question", "show", "made.json").text
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["kiwi\nfig\n", "kiwi\r\nfig\r\n", "\ufeffkiwi\nfig", "kiwi\n\n\nfig\n\n", "kiwi\nfig\nkiwi\n"],
+)
+def test_examples_are_read_as_they_come(shell, content: str) -> None:
+    """Line ends, a byte order mark, empty lines and repetitions make no other code."""
+    shell.write("texts.txt", content.encode())
+    shell("code", "learn", "texts.txt", "-o", "code.json")
+    assert Code.from_json(shell.read("code.json")) == Code.learn(["kiwi", "fig"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"", "no examples"), (b"\n\n", "no examples"), (b"k\xff", "UTF-8")]
+)
+def test_what_holds_no_examples_is_refused(shell, content: bytes, said: str) -> None:
+    """Nothing is learned from an empty file, nor from one that is no text."""
+    shell.write("texts.txt", content)
+    assert said in shell.fails("code", "learn", "texts.txt", "-o", "code.json")
 
 
 def signatures(count: int) -> list[str]:

@@ -184,6 +184,8 @@ def test_texts_that_are_cut_are_shown_apart_and_named_by_a_list(tally: Tally, fo
     assert beginning.about == pytest.approx(8000, rel=0.2)
     assert "x" * 40 in found.sure
     assert not [each for each in found.unfinished if set(each.beginning) == {"x"}]
+    twice = QUESTION.discover(tally, ["café", "cafe\u0301"])
+    assert twice.found.tested == alone.found.tested + 1
     assert any(f"{beginning.beginning}… (about {beginning.about:,.0f})" in n for n in alone.notes())
 
 
@@ -193,8 +195,8 @@ def test_what_is_cut_and_most_frequent_is_said_first() -> None:
     reports = QUESTION.privatize(texts, np.random.default_rng(6))
     found = QUESTION.discover(QUESTION.tally(reports))
     first, second, *_ = found.findings()
-    assert re.match(r"A text that begins with x+… and is too long for the code .* about 5\d", first)
-    assert second.startswith("2 texts that nobody listed: kiwi has 2")
+    assert re.match(r"A text that begins with “x+…” is too long for the code, and about 5\d", first)
+    assert second.startswith("2 texts are sure: “kiwi” has 2")
     assert not any("leads" in said for said in found.findings())
     assert "too long for the code" in str(found.parts()[1])
     few = ["x" * 40] * 24_000
@@ -204,11 +206,15 @@ def test_what_is_cut_and_most_frequent_is_said_first() -> None:
 
 def test_what_all_people_gave_is_said_in_plain_figures() -> None:
     """A share of all, and a chance, are neither in powers of ten nor below what they are."""
-    reports = QUESTION.privatize([" "] * 12_000, np.random.default_rng(8))
+    tally = QUESTION.tally(QUESTION.privatize([" "] * 12_000, np.random.default_rng(8)))
     for alpha, said in ((0.025, "2.5"), (0.1, "10"), (0.95, "95"), (0.05 / 6, "0.84")):
-        first, second = QUESTION.discover(QUESTION.tally(reports), alpha=alpha).findings()
-        assert re.fullmatch(r'1 text that nobody listed: " " leads with (9\d|100)\s% of .*', first)
+        found = QUESTION.discover(tally, alpha=alpha)
+        first, second = found.findings()
+        assert re.fullmatch(r'1 text is sure: " " leads with (9\d|100)\s% of .*', first)
         assert f"at most {said}\u00a0%" in second
+    assert found.sure == (" ",)
+    with pytest.raises(InvalidParameter, match="nothing to ask about"):
+        found.question(2.0)
 
 
 def test_discoveries_make_a_closed_question(found) -> None:
@@ -223,7 +229,7 @@ def test_discoveries_make_a_closed_question(found) -> None:
 def test_discoveries_are_shown_and_exported(found) -> None:
     """Text, page and exports have the texts and what holds for all of them."""
     assert "banana" in repr(found)
-    assert "at most 0.05 false" in found.table(width=200)
+    assert re.search(r"is at most 5\s%", found.table(width=200))
     assert "banana" in found.to_html()
     assert found.to_csv().splitlines()[0].startswith("label,count,share,lower,upper,sure,tail")
     assert len(found.top(3)) == 3

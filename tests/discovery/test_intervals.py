@@ -79,3 +79,11 @@ def test_chi_square_tail_is_that_of_scipy() -> None:
             assert chi_square_tail(square, freedom) == pytest.approx(
                 stats.chi2.sf(square, freedom), rel=1e-9
             )
+
+
+def test_interval_of_what_everybody_gave_holds_everybody() -> None:
+    """The ends of a share are 0 and 1 themselves, not what a search comes close to."""
+    law = SampleLaw(20_000, 7500, Fraction(1, 2), Fraction(1, 60))
+    assert law.shown(3750, 200, 0.025)[1] == 20_000
+    assert law.shown(4100, 200, 0.025)[1] == 20_000
+    assert law.shown(4100, 200, 0.025)[0] < 20_000

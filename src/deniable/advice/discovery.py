@@ -115,7 +115,7 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
     given = list(examples) if isinstance(examples, Iterable) else []
     if isinstance(examples, str) or not given or not all(isinstance(text, str) for text in given):
         raise InvalidParameter("expected public examples as a list of texts, at least one")
-    listed = list(dict.fromkeys(given))
+    listed = list(dict.fromkeys(map(code.clean, given)))
     sizes = code.values(listed)[:, 2].astype(np.int64)
     low, middle, high = (int(x) for x in np.percentile(sizes, (5, 50, 95), method="higher"))
     protocol = Discovery(epsilon, min(6, max(4, math.ceil(high / 10))))
@@ -132,7 +132,7 @@ def fit(examples: Iterable[str], code: Code, epsilon: float) -> Fit:
             else _shortened(listed, code, protocol.layout.length)
         )
         raise InvalidParameter(
-            f"this code is too long for {cut:.0%} of the examples: half of them take {middle} "
+            f"this code is too long for {percent(cut)} of the examples: half of them take {middle} "
             f"bits or more, and at most {protocol.layout.length} fit. The longest are {longest}. "
             f"What helps: {ways}",
             value=cut,
@@ -255,8 +255,8 @@ def _sentences(fitted: Fit, n: int, smallest: float | None) -> list[str]:
     longer = "no example is longer."
     if fitted.too_long:
         longer = (
-            f"{fitted.cut:.1%} of the examples are longer, and such texts can only be named from "
-            f"a list: {fitted.longest}."
+            f"{percent(fitted.cut)} of the examples are longer, and such texts can only be named "
+            f"from a list: {fitted.longest}."
         )
     said = [
         f"The code takes {middle} bits for a middling example, {low} to {high} for most; "

@@ -117,8 +117,8 @@ class Text(Answers):
         # Two spellings that are read as one text would be counted twice.
         if len({self.discover.clean(text) for text in listed}) < len(listed):
             raise InvalidParameter(
-                "expected each candidate once; letters that Unicode has two forms of, and with a "
-                "folded code capital ones, do not make another text",
+                "expected each candidate once; letters that Unicode has two forms of, capital ones "
+                "with a folded code, and what is beyond 1,024 bytes do not make another text",
                 value=None,
             )
         return self.discover.values(listed)

@@ -57,12 +57,12 @@ def discover(
     found = question.discover(
         inputs.read_tally(question, files), candidates, alpha=export.alpha, rate=rate
     )
+    export.write(found)  # first, since it may be that nothing is sure
     if follow_up is not None and follow_up_file is not None:
-        options.check_privacy(follow_up, len(found.sure) + 1)
+        options.check_privacy(follow_up, len(found.askable) + 1)
         closed = found.question(follow_up)
         outputs.write_atomically(follow_up_file, closed.to_json().encode())
-        outputs.announce(follow_up_file, f"a closed question of {len(found.sure):,} texts")
-    export.write(found)
+        outputs.announce(follow_up_file, f"a closed question of {len(found.askable):,} texts")
 
 
 @click.group(cls=Group, examples=["deniable code learn pages.txt -o pages-code.json"])
@@ -84,6 +84,8 @@ def code() -> None:
 @options.output_option
 def learn(examples: Path, *, phrases: int | None, fold_case: bool, output: Path) -> None:
     """Learn a code from the public texts in the file EXAMPLES, one on each line.
+
+    Empty lines and repetitions do not count.
 
     The code goes to every device: never learn it from people's answers.
     """

@@ -274,7 +274,7 @@ def read_labels(
     """Return the labels in a file: a JSON array, a column, or one on each line.
 
     ``option`` is what names the column; a label that is not among the ``known`` ones is refused,
-    and so is one that stands there ``twice`` unless that is allowed, as for examples.
+    and so are empty lines and one that stands there ``twice`` unless these are examples.
     """
     source, among = Source(path, column, option=option), None if known is None else set(known)
     kind = SUFFIXES.get(suffix_of(path), "lines" if column is None else "csv")
@@ -288,6 +288,8 @@ def read_labels(
         # As exported, so that the answers of one estimate can be the labels of the next question.
         label = unguarded(written) if kind in {"csv", "tsv"} else written
         if kind == "lines" and not label:
+            if twice:
+                continue
             raise source.wrong(line, "an empty line is not a label; remove it, or write the labels "
                                'as a JSON array to have the label ""')  # fmt: skip
         if label in seen and not twice:

@@ -8,6 +8,7 @@ import click
 
 from deniable import Answers, Choice, Choices, Number, Question, Record, Text, Views, advice
 from deniable.advice.discovery import fit
+from deniable.advice.ranking import percent
 from deniable.answers.forecast import forecast
 from deniable.cli import inputs, options, outputs
 from deniable.cli.group import Group
@@ -203,8 +204,8 @@ def _fitted(text: Text, examples: Path, epsilon: float | None) -> Discovery:
     found = fit(read_labels(examples, twice=True), code, options.needed(epsilon))
     if found.too_long:
         outputs.warn(
-            f"{found.cut:.1%} of the examples are too long to be found, and such texts can only be "
-            f"named from a list: {found.longest}"
+            f"{percent(found.cut)} of the examples are too long to be found, and such texts can "
+            f"only be named from a list: {found.longest}"
         )
     return found.protocol
 

@@ -160,7 +160,7 @@ class Results:
                     if texts is None:
                         return replace(shown, searching=True)
                     sight = replace(sight, texts=texts)
-                    shown = replace(shown, sure=len(texts.sure))
+                    shown = replace(shown, sure=len(texts.askable))
                     wanted = replace(wanted, candidates=texts.sure or None)
                 found = await self._make(known, wanted, survey, jobs.Job(views.look, sight))
             except (SearchEnded, TooCostly, InvalidParameter, OutOfDomain) as problem:

@@ -81,8 +81,9 @@ class SampleLaw(Law):
 
     def shown(self, support: int, least: int, tail: float) -> tuple[float, float]:
         """Return the interval of a count that is shown because its support reached ``least``."""
-        first, last = self.counts(self.people * np.array(self._ends(support, tail, least)))
-        return float(first), float(last)
+        first, last = self._ends(support, tail, least)
+        p, q = float(self.p), float(self.q)
+        return self.n * (first - q) / (p - q), self.n * (last - q) / (p - q)
 
     def _ends(self, support: int, tail: float, least: int = 0) -> tuple[float, float]:
         """Return the least and largest chances of a support that leave it in neither tail.
@@ -99,18 +100,24 @@ class SampleLaw(Law):
 
             return chance
 
-        first = _solve(reached(support), tail, low, high)
-        return first, _solve(reached(support + 1), 1 - tail, low, high)
+        first, _ = _solve(reached(support), tail, low, high)
+        _, last = _solve(reached(support + 1), 1 - tail, low, high)
+        return first, last
 
 
-def _solve(rising: Callable[[float], float], target: float, low: float, high: float) -> float:
-    """Return where a function that rises from ``low`` to ``high`` meets a target."""
+def _solve(
+    rising: Callable[[float], float], target: float, low: float, high: float
+) -> tuple[float, float]:
+    """Return what is just below and above where a function that rises meets a target.
+
+    Where it does not, one of them is ``low`` or ``high`` itself.
+    """
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < target else (low, middle)
         if high - low <= 1e-9 * high:
             break
-    return (low + high) / 2
+    return low, high
 
 
 def chi_square_tail(square: float, freedom: int) -> float:

@@ -187,7 +187,7 @@ async def follow_up(call: Call) -> Response:
     found = await call.services.results.discover_soon(known, wanted)
     if found is None:
         raise Mistake("The search goes on. Try again in a minute.")
-    if not found.sure:
+    if not found.askable:
         raise Mistake("No text is sure by now, so that there is nothing to ask about.")
     name, epsilon = known.question.name, known.question.protocol.epsilon
     document = await call.services.worker.run(jobs.follow_up, found, name, epsilon)

@@ -116,7 +116,8 @@ def learn(
     """
     alphabet = bytes(sorted(set().union(*examples)))
     joined = _join(list(examples), phrases)
-    used = Counter(s for data in examples for s in Parser(alphabet, joined).parse(data))
+    every = Parser(alphabet, joined)
+    used = Counter(symbol for data in examples for symbol in every.parse(data))
     kept = tuple(p for i, p in enumerate(joined) if used[len(alphabet) + 2 + i] >= _USED)
     parser, size = Parser(alphabet, kept), len(alphabet) + 2 + len(kept)
     start, end = size, len(alphabet)

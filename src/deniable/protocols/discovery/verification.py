@@ -86,14 +86,17 @@ def find(
     supports = [tables.support(j).astype(np.int32) for j in range(protocol.payload)]
     made = candidates(protocol, code, tables.sizes, supports)
     own = len(made.texts)
-    seen = set(made.texts)
-    texts = made.texts + [text for text in dict.fromkeys(listed) if code.clean(text) not in seen]
+    named = dict(zip(made.texts, made.texts, strict=True))
+    for text in listed:
+        named.setdefault(code.clean(text), text)
+    texts = list(named.values())
     cells = protocol.layout.cells(code.values(texts)).astype(np.int64)
     payload = np.zeros(len(texts))
     for j, support in enumerate(supports):
         payload += support[cells[:, j]]
-    judged = _judge(protocol, tables, cells, (own, len(texts) - own), limits.alpha)
-    C, N, tails, least = judged
+    parts = own, len(texts) - own
+    alphas = tuple(limits.alpha / (1 + all(parts)) / max(1, part) for part in parts)
+    C, N, tails, least = _judge(protocol, tables, cells, np.repeat(alphas, parts))
     sure = least > 0
     shown = np.flatnonzero(sure | (tails <= _listed_up_to(tails, limits.rate)))
     n, p, q = tables.n, protocol.probabilities.exact_p, protocol.probabilities.exact_q
@@ -114,7 +117,7 @@ def find(
     shown = shown[np.argsort(-rank[shown], kind="stable")]
     return Found(
         tuple(texts[i] for i in shown), counts[shown], ends[shown, 0], ends[shown, 1], sure[shown],
-        tails[shown], n, len(texts), limits.alpha / max(1, len(texts)), unfinished,
+        tails[shown], n, len(texts), alphas[not own], unfinished,
         made.searched, made.complete, tables.clipped, tables.even,
     )  # fmt: skip
 
@@ -159,11 +162,11 @@ def _text(code: Code, found: Strings, place: int) -> str | None:
 
 
 def _judge(
-    protocol: Discovery, tables: Tables, cells: Integers, parts: tuple[int, int], alpha: float
+    protocol: Discovery, tables: Tables, cells: Integers, alphas: Floats
 ) -> tuple[Integers, Integers, Floats, Integers]:
     """Return supports, people and tails, and the least support of each text that is sure, else 0.
 
-    A check cell that an earlier candidate has does not count.
+    A check cell that an earlier candidate has does not count. Texts are sure at their ``alphas``.
     """
     C, N = np.zeros((2, len(cells)), dtype=np.int64)
     for j in range(protocol.payload, protocol.layout.pieces):
@@ -172,15 +175,13 @@ def _judge(
         C += np.where(first, tables.supports(j, cells[:, j]), 0)
         N += np.where(first, tables.sizes[j], 0)
     tails, least = np.ones(len(cells)), np.zeros(len(cells), dtype=np.int64)
-    shares = alpha / 2 if all(parts) else alpha
     p, q = protocol.probabilities.exact_p, protocol.probabilities.exact_q
     limits: dict[tuple[int, float], int] = {}
     for i in np.flatnonzero(N).tolist():
-        level = shares / parts[i >= parts[0]]
         law = SampleLaw(max(1, tables.n), int(N[i]), p, q)
-        key = int(N[i]), level
+        key = int(N[i]), float(alphas[i])
         if key not in limits:
-            limits[key] = law.least(level)
+            limits[key] = law.least(key[1])
         tails[i] = law.tail(int(C[i]))
         least[i] = limits[key] if C[i] >= limits[key] else 0
     return C, N, tails, least
