@@ -74,7 +74,7 @@ def test_every_kind_has_rounds_and_groups(collector: Collector, kind: str) -> No
         ({"groups": "platform"}, "groups", "“platform” has no groups"),
         ({"groups": "arm: old"}, "groups", "“arm” needs 2 to 32 groups"),
         ({"groups": "arm: a, b\narm: c, d"}, "groups", "“arm” is there twice"),
-        ({"groups": "a: [x], [y]"}, "groups", "Only one stands for all others"),
+        ({"groups": "a: [x], [y]"}, "groups", "at most one value of a in brackets"),
         ({"groups": "a: " + ", ".join(map(str, range(9))) + "\nb: 1, 2, 3, 4, 5, 6, 7, 8"},
          "groups", "more than 64"),
     ],

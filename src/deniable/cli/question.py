@@ -175,6 +175,9 @@ def create(
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
     _warn_of_twins(listed)
+    if isinstance(answers, Choices) and (split := [label for label in listed if ";" in label]):
+        outputs.warn(f"{outputs.shorten(split[0])} has a semicolon, which stands between labels in "
+                     "files: write answers with it as JSON lists")  # fmt: skip
     if discovered and examples is None:
         outputs.warn("nobody has checked how many texts are too long for this code, and those are "
                      "not found; try it with deniable plan --discover --examples")  # fmt: skip
@@ -222,11 +225,7 @@ def _dimension(text: str) -> Dimension:
     name, mark, listed = text.partition("=")
     if not mark:
         raise click.UsageError(f"expected --segment NAME=VALUE,VALUE, got {text[:80]!r}")
-    values = listed.split(",")
-    other = next((value[1:-1] for value in values if value[:1] + value[-1:] == "[]"), None)
-    return Dimension(name, tuple(value.removeprefix("[").removesuffix("]") if other is not None
-                                 and value == f"[{other}]" else value for value in values),
-                     other)  # fmt: skip
+    return Dimension.of(name, [value.strip() for value in listed.split(",")])
 
 
 @question.command(

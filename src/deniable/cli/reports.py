@@ -62,7 +62,7 @@ def privatize(
 
     Where the question has segments, --segment names the one of everybody in INPUT, and
     --segment-column the column that has each person's. Without a value for each dimension the
-    segment of a person is not stated. Segments are public: the report file holds them as they are.
+    segment of a person is not stated, and a warning says of how many. Segments are public: the report file holds them as they are.
     """
     inputs.check_stdin(question_file, source.path)
     outputs.check_binary(output, as_json)
@@ -78,6 +78,7 @@ def privatize(
         cells, drawn = tee(segments.take(_draw_reports(question, values)))
         count = write_reports(stream, question, map(itemgetter(1), drawn),
                               cells=map(itemgetter(0), cells))  # fmt: skip
+    segments.warn()
     if unknown := matcher.describe_unknown():
         click.echo(f"{source.name}: {unknown}", err=True)
     said = f"{counted(count, 'report')} on {outputs.shorten(question.name)}"

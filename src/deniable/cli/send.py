@@ -96,6 +96,7 @@ def send(
                 parcels=_parcels(segments, watched, _RELAYED if token else 1),
                 input=partial(_new, made_from, earlier),
             )
+            segments.warn()
     click.get_current_context().call_on_close(box.close)
     transport.close()
 
