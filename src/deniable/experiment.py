@@ -65,7 +65,8 @@ class Difference:
         """What a table says of the control, of the arm, of the lift and of its interval."""
         if self.told != MEAN:
             spread = f"{100 * self.lower:.2f} to {100 * self.upper:.2f}"
-            return f"{self.before:.2%}", f"{self.after:.2%}", f"{100 * self.lift:+.2f}", spread
+            before, after = f"{100 * self.before:.2f} %", f"{100 * self.after:.2f} %"
+            return before, after, f"{100 * self.lift:+.2f}", spread
         reach = (self.upper - self.lower) / 2
         before, after, (lift, spread) = (
             Figure(x, x - reach, x + reach).cells for x in (self.before, self.after, self.lift)
@@ -123,8 +124,8 @@ class Experiment:
             counts = ", ".join(f"{name} {n:,}" for name, n in self.people.items())
             return (
                 f"the split is broken: {counts} (p = {self.sample_ratio:.1g}); find out where "
-                "people of an arm get lost or are counted twice, since no difference between these "
-                "arms means anything"
+                "people of an arm get lost or are counted twice, or state the planned sizes as "
+                "weights, since no difference between these arms means anything"
             )
         found = [each for each in self.differences if each.significant]
         if not found:
@@ -135,6 +136,9 @@ class Experiment:
             answers = ", ".join(map(str, (each for each in found if each.arm == arm)))
             said.append(f"{arm} differs from {self.control}: {answers}")
         return "; ".join(said)
+
+    def __str__(self) -> str:
+        return self.verdict
 
     def document(self) -> dict[str, object]:
         return {
@@ -159,6 +163,7 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
 ) -> Experiment:
     """Compare each arm of an experiment with the control, the first one unless it is named.
 
+    ``arms`` has the estimates of each by its name: ``{"A": question.estimate(tally), …}``.
     ``primary`` is the one answer that the experiment is about; without it all answers are tested,
     and of numbers their means.
     ``weights`` are the planned sizes of the arms, 9 and 1 for instance; arms without one have 1.

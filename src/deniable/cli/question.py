@@ -283,6 +283,8 @@ def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
     chosen = isinstance(shown.answers, Choice)
     taken = "open" if labels is None else _taken(shown.answers)
+    if isinstance(protocol, Discovery):
+        taken = f"to be discovered: {_discovered(protocol)}"
     if isinstance(shown.answers, Choices):
         larger = "are cut at random" if shown.answers.cut else "are refused"
         taken = f"at most {shown.answers.at_most} of {taken}; larger sets {larger}"
@@ -353,9 +355,13 @@ def _settings(protocol: Protocol) -> str:
 def _headline(made: Question) -> str:
     answers = "any answer" if made.labels is None else f"{len(made.labels):,} answers"
     if isinstance(made.protocol, Discovery):
-        answers = f"texts whose code has up to {made.protocol.layout.length} bits"
+        answers = _discovered(made.protocol)
     size = counted(made.protocol.report_dtype.itemsize, "byte")
     return (
         f"{answers}, {made.protocol.name} at epsilon = {made.protocol.epsilon:.6g}, {size} a "
         f"report, digest {made.digest[:16]}…"
     )
+
+
+def _discovered(protocol: Discovery) -> str:
+    return f"texts whose code has up to {protocol.layout.length} bits"

@@ -21,7 +21,7 @@ from deniable.consistency import METHODS, adjust
 from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
-from deniable.presentation.view import counted
+from deniable.presentation.view import counted, percent
 from deniable.protocols.sets import SetEstimates
 
 _Values = np.typing.NDArray[np.uint64]
@@ -388,5 +388,5 @@ def experiment(
     ]
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
     tests = counted(result.tests, "test")
-    said = f"* differs, with at most {result.alpha:.0%} for any false alarm in {tests}"
+    said = f"* differs, with at most {percent(result.alpha)} for any false alarm in {tests}"
     console.print(said + (f"; lift and interval in {one.unit}" if one.unit else ""))
