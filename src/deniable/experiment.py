@@ -65,8 +65,8 @@ class Difference:
         """What a table says of the control, of the arm, of the lift and of its interval."""
         if self.told != MEAN:
             spread = f"{100 * self.lower:.2f} to {100 * self.upper:.2f}"
-            before, after = f"{100 * self.before:.2f} %", f"{100 * self.after:.2f} %"
-            return before, after, f"{100 * self.lift:+.2f}", spread
+            control, arm = f"{100 * self.before:.2f} %", f"{100 * self.after:.2f} %"
+            return control, arm, f"{100 * self.lift:+.2f}", spread
         reach = (self.upper - self.lower) / 2
         before, after, (lift, spread) = (
             Figure(x, x - reach, x + reach).cells for x in (self.before, self.after, self.lift)

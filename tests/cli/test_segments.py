@@ -64,7 +64,7 @@ def test_columns_of_parquet_state_segments_too(platforms):
 
 
 def test_a_segment_of_all_and_a_column_go_together(platforms):
-    """A dimension has a value for everybody or a column, and may lack both if it has another value."""
+    """A dimension has a value or a column, and may lack both if one of its values is for others."""
     platforms.write("p.csv", table(PEOPLE))
     given = ("privatize", "q.json", "p.csv", "--column", "answer", "-o", "r.bin")
     platforms(*given, "--segment", "arm=B", "--segment-column", "platform=os")

@@ -58,6 +58,7 @@ def tally() -> Tally:
 
 
 def test_who_shares_a_check_cell_with_a_frequent_text_is_not_counted_for_it(tally: Tally) -> None:
+    """The people of the frequent one support that cell, and no list makes them count twice."""
     layout, read = QUESTION.protocol.layout, ENGLISH.values
     first = layout.payload
     wanted = layout.cells(read(["banana"]))[0, first]

@@ -174,10 +174,7 @@ def create(
         made = Question(name, answers, protocol, other=other, repeat=again, segments=groups)
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
-    _warn_of_twins(listed)
-    if isinstance(answers, Choices) and (split := [label for label in listed if ";" in label]):
-        outputs.warn(f"{outputs.shorten(split[0])} has a semicolon, which stands between labels in "
-                     "files: write answers with it as JSON lists")  # fmt: skip
+    _warn_of_labels(listed, sets=isinstance(answers, Choices))
     if discovered and examples is None:
         outputs.warn("nobody has checked how many texts are too long for this code, and those are "
                      "not found; try it with deniable plan --discover --examples")  # fmt: skip
@@ -267,8 +264,8 @@ def _one_file(labels_file: Path | None, choices_file: Path | None) -> Path | Non
     return labels_file or choices_file
 
 
-def _warn_of_twins(labels: tuple[str, ...]) -> None:
-    """Warn of labels that people cannot tell apart, such as "a" and "a "."""
+def _warn_of_labels(labels: tuple[str, ...], *, sets: bool) -> None:
+    """Warn of labels that people cannot tell apart, such as "a" and "a ", or cannot write."""
     found = list(twins(labels, Form(strip=True, fold_case=True, normalise=True)))
     if found:
         first, second = found[0]
@@ -277,6 +274,10 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
             f"the labels {outputs.shorten(first)} and {outputs.shorten(second)}{more} differ only "
             "in white space, case or encoding, and count as different answers"
         )
+    split = [label for label in labels if ";" in label] if sets else []
+    if split:
+        outputs.warn(f"{outputs.shorten(split[0])} has a semicolon, which stands between labels in "
+                     "files: write answers with it as JSON lists")  # fmt: skip
 
 
 def _print(shown: Question) -> None:

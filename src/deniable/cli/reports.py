@@ -62,7 +62,8 @@ def privatize(
 
     Where the question has segments, --segment names the one of everybody in INPUT, and
     --segment-column the column that has each person's. Without a value for each dimension the
-    segment of a person is not stated, and a warning says of how many. Segments are public: the report file holds them as they are.
+    segment of a person is not stated, and a warning says of how many. Segments are public: the
+    report file holds them as they are.
     """
     inputs.check_stdin(question_file, source.path)
     outputs.check_binary(output, as_json)

@@ -51,7 +51,8 @@ class Stated:
             self.question.segments.dimension(name)
         self.question.segments.cell(self.values)
         given = self.values.keys() | self.columns.keys()
-        missing = [e.name for e in self.question.segments if e.other is None and e.name not in given]
+        free = [each.name for each in self.question.segments if each.other is None]
+        missing = [name for name in free if name not in given]
         if given and missing:
             raise click.UsageError(
                 f"state {' and '.join(map(repr, missing))} as well, by --segment or "

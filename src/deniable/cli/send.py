@@ -97,6 +97,9 @@ def send(
                 input=partial(_new, made_from, earlier),
             )
             segments.warn()
+            if asked.repeat is not None:
+                outputs.warn("everybody in INPUT counts for today's round: send only "
+                             "people whose turn it is, and each once")  # fmt: skip
     click.get_current_context().call_on_close(box.close)
     transport.close()
 

@@ -140,7 +140,7 @@ def _stated(question: Question) -> tuple[str, str]:
         return "", ""
     column = "" if question.answers.kind == "record" else " --column answer"
     options = "".join(f" --segment-column {shlex.quote(name)}" for name in names)
-    values = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: \"?\"" for name in names)
+    values = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "?"' for name in names)
     return column + options, f", segment={{{values}}}"
 
 

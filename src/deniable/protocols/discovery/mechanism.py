@@ -255,7 +255,9 @@ class Discovery(Open):
         errors = np.sqrt(law.variance(np.clip(counts / n, 0.0, 1.0)))
         return Estimates(counts, errors, n, float(np.sqrt(law.variance(np.zeros(1))[0])), law=law)
 
-    def _yields(self, tables: Tables, cells: Integers) -> list[np.typing.NDArray[np.bool_]]:
+    def _yields(
+        self, tables: Tables, cells: np.typing.NDArray[np.int64]
+    ) -> list[np.typing.NDArray[np.bool_]]:
         """Tell for each check piece whose cell is that of a more frequent candidate.
 
         People who gave that one support the cell, and would be counted for both. Payload people,
