@@ -138,7 +138,10 @@ class Experiment:
         return "; ".join(said)
 
     def __str__(self) -> str:
-        return self.verdict
+        """Return the verdict as a sentence, in which arms keep their names."""
+        said = f"{self.verdict}."
+        named = said.startswith(tuple(f"{arm} differs from " for arm in self.people))
+        return said if named else said[:1].upper() + said[1:]
 
     def document(self) -> dict[str, object]:
         return {

@@ -377,8 +377,7 @@ def experiment(
         outputs.print_json(result.document(), ascii=False)
         return
     console = outputs.open_console()
-    console.print(f"{result.verdict[:1].upper()}{result.verdict[1:]}.", markup=False,
-                  style="bold red" if result.broken else "bold")  # fmt: skip
+    outputs.say(console, str(result), "bold red" if result.broken else "bold")
     if result.broken:
         return
     one = result.differences[0]
@@ -390,4 +389,4 @@ def experiment(
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
     tests = counted(result.tests, "test")
     said = f"* differs, with at most {percent(result.alpha)} for any false alarm in {tests}"
-    console.print(said + (f"; lift and interval in {one.unit}" if one.unit else ""))
+    outputs.say(console, said + (f"; lift and interval in {one.unit}" if one.unit else ""))
