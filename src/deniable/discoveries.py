@@ -215,7 +215,7 @@ class Discoveries(Presentable, Generic[Asked]):
             )
         if not f.complete:
             said.append("the search reached a limit: it may have missed texts, never added any")
-        if (f.lower[f.sure] <= 0).any():
+        if (f.lower[f.sure] < 0.5).any():  # they are shown as 0
             said.append("an interval from 0 is that of a text which is only just sure")
         if f.clipped:
             said.append(f"{f.clipped:,} reports are copies that honest people do not make")

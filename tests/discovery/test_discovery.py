@@ -83,6 +83,16 @@ def found(tally: Tally):
     return QUESTION.discover(tally, ["x" * 40, "pear"])
 
 
+def test_the_notes_say_what_the_order_and_an_interval_from_nothing_mean(found) -> None:
+    """The rows do not stand by their counts, and one that is only just sure begins at 0."""
+    assert any(note.startswith("in the order of all reports") for note in found.notes())
+    assert not any("only just sure" in note for note in found.notes())
+    lower = np.where(np.arange(len(found.whole.lower)) == 1, 1e-6, found.whole.lower)
+    just = replace(found, whole=found.whole._replace(lower=lower))
+    assert any("only just sure" in note for note in just.notes())
+    assert "likely ones" in str(found)
+
+
 @pytest.mark.parametrize(
     "protocol", [*Discovery.examples(), *Discovery.further_examples()], ids=repr
 )
