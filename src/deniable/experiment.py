@@ -29,6 +29,7 @@ from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.law.normal import upper_normal
 from deniable.law.samples import chi_square_tail
+from deniable.presentation.tables import csv_text
 from deniable.presentation.view import Figure
 from deniable.validation import check_number, check_probability, check_whole
 
@@ -153,6 +154,13 @@ class Experiment:
 
     def rows(self) -> list[dict[str, object]]:
         return [each.row() for each in self.differences]
+
+    def to_csv(self) -> str:
+        """Return a row for each arm and answer; the last columns are the same in every row."""
+        rows = self.rows()
+        columns = {name: np.array([row[name] for row in rows], object) for name in rows[0]}
+        same = {"control": self.control, "tests": self.tests, "split_is_broken": self.broken}
+        return csv_text(columns, same, ",")
 
 
 def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name

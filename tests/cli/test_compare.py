@@ -184,6 +184,12 @@ def test_an_experiment_is_told_in_sentences_with_the_names_as_they_are(shell) ->
     assert re.search(r"new +[ab] +\d+\.\d\d % +\d+\.\d\d %", said)
     assert "at most 5 % for any false alarm in 1 test" in said
     assert all(line == line.rstrip() for line in said.splitlines())
+    rows = list(csv.DictReader(io.StringIO(shell("experiment", "q.json", "old=old.bin",
+                                                 "new=new.bin", "--csv").text)))  # fmt: skip
+    assert [(row["arm"], row["control"], row["answer"]) for row in rows] == [
+        ("new", "old", "a"), ("new", "old", "b"),
+    ]  # fmt: skip
+    assert float(rows[0]["lift"]) == pytest.approx(-float(rows[1]["lift"]))
     broken = " ".join(shell("experiment", "q.json", "old=old.bin", "few=few.bin").text.split())
     assert broken.startswith("The split is broken: old 800, few 400")
     assert "or state the planned sizes as weights" in broken

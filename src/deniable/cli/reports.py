@@ -346,6 +346,7 @@ def compare(
 @click.option("--looks", type=click.IntRange(1), default=1, show_default=True,
               help="How often results are looked at in all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead: a row for each answer.")
 def experiment(
     question_file: Path,
     arms: tuple[str, ...],
@@ -355,6 +356,7 @@ def experiment(
     weights: tuple[tuple[str, float], ...],
     looks: int,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Compare the arms of an experiment with a control, and say what differs.
 
@@ -375,6 +377,9 @@ def experiment(
                           weights=dict(weights))  # fmt: skip
     if as_json:
         outputs.print_json(result.document(), ascii=False)
+        return
+    if as_csv:
+        click.echo(result.to_csv(), nl=False)
         return
     console = outputs.open_console()
     outputs.say(console, str(result), "bold red" if result.broken else "bold")
