@@ -206,6 +206,7 @@ class Discoveries(Presentable, Generic[Asked]):
             "; one that a few people gave may be listed",
             f"likely: about {views.percent(self.rate)} of the list may be texts that nobody gave",
             f"about {views.counted(self.crafted, 'crafted report')} would plant a text",
+            "in the order of all reports; counts and intervals are those of check reports alone",
         ]
         if not f.searched:
             said.append("too few reports for a search; only named candidates were looked at")
@@ -221,6 +222,8 @@ class Discoveries(Presentable, Generic[Asked]):
             )
         if not f.complete:
             said.append("the search reached a limit: it may have missed texts, never added any")
+        if (f.lower[f.sure] < 0.5).any():  # they are shown as 0
+            said.append("an interval from 0 is that of a text which is only just sure")
         if f.clipped:
             said.append(f"{f.clipped:,} reports are copies that honest people do not make")
         if not f.even:
@@ -240,7 +243,8 @@ class Discoveries(Presentable, Generic[Asked]):
             words=views.Words("count from check reports", interval, axis, "true count"),
             name=None if origin is None else origin.question,
             headline=f"{views.counted(int(self.whole.sure.sum()), 'sure text')} and "
-            f"{int((~self.whole.sure).sum()):,} likely ones in {views.counted(self.n, 'report')}",
+            f"{views.counted(int((~self.whole.sure).sum()), 'likely one')} in "
+            f"{views.counted(self.n, 'report')}",
             source=None if origin is None else origin.line,
             notes=self.notes(),
             n=self.n,

@@ -29,6 +29,7 @@ from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
 from deniable.law.normal import upper_normal
 from deniable.law.samples import chi_square_tail
+from deniable.presentation.tables import csv_text
 from deniable.presentation.view import Figure
 from deniable.validation import check_number, check_probability, check_whole
 
@@ -65,7 +66,8 @@ class Difference:
         """What a table says of the control, of the arm, of the lift and of its interval."""
         if self.told != MEAN:
             spread = f"{100 * self.lower:.2f} to {100 * self.upper:.2f}"
-            return f"{self.before:.2%}", f"{self.after:.2%}", f"{100 * self.lift:+.2f}", spread
+            control, arm = f"{100 * self.before:.2f} %", f"{100 * self.after:.2f} %"
+            return control, arm, f"{100 * self.lift:+.2f}", spread
         reach = (self.upper - self.lower) / 2
         before, after, (lift, spread) = (
             Figure(x, x - reach, x + reach).cells for x in (self.before, self.after, self.lift)
@@ -123,8 +125,8 @@ class Experiment:
             counts = ", ".join(f"{name} {n:,}" for name, n in self.people.items())
             return (
                 f"the split is broken: {counts} (p = {self.sample_ratio:.1g}); find out where "
-                "people of an arm get lost or are counted twice, since no difference between these "
-                "arms means anything"
+                "people of an arm get lost or are counted twice, or state the planned sizes as "
+                "weights, since no difference between these arms means anything"
             )
         found = [each for each in self.differences if each.significant]
         if not found:
@@ -136,6 +138,12 @@ class Experiment:
             said.append(f"{arm} differs from {self.control}: {answers}")
         return "; ".join(said)
 
+    def __str__(self) -> str:
+        """Return the verdict as a sentence, in which arms keep their names."""
+        said = f"{self.verdict}."
+        named = said.startswith(tuple(f"{arm} differs from " for arm in self.people))
+        return said if named else said[:1].upper() + said[1:]
+
     def document(self) -> dict[str, object]:
         return {
             "verdict": self.verdict, "control": self.control, "people": self.people,
@@ -146,6 +154,13 @@ class Experiment:
 
     def rows(self) -> list[dict[str, object]]:
         return [each.row() for each in self.differences]
+
+    def to_csv(self) -> str:
+        """Return a row for each arm and answer; the last columns are the same in every row."""
+        rows = self.rows()
+        columns = {name: np.array([row[name] for row in rows], object) for name in rows[0]}
+        same = {"control": self.control, "tests": self.tests, "split_is_broken": self.broken}
+        return csv_text(columns, same, ",")
 
 
 def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
@@ -159,6 +174,7 @@ def compare_arms(  # noqa: PLR0913 - how a test was planned, each by name
 ) -> Experiment:
     """Compare each arm of an experiment with the control, the first one unless it is named.
 
+    ``arms`` has the estimates of each by its name: ``{"A": question.estimate(tally), …}``.
     ``primary`` is the one answer that the experiment is about; without it all answers are tested,
     and of numbers their means.
     ``weights`` are the planned sizes of the arms, 9 and 1 for instance; arms without one have 1.

@@ -9,6 +9,7 @@ Each combination of values is a *cell*. Cells are numbered in mixed radix, the f
 most significant one; one number more says that the segment was not stated.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from deniable.validation import check_below, check_whole
 
 MOST_DIMENSIONS, MOST_VALUES, MOST_CELLS = 4, 32, 64
 _LONGEST_NAME = 64
+_BRACKETS = re.compile(r"\[.*\]", re.DOTALL)
 _SEPARATORS = (":", "=")
 """What stands between a dimension and its value in addresses and commands."""
 NOT_STATED = "not stated"
@@ -63,6 +65,18 @@ class Dimension:
             )
         object.__setattr__(self, "values", values)
 
+    @staticmethod
+    def of(name: str, values: object) -> "Dimension":
+        """Return a dimension as people write it: a value in brackets stands for all others."""
+        listed = tuple(values) if isinstance(values, list | tuple) else ()
+        others = [each for each in listed if isinstance(each, str) and _BRACKETS.fullmatch(each)]
+        if len(others) > 1:
+            raise InvalidParameter.expected(
+                f"at most one value of {name} in brackets: it stands for all others", listed
+            )
+        plain = tuple(each[1:-1] if each in others else each for each in listed)
+        return Dimension(name, plain, others[0][1:-1] if others else None)
+
     def place(self, value: str | None) -> int | None:
         """Return the number of a value, or that of ``other``; None if nothing is stated."""
         if value in self.values:
@@ -71,7 +85,7 @@ class Dimension:
             raise InvalidParameter.expected(
                 f"{self.name} as one of {', '.join(self.values)}",
                 value,
-                "declare a value that stands for all others with other=, or state none",
+                "declare one that stands for all others, such as [other], or state none",
             )
         return None if self.other is None else self.values.index(self.other)
 
@@ -85,6 +99,8 @@ class Segments:
     (6, 3, 6)
     >>> groups.named(3), groups.select({"arm": "B"})
     ('platform: mac, arm: A', (1, 4))
+    >>> Segments.of({"platform": ("linux", "[other]")}).cell({"platform": "mac"})
+    1
     """
 
     dimensions: tuple[Dimension, ...] = ()
@@ -107,7 +123,7 @@ class Segments:
         if isinstance(given, Segments):
             return given
         if isinstance(given, Mapping):
-            return Segments(tuple(Dimension(name, given[name]) for name in given))
+            return Segments(tuple(Dimension.of(name, given[name]) for name in given))
         if isinstance(given, list | tuple) and all(isinstance(part, Dimension) for part in given):
             return Segments(tuple(given))
         raise InvalidParameter.expected(

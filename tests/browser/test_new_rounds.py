@@ -75,7 +75,7 @@ def test_rounds_and_groups_without_scripts(visit):  # noqa: F811 - a fixture
     page.click("summary:text('Compare groups')")
     fill(page, FIELDS | AGAIN | GROUPS)
     page.click("text=Work it out")
-    assert "A group, one of 6" in page.inner_text("[data-plan-text]")
+    assert "A group by platform, one of 3" in page.inner_text("[data-plan-text]")
     assert page.is_visible("[name=groups]")
     check(created(page, visit.collector))
     context.close()

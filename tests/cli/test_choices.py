@@ -80,8 +80,22 @@ def test_a_set_that_is_none_is_named_by_its_line(tools) -> None:
     """What is wrong is said with the line, and never with the answer."""
     tools.write("people.txt", "git;vim\ngit;emacs\n")
     said = tools.fails("privatize", "tools.json", "people.txt", "-o", "reports.bin")
-    assert "people.txt:2: the answer is not a list of different ones of the 6 labels" in said
+    assert (
+        "people.txt:2: the answer is not a list of any of the 6 labels, none of them twice; "
+        "correct it, with ; between labels or as a JSON list"
+    ) in said
     assert "emacs" not in said
+
+
+def test_a_label_with_a_semicolon_is_given_in_a_json_list(tools) -> None:
+    """Making the question says so, since a line of labels would be cut there."""
+    tools.write("labels.txt", "git\nvim; emacs\ntmux\n")
+    said = tools("question", "create", "q", "--choices", "labels.txt", "--at-most", 2, "--epsilon",
+                 2, "-o", "q.json").err  # fmt: skip
+    assert "'vim; emacs' has a semicolon" in said
+    assert "JSON lists" in said
+    tools.write("people.txt", '["git", "vim; emacs"]\n')
+    tools("privatize", "q.json", "people.txt", "-o", "reports.bin")
 
 
 def test_the_question_is_shown_with_its_limit(tools) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -170,6 +171,28 @@ def test_questions_that_ask_something_else_are_not_compared(days):
             *("--second-question", "other.json"),
         )
         assert "has other answers or another protocol than fruit.json" in said
+
+
+def test_an_experiment_is_told_in_sentences_with_the_names_as_they_are(shell) -> None:
+    """An arm keeps its small letter, and a broken split says what to do if it was planned."""
+    shell("question", "create", "q", "--label", "a", "--label", "b", "--epsilon", 4, "-o", "q.json")
+    for name, answers in (("old", "a\nb\n"), ("new", "a\na\n"), ("few", "a\n")):
+        shell.write(f"{name}.txt", answers * 400)
+        shell("privatize", "q.json", f"{name}.txt", "-o", f"{name}.bin")
+    said = shell("experiment", "q.json", "old=old.bin", "new=new.bin").text
+    assert said.startswith("new differs from old: ")
+    assert re.search(r"new +[ab] +\d+\.\d\d % +\d+\.\d\d %", said)
+    assert "at most 5 % for any false alarm in 1 test" in said
+    assert all(line == line.rstrip() for line in said.splitlines())
+    rows = list(csv.DictReader(io.StringIO(shell("experiment", "q.json", "old=old.bin",
+                                                 "new=new.bin", "--csv").text)))  # fmt: skip
+    assert [(row["arm"], row["control"], row["answer"]) for row in rows] == [
+        ("new", "old", "a"), ("new", "old", "b"),
+    ]  # fmt: skip
+    assert float(rows[0]["lift"]) == pytest.approx(-float(rows[1]["lift"]))
+    broken = " ".join(shell("experiment", "q.json", "old=old.bin", "few=few.bin").text.split())
+    assert broken.startswith("The split is broken: old 800, few 400")
+    assert "or state the planned sizes as weights" in broken
 
 
 def test_experiment_takes_the_planned_sizes_of_its_arms(shell) -> None:

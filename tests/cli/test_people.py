@@ -95,6 +95,6 @@ def test_a_question_that_is_asked_again_says_what_it_reveals_in_all(fruit):
     shown = " ".join(fruit("question", "show", "two.json").text.split())
     assert "epsilon = 2 by one report, and 4 in all: a person answers 2 times at most" in shown
     assert "further" not in shown
-    warned = "warning: Devices refuse this question by default: it reveals up to epsilon = 8"
+    warned = "warning: devices refuse this question by default: it reveals up to epsilon = 8"
     assert warned in fruit(*labels, "--times", 4, "-o", "four.json").err
     assert warned in fruit("question", "show", "four.json").err

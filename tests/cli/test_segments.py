@@ -64,24 +64,35 @@ def test_columns_of_parquet_state_segments_too(platforms):
 
 
 def test_a_segment_of_all_and_a_column_go_together(platforms):
-    """A dimension has a value for everybody or a column; one without either is not stated."""
+    """A dimension has a value or a column, and may lack both if one of its values is for others."""
     platforms.write("p.csv", table(PEOPLE))
     given = ("privatize", "q.json", "p.csv", "--column", "answer", "-o", "r.bin")
     platforms(*given, "--segment", "arm=B", "--segment-column", "platform=os")
     assert cells(platforms) == [1, 3, 5, 5]
-    platforms(*given, "--segment", "platform=linux")
+    platforms(*given, "--segment", "arm=B")  # the platform has a value for all others
+    assert cells(platforms) == [5] * 4
+    said = platforms(*given).err
     assert cells(platforms) == [6] * 4
-    platforms(*given)
-    assert cells(platforms) == [6] * 4
+    assert "4 reports without a segment: name it with --segment" in said
+
+
+def test_who_states_nothing_in_one_column_is_counted_in_a_warning(platforms):
+    """An empty cell is no segment, and nobody notices that in a long file."""
+    platforms.write("p.csv", table([("kiwi", "linux", "A"), ("fig", "mac", "")]))
+    given = ("privatize", "q.json", "p.csv", "--column", "answer", *COLUMNS, "-o", "r.bin")
+    assert "warning: 1 report without a segment" in platforms(*given).err
+    assert cells(platforms) == [0, 6]
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (("--segment-column", "colour"), "colour"),
-        (("--segment-column", "platform=nowhere"), "nowhere"),
+        (("--segment-column", "platform=nowhere", "--segment", "arm=A"), "nowhere"),
         (("--segment", "arm=A", "--segment-column", "arm"), "a value and a column"),
         (("--segment", "arm"), "--segment"),
+        (("--segment", "platform=linux"), "state 'arm' as well"),
+        (("--segment-column", "platform=os"), "state 'arm' as well"),
         (("--segment-column", "arm=answer"), "p.csv:2"),
     ],
 )

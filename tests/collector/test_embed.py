@@ -108,6 +108,10 @@ def test_the_tag_names_the_segments_and_the_form_the_rounds(collector: Collector
     assert parse_qs(script["data-segment"]) == {"app & os": ["?"], "arm": ["?"]}
     assert {"data-not-now", "data-finished"} <= set(form)
     assert "<b>arm</b> is A or B." in page
+    code = unescape(re.sub(r"</?code[^>]*>", "", page))
+    columns = "--column answer --segment-column 'app & os' --segment-column arm"
+    assert f"{question.digest} {columns}" in code
+    assert 'answer, segment={"app & os": "?", "arm": "?"})' in code
     assert "data-segment" not in get(collector, f"/questions/{collector.ask().digest}/collect")
 
 

@@ -71,8 +71,27 @@ def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> 
     assert re.search(r"\d %<small>\d", every.replace("\u00a0", " "))
     assert f"/v1/questions/{question.digest}/estimates?by=os&amp;format=csv" in page
     assert "the 6 most frequent of 16 answers" in page
+    assert f'download="estimates-by-os-{question.digest[:8]}.csv"' in page
     assert "only groups called arm, variant or experiment" in page
     assert "fewer than 20 reports so far: if it stays so" in page
+
+
+def test_a_rare_answer_that_changed_is_followed_too(collector: Collector) -> None:
+    """It takes the place of the last of the most frequent ones."""
+    labels = tuple(f"answer {i:02}" for i in range(12))
+    question = Question("news", labels, DE(5.0, 12), repeat=Repeat(today(-1), every=1, rounds=4))
+    body = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    rng, weights = np.random.default_rng(3), np.arange(12, 0, -1) / 78
+    for day in (today(-1), today()):
+        reports = question.protocol.privatize(rng.choice(12, 4000, p=weights), rng).tobytes()
+        assert collector.submit(question, reports, role="relay", day=day).status == 204
+        weights[0], weights[11] = weights[0] - 0.05, weights[11] + 0.05
+    page = collector.request("GET", f"/questions/{question.digest}", role="viewer").body.decode()
+    assert "the 5 most frequent of 12 answers, and 1 that changed" in page
+    curves = page.split("Round by round")[1].split("</section>")[0]
+    assert "answer 11" in curves
+    assert len(set(re.findall(r"answer \d\d", curves))) == 6
 
 
 def test_numbers_are_compared_by_their_means(collector: Collector) -> None:

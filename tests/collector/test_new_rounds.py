@@ -31,7 +31,8 @@ def test_rounds_and_groups_are_planned_and_created(collector: Collector) -> None
     said = plan_rounds(2, users=20_000, rounds=4, lifetime=2.0, times=2)
     margin = points(1.96 * said.round_error)
     assert f"one of 4, has about 5,000 people: each share is right to ±\u00a0{margin}" in text
-    assert "A group, one of 6, has about 3,300 people" in text
+    assert "A group by platform, one of 3, has about 6,700 people" in text
+    assert "A group by arm, one of 2, has about 10,000 people" in text
     assert f"shown from {cell_minimum(DE(1.0, 2)):,} reports on" in text
     assert "Asked: each person in one of 4 rounds of 7 days from 2027-01-04 on" in text
     assert "reveals ε = 2, for ever." in text
@@ -57,7 +58,7 @@ def test_every_kind_has_rounds_and_groups(collector: Collector, kind: str) -> No
     fields |= {"rounds": "3", "groups": "arm: a, b"}
     text = post(collector, "/new", action="plan", **fields).body.decode()
     assert "A round, one of 3, has about 130,000 people" in text
-    assert "A group, one of 2, has about 200,000 people" in text
+    assert "A group by arm, one of 2, has about 200,000 people" in text
     assert post(collector, "/new", action="create", **fields).status == 303
 
 
@@ -74,7 +75,7 @@ def test_every_kind_has_rounds_and_groups(collector: Collector, kind: str) -> No
         ({"groups": "platform"}, "groups", "“platform” has no groups"),
         ({"groups": "arm: old"}, "groups", "“arm” needs 2 to 32 groups"),
         ({"groups": "arm: a, b\narm: c, d"}, "groups", "“arm” is there twice"),
-        ({"groups": "a: [x], [y]"}, "groups", "Only one stands for all others"),
+        ({"groups": "a: [x], [y]"}, "groups", "at most one value of a in brackets"),
         ({"groups": "a: " + ", ".join(map(str, range(9))) + "\nb: 1, 2, 3, 4, 5, 6, 7, 8"},
          "groups", "more than 64"),
     ],

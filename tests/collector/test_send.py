@@ -14,8 +14,9 @@ import pytest
 
 from deniable import InvalidDocument, Question
 from deniable.client import Outbox, Outcome, Parcel
+from deniable.rota import Repeat
 from deniable.segments import Segments
-from tests.collector.conftest import QUESTION, Done, Workshop
+from tests.collector.conftest import QUESTION, Done, Workshop, today
 
 
 def test_sending_twice_counts_once(workshop: Workshop) -> None:
@@ -170,6 +171,18 @@ def test_segments_are_stated_by_columns(workshop: Workshop) -> None:
     assert found == {"web": 10, "desktop": 6, "not stated": 2}
     wrong = workshop.run(f"{line} --outbox third.outbox --segment colour=red")
     assert (wrong.returncode, "colour" in wrong.stderr) == (2, True)
+
+
+def test_a_file_for_a_question_in_rounds_counts_for_today(workshop: Workshop) -> None:
+    """Files do not know whose turn it is, so that the sender is told."""
+    weekly = Repeat(today(), every=7, rounds=4)
+    asked = Question("again?", ("yes", "no"), epsilon=2.0, repeat=weekly)
+    body = asked.to_json().encode()
+    assert workshop.collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    Path("week.txt").write_text("yes\n")
+    sent = workshop.run(f"deniable send {workshop.collector.address} week.txt --question again?")
+    assert sent.returncode == 0
+    assert "counts for today's round" in sent.stderr
 
 
 def test_a_token_can_stand_in_a_file(workshop: Workshop) -> None:

@@ -57,10 +57,40 @@ def tally() -> Tally:
     return QUESTION.tally(QUESTION.privatize(answers, np.random.default_rng(5)))
 
 
+def test_who_shares_a_check_cell_with_a_frequent_text_is_not_counted_for_it(tally: Tally) -> None:
+    """The people of the frequent one support that cell, and no list makes them count twice."""
+    layout, read = QUESTION.protocol.layout, ENGLISH.values
+    first = layout.payload
+    wanted = layout.cells(read(["banana"]))[0, first]
+    texts = ["".join(letters) for letters in product("aeioudlmns", repeat=5)]
+    cells = layout.cells(read(texts))[:, first]
+    rival = texts[int(np.flatnonzero(cells == wanted)[0])]
+    for names in (["banana", rival], [rival, "banana"]):
+        found = QUESTION.estimate(tally, names)
+        counts = dict(zip(names, found.counts, strict=True))
+        assert abs(counts["banana"] - 9000) < 1000
+        assert abs(counts[rival]) < 1000
+        assert found.significant()[names.index("banana")]
+        assert not found.significant()[names.index(rival)]
+    both = QUESTION.estimate(tally, ["banana", rival, rival.upper() + "s"]).counts
+    assert both[0] == QUESTION.estimate(tally, ["banana"]).counts[0]
+    assert QUESTION.estimate(tally, [rival]).counts[0] > 2000  # banana has to be named
+
+
 @pytest.fixture(scope="module")
 def found(tally: Tally):
     """Return what a search finds, with two candidates beside."""
     return QUESTION.discover(tally, ["x" * 40, "pear"])
+
+
+def test_the_notes_say_what_the_order_and_an_interval_from_nothing_mean(found) -> None:
+    """The rows do not stand by their counts, and one that is only just sure begins at 0."""
+    assert any(note.startswith("in the order of all reports") for note in found.notes())
+    assert not any("only just sure" in note for note in found.notes())
+    lower = np.where(np.arange(len(found.whole.lower)) == 1, 1e-6, found.whole.lower)
+    just = replace(found, whole=found.whole._replace(lower=lower))
+    assert any("only just sure" in note for note in just.notes())
+    assert "likely ones" in str(found)
 
 
 @pytest.mark.parametrize(

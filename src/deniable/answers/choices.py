@@ -84,8 +84,8 @@ class Choices(Answers):
 
     @property
     def wanted(self) -> str:
-        most = "" if self.cut else f"at most {self.at_most} "
-        return f"a list of {most}different ones of the {len(self.labels):,} labels"
+        most = "any" if self.cut else f"at most {self.at_most}"
+        return f"a list of {most} of the {len(self.labels):,} labels, none of them twice"
 
     def value(self, answer: object) -> Sequence[int] | None:
         try:

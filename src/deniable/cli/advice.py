@@ -247,7 +247,8 @@ def plan(
     elif rounds is not None:
         stray = any(x is not None for x in (epsilon, error, significant, arms, name))
         if users is None or lifetime is None or stray:
-            raise click.UsageError("a plan of rounds takes --users, --rounds and --lifetime")
+            raise click.UsageError("a plan of rounds takes --users, --rounds and --lifetime, the "
+                                   "epsilon of all that a person sends")  # fmt: skip
         options.check_privacy(lifetime / max(times, 1), domain_size)
         rota = advice.plan_rounds(domain_size, users=users, rounds=rounds, lifetime=lifetime,
                                    times=times, pooled=min(4, rounds), at_most=at_most)  # fmt: skip

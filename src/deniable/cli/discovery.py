@@ -25,7 +25,7 @@ from deniable.protocols.discovery import Code
 )
 @click.option("--rate", type=float, default=0.1, show_default=True,
               help="Which part of the longer list may be false.")  # fmt: skip
-@click.option("--list", "listed", type=options.FILE, metavar="FILE",
+@click.option("--list", "--candidates", "listed", type=options.FILE, metavar="FILE",
               help="Texts to look at besides, one on each line: chosen without a look at the "
               "reports.")  # fmt: skip
 @click.option("--follow-up", type=float, metavar="EPSILON",

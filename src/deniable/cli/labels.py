@@ -17,7 +17,16 @@ from unicodedata import normalize
 import click
 import numpy as np
 
-from deniable import Answers, Choice, DeniableError, Number, OutOfDomain, Question, Record
+from deniable import (
+    Answers,
+    Choice,
+    Choices,
+    DeniableError,
+    Number,
+    OutOfDomain,
+    Question,
+    Record,
+)
 from deniable.answers.number import WANTS
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
@@ -236,7 +245,8 @@ def encode(
         return values[list(map(places.__getitem__, batch.answers))]
     # Outside of the handler, so that no answer stands in the chain of errors.
     line, wanted = _line_of(once[place], batch), _wanted(question.answers, once[place])
-    raise source.wrong(line, f"the answer is not {wanted}; correct it")
+    how = ", with ; between labels or as a JSON list" * isinstance(question.answers, Choices)
+    raise source.wrong(line, f"the answer is not {wanted}; correct it{how}")
 
 
 def _wanted(answers: Answers, text: str) -> str:

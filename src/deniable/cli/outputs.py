@@ -113,7 +113,7 @@ def warn(message: str) -> None:
 def warn_of_refusal(total: float) -> None:
     """Warn of a question that reveals more in all than devices allow, however little at once."""
     if said := refusal(total):
-        warn(said)
+        warn(said[:1].lower() + said[1:].removesuffix("."))
 
 
 def announce(path: Path, said: str) -> None:

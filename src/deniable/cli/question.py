@@ -175,7 +175,7 @@ def create(
         made = Question(name, answers, protocol, other=other, repeat=again, segments=groups)
     if epsilon is None:  # the settings give it
         options.check_privacy(made.protocol.epsilon)
-    _warn_of_twins(listed)
+    _warn_of_labels(listed, sets=isinstance(answers, Choices))
     if discovered and examples is None:
         outputs.warn("nobody has checked how many texts are too long for this code, and those are "
                      "not found; try it with deniable plan --discover --examples")  # fmt: skip
@@ -223,11 +223,7 @@ def _dimension(text: str) -> Dimension:
     name, mark, listed = text.partition("=")
     if not mark:
         raise click.UsageError(f"expected --segment NAME=VALUE,VALUE, got {text[:80]!r}")
-    values = listed.split(",")
-    other = next((value[1:-1] for value in values if value[:1] + value[-1:] == "[]"), None)
-    return Dimension(name, tuple(value.removeprefix("[").removesuffix("]") if other is not None
-                                 and value == f"[{other}]" else value for value in values),
-                     other)  # fmt: skip
+    return Dimension.of(name, [value.strip() for value in listed.split(",")])
 
 
 @question.command(
@@ -269,8 +265,8 @@ def _one_file(labels_file: Path | None, choices_file: Path | None) -> Path | Non
     return labels_file or choices_file
 
 
-def _warn_of_twins(labels: tuple[str, ...]) -> None:
-    """Warn of labels that people cannot tell apart, such as "a" and "a "."""
+def _warn_of_labels(labels: tuple[str, ...], *, sets: bool) -> None:
+    """Warn of labels that people cannot tell apart, such as "a" and "a ", or cannot write."""
     found = list(twins(labels, Form(strip=True, fold_case=True, normalise=True)))
     if found:
         first, second = found[0]
@@ -279,12 +275,18 @@ def _warn_of_twins(labels: tuple[str, ...]) -> None:
             f"the labels {outputs.shorten(first)} and {outputs.shorten(second)}{more} differ only "
             "in white space, case or encoding, and count as different answers"
         )
+    split = [label for label in labels if ";" in label] if sets else []
+    if split:
+        outputs.warn(f"{outputs.shorten(split[0])} has a semicolon, which stands between labels in "
+                     "files: write answers with it as JSON lists")  # fmt: skip
 
 
 def _print(shown: Question) -> None:
     protocol, labels = shown.protocol, shown.labels
     chosen = isinstance(shown.answers, Choice)
     taken = "open" if labels is None else _taken(shown.answers)
+    if isinstance(protocol, Discovery):
+        taken = f"to be discovered: {_discovered(protocol)}"
     if isinstance(shown.answers, Choices):
         larger = "are cut at random" if shown.answers.cut else "are refused"
         taken = f"at most {shown.answers.at_most} of {taken}; larger sets {larger}"
@@ -355,9 +357,13 @@ def _settings(protocol: Protocol) -> str:
 def _headline(made: Question) -> str:
     answers = "any answer" if made.labels is None else f"{len(made.labels):,} answers"
     if isinstance(made.protocol, Discovery):
-        answers = f"texts whose code has up to {made.protocol.layout.length} bits"
+        answers = _discovered(made.protocol)
     size = counted(made.protocol.report_dtype.itemsize, "byte")
     return (
         f"{answers}, {made.protocol.name} at epsilon = {made.protocol.epsilon:.6g}, {size} a "
         f"report, digest {made.digest[:16]}…"
     )
+
+
+def _discovered(protocol: Discovery) -> str:
+    return f"texts whose code has up to {protocol.layout.length} bits"

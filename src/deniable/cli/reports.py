@@ -21,7 +21,7 @@ from deniable.consistency import METHODS, adjust
 from deniable.experiment import compare_arms
 from deniable.files import write_reports, write_tally
 from deniable.mechanism import Reports
-from deniable.presentation.view import counted
+from deniable.presentation.view import counted, percent
 from deniable.protocols.sets import SetEstimates
 
 _Values = np.typing.NDArray[np.uint64]
@@ -62,7 +62,8 @@ def privatize(
 
     Where the question has segments, --segment names the one of everybody in INPUT, and
     --segment-column the column that has each person's. Without a value for each dimension the
-    segment of a person is not stated. Segments are public: the report file holds them as they are.
+    segment of a person is not stated, and a warning says of how many. Segments are public: the
+    report file holds them as they are.
     """
     inputs.check_stdin(question_file, source.path)
     outputs.check_binary(output, as_json)
@@ -78,6 +79,7 @@ def privatize(
         cells, drawn = tee(segments.take(_draw_reports(question, values)))
         count = write_reports(stream, question, map(itemgetter(1), drawn),
                               cells=map(itemgetter(0), cells))  # fmt: skip
+    segments.warn()
     if unknown := matcher.describe_unknown():
         click.echo(f"{source.name}: {unknown}", err=True)
     said = f"{counted(count, 'report')} on {outputs.title(question.name)}"
@@ -344,6 +346,7 @@ def compare(
 @click.option("--looks", type=click.IntRange(1), default=1, show_default=True,
               help="How often results are looked at in all.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of sentences.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead: a row for each answer.")
 def experiment(
     question_file: Path,
     arms: tuple[str, ...],
@@ -353,6 +356,7 @@ def experiment(
     weights: tuple[tuple[str, float], ...],
     looks: int,
     as_json: bool,
+    as_csv: bool,
 ) -> None:
     """Compare the arms of an experiment with a control, and say what differs.
 
@@ -374,9 +378,11 @@ def experiment(
     if as_json:
         outputs.print_json(result.document(), ascii=False)
         return
+    if as_csv:
+        click.echo(result.to_csv(), nl=False)
+        return
     console = outputs.open_console()
-    console.print(f"{result.verdict[:1].upper()}{result.verdict[1:]}.", markup=False,
-                  style="bold red" if result.broken else "bold")  # fmt: skip
+    outputs.say(console, str(result), "bold red" if result.broken else "bold")
     if result.broken:
         return
     one = result.differences[0]
@@ -387,5 +393,5 @@ def experiment(
     ]
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
     tests = counted(result.tests, "test")
-    said = f"* differs, with at most {result.alpha:.0%} for any false alarm in {tests}"
-    console.print(said + (f"; lift and interval in {one.unit}" if one.unit else ""))
+    said = f"* differs, with at most {percent(result.alpha)} for any false alarm in {tests}"
+    outputs.say(console, said + (f"; lift and interval in {one.unit}" if one.unit else ""))

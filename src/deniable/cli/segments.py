@@ -40,6 +40,7 @@ class Stated:
     question: Question
     values: Mapping[str, str]
     columns: Mapping[str, str]
+    not_stated: int = 0
     _known: dict[tuple[str, ...], int] = field(default_factory=dict)
     _waiting: bytearray = field(default_factory=bytearray)
 
@@ -49,6 +50,14 @@ class Stated:
         for name in self.columns:
             self.question.segments.dimension(name)
         self.question.segments.cell(self.values)
+        given = self.values.keys() | self.columns.keys()
+        free = [each.name for each in self.question.segments if each.other is None]
+        missing = [name for name in free if name not in given]
+        if given and missing:
+            raise click.UsageError(
+                f"state {' and '.join(map(repr, missing))} as well, by --segment or "
+                "--segment-column: a report has a value of each dimension, or of none"
+            )
 
     def read_from(self, source: Source) -> Source:
         """Return the source of answers, from which the columns are read as well."""
@@ -59,10 +68,10 @@ class Stated:
         for batch in batches:
             if self.columns:
                 pairs = zip(batch.beside, batch.lines, strict=True)
-                self._waiting += bytes([self._cell(row, line, source) for row, line in pairs])
+                self._note(bytes([self._cell(row, line, source) for row, line in pairs]))
             elif self.question.segments:
                 cell = self.question.segments.cell(self.values)
-                self._waiting += bytes([cell]) * len(batch.answers)
+                self._note(bytes([cell]) * len(batch.answers))
             yield batch
 
     def _cell(self, row: tuple[str, ...], line: int, source: Source) -> int:
@@ -74,6 +83,18 @@ class Stated:
             except InvalidParameter as error:
                 raise source.wrong(line, str(error)) from error
         return self._known[row]
+
+    def _note(self, cells: bytes) -> None:
+        self._waiting += cells
+        self.not_stated += cells.count(self.question.segments.cells)
+
+    def warn(self) -> None:
+        """Say how many people are in no segment, if the question has any."""
+        if self.not_stated:
+            outputs.warn(
+                f"{counted(self.not_stated, 'report')} without a segment: name it with --segment, "
+                "or the columns that state it with --segment-column"
+            )
 
     def take(self, drawn: Iterator[Reports]) -> Iterator[tuple[bytes, Reports]]:
         """Yield batches of reports after the cells of the people whose reports they are."""

@@ -96,6 +96,10 @@ def send(
                 parcels=_parcels(segments, watched, _RELAYED if token else 1),
                 input=partial(_new, made_from, earlier),
             )
+            segments.warn()
+            if asked.repeat is not None:
+                outputs.warn("everybody in INPUT counts for today's round: send only "
+                             "people whose turn it is, and each once")  # fmt: skip
     click.get_current_context().call_on_close(box.close)
     transport.close()
 

@@ -163,8 +163,7 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
         found = parts_of(sums, division).parts
         with suppress(DeniableError):  # errors that are not known cannot be compared
             if (experiment := experiment_of(found, division)) is not None:
-                said = experiment.verdict
-                phrase = (Span(f"{said[:1].upper()}{said[1:]}."),)
+                phrase = (Span(str(experiment)),)
                 sure = any(each.significant for each in experiment.differences)
                 parts.append(shown.Sentences(
                     f"verdict-{place}", f"Experiment: {dimension.name}", phrases=(phrase,),

@@ -124,14 +124,15 @@ def _parts(made: Question, users: int, told: Callable[[int], str] | None) -> tup
     repeat, cells = made.repeat, made.segments.cells if made.segments else 1
     if repeat is None and cells == 1:
         return ()
+    divided = [("round", repeat.rounds)] if repeat else []
+    divided += [(f"group by {each.name}", len(each.values)) for each in made.segments]
     said = []
-    for part, count in (("round", repeat.rounds if repeat else 1), ("group", cells)):
-        if count > 1:
-            n = max(1, users // count)
-            right = "." if told is None else f": {told(n)}, 95\u00a0% sure."
-            said.append(f"A {part}, one of {count}, has about {_people(n)}{right}")
+    for part, count in divided:
+        n = max(1, users // count)
+        right = "." if told is None else f": {told(n)}, 95\u00a0% sure."
+        said.append(f"A {part}, one of {count}, has about {_people(n)}{right}")
     if cells > 1:
-        said[-1] += f" It is shown from {least_reports(made):,} reports on."
+        said.append(f"Groups are shown from {least_reports(made):,} reports on.")
     days = 1 if repeat is None else repeat.every * repeat.total_rounds
     asked = "" if repeat is None else f"Asked: {repeat}. "
     reveals = f"{asked}All that a person answers reveals ε = {made.total_epsilon:g}, for ever."

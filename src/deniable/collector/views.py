@@ -88,9 +88,10 @@ def look(sums: Sums, sight: Sight) -> Look:
     parts = [*found.parts(beside), *_compared(sums, sight.rows)]
     parts[1:1] = _rounds(sums)
     followed = found if texts is None else texts.only_significant()
-    trend = _trend(sums, followed) if sums.order.days and len(followed) else None
+    labels, news = _followed(followed, changes)
+    trend = follow(sums, [*labels, *news]) if sums.order.days and len(followed) else None
     if trend is not None and len(sums.order.days) > 1:
-        parts.append(_curves(sums, trend, len(followed.followed())))
+        parts.append(_curves(sums, trend, len(followed.followed()), len(news)))
     whole = found if isinstance(found, Estimates) else None
     if len(followed) and sums.question.segments:
         parts += group_parts(sums, sums.estimates() if whole is None else whole)
@@ -108,14 +109,26 @@ def look(sums: Sums, sight: Sight) -> Look:
     )
 
 
-def _trend(sums: Sums, followed: Estimates | Discoveries[Question]) -> Trend:
-    return follow(sums, [row.label for row in followed.followed(_FOLLOWED).rows()])
+def _followed(
+    followed: Estimates | Discoveries[Question], changes: Sequence[Change]
+) -> tuple[list[str], list[str]]:
+    """Return the most frequent answers and, in the place of some, others that changed most."""
+    labels = [row.label for row in followed.followed(_FOLLOWED).rows()]
+    moved = [row for row in changes if row.significant and row.label not in labels]
+    if not labels or not moved:
+        return labels, []
+    known = {row.label for row in followed.followed().rows()}
+    most = sorted(moved, key=lambda row: -abs(row.difference))
+    news = [row.label for row in most if row.label in known][: _FOLLOWED // 2]
+    return labels[: _FOLLOWED - len(news)], news
 
 
-def _curves(sums: Sums, trend: Trend, answers: int) -> Curves:
+def _curves(sums: Sums, trend: Trend, answers: int, news: int) -> Curves:
     """Return a trend as a part; of many answers it is said that these are some."""
     shown = len(trend.periods[0].answers) if trend.periods else 0
-    some = f"the {shown} most frequent of {answers:,} answers · " if shown < answers else ""
+    some = f"the {shown - news} most frequent of {answers:,} answers" if shown < answers else ""
+    some += f", and {news} that changed" if news else ""
+    some += " · " if some else ""
     title = "Day by day" if sums.order.wanted.rounds is None else "Round by round"
     return Curves("trend", title, note=some + _trend_note(sums, trend), trend=trend)
 

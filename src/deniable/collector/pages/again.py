@@ -67,18 +67,13 @@ def read_groups(fields: Mapping[str, str]) -> Segments:
             raise Wrong(said, "groups")
         cells = next(csv.reader([rest], skipinitialspace=True))
         listed = [each.strip() for each in cells if each.strip()]
-        others = [each[1:-1] for each in listed if each[0] + each[-1] == "[]"]
         if not 2 <= len(listed) <= MOST_VALUES:
             said = f"“{name[:60]}” needs 2 to {MOST_VALUES} groups, with commas between them."
             raise Wrong(said, "groups")
         if any(name == each.name for each in found):
             raise Wrong(f"“{name[:60]}” is there twice. Remove one of them.", "groups")
-        if len(others) > 1:
-            said = f"“{name[:60]}” has two groups in brackets. Only one stands for all others."
-            raise Wrong(said, "groups")
-        values = tuple(each[1:-1] if each[1:-1] in others else each for each in listed)
         try:
-            found.append(Dimension(name, values, others[0] if others else None))
+            found.append(Dimension.of(name, listed))
         except DeniableError as error:
             raise Wrong(f"“{name[:60]}”: This cannot be asked: {error}.", "groups") from error
     try:

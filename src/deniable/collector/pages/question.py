@@ -74,10 +74,8 @@ class Address:
         else:
             pairs += [("candidate", each) for each in self.wanted.candidates or ()]
             crossed = " by ".join(one_line(each, 40) for each in cross)
-            by, start = more.get("by", ""), what
-            by = one_line(by, 40) if by else ""
-            if by and what == "trend":
-                start = f"trend-by-{by}"
+            by = one_line(more["by"], 40) if more.get("by") else ""
+            start = "-by-".join([what, *cross, *filter(None, [by])])
             divided = f"{'Trend by' if what == 'trend' else 'By'} {by}" if by else ""
             title = crossed or divided or what.capitalize()
             name, text = f"{start}-{digest[:8]}.{form}", f"{title} as {form.upper()}"

@@ -19,6 +19,7 @@ narrowest unsigned integer that holds L R - 1. Random bytes: three words. The fi
 j = floor(r0 L / 2^64), the others are those of affine selection.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -244,14 +245,37 @@ class Discovery(Open):
         n, people = sum(tables.sizes), sum(tables.sizes[self.payload :])
         if not people:
             return Estimates(np.zeros(len(chosen.keys)), np.full(len(chosen.keys), float(n)), n, n)
-        cells = self.layout.cells(chosen.keys)
-        support = np.zeros(len(cells), dtype=np.int64)
-        for j in range(self.payload, self.layout.pieces):
-            support += tables.supports(j, cells[:, j].astype(np.int64))
+        cells = self.layout.cells(chosen.keys).astype(np.int64)
+        support, yields = np.zeros(len(cells), dtype=np.int64), self._yields(tables, cells)
+        for j, none in zip(range(self.payload, self.layout.pieces), yields, strict=True):
+            by_chance = math.floor(tables.sizes[j] * self.probabilities.exact_q)
+            support += np.where(none, by_chance, tables.supports(j, cells[:, j]))
         law = SampleLaw(n, people, self.probabilities.exact_p, self.probabilities.exact_q)
         counts = law.counts(support)
         errors = np.sqrt(law.variance(np.clip(counts / n, 0.0, 1.0)))
         return Estimates(counts, errors, n, float(np.sqrt(law.variance(np.zeros(1))[0])), law=law)
+
+    def _yields(
+        self, tables: Tables, cells: np.typing.NDArray[np.int64]
+    ) -> list[np.typing.NDArray[np.bool_]]:
+        """Tell for each check piece whose cell is that of a more frequent candidate.
+
+        People who gave that one support the cell, and would be counted for both. Payload people,
+        who are others, say which is more frequent. The cell then counts for the other as if nobody
+        had given it, which makes nothing significant that nobody gave.
+        """
+        check = range(self.payload, self.layout.pieces)
+        if all(len(np.unique(cells[:, j])) == len(cells) for j in check):
+            return [np.zeros(len(cells), dtype=np.bool_)] * self.check
+        payload = [tables.supports(j, cells[:, j]) for j in range(self.payload)]
+        score, yields = np.sum(payload, axis=0), []
+        same = np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1)
+        for j in check:
+            order = np.lexsort((same, -score, cells[:, j]))  # by cell, the most frequent first
+            _, start, group = np.unique(cells[order, j], return_index=True, return_inverse=True)
+            yields.append(np.empty(len(cells), dtype=np.bool_))
+            yields[-1][order] = same[order] != same[order[start]][group]
+        return yields
 
     def variance(self, n: int, share: Share = 0.0) -> Share:
         """Return about the variance of a count: that of the people who drew a check piece."""
