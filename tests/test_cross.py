@@ -32,6 +32,13 @@ def crossed(question: Question, n: int, seed: int, *names: str) -> CrossEstimate
     return found
 
 
+def test_a_table_is_a_page_of_its_own() -> None:
+    """Also where it is empty, since nothing is significant."""
+    found = crossed(asked(), 3000, 1)
+    for table in (found, found.take([])):
+        assert "of its country (95 % interval)" in table.to_html()
+
+
 @pytest.mark.parametrize("names", [("country", "plan"), ("plan", "country")])
 def test_shares_within_rows_are_cells_over_the_sums_of_their_rows(names: tuple[str, str]) -> None:
     """The attribute that is named first makes the rows."""

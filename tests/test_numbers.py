@@ -1,5 +1,7 @@
 """Numbers: how they are rounded, and what is told of their distribution and mean."""
 
+import csv
+import io
 import json
 import math
 
@@ -19,6 +21,7 @@ from deniable import (
     consistency,
 )
 from deniable.advice.designs import tree_radices
+from deniable.answers.moved import mean_moved, moves
 from tests.test_records import read_altered
 
 HOURS = Number(0, 100, unit="h", want=("distribution", "mean"))
@@ -180,15 +183,73 @@ def test_a_comparison_of_numbers_tells_how_the_mean_changed() -> None:
         question.estimate(question.tally(question.privatize(x * rng.gamma(4, 0.25, 20_000), rng)))
         for x in (2200, 1700, 2200)
     )
-    mean, median = compare(first, less).findings()
+    found = compare(first.asking(3000), less.asking(3000))
+    mean, median, above = found.findings()
     by, reach = less.mean.value - first.mean.value, np.hypot(first.mean.reach, less.mean.reach)
     spread = f"({by - reach:.0f} to {by + reach:.0f})"
     assert by - reach < -500 < by + reach
     assert mean.startswith(f"The mean changed by {by:.0f} ms {spread}, from 2,")
-    assert median == f"The median was {first.quantile(0.5)}, and is {less.quantile(0.5)}."
+    was, now, moved = first.quantile(0.5), less.quantile(0.5), moves(first, less)["median"].by
+    assert median == f"The median was {was}, and is {now}: changed by {moved}."
+    assert above.startswith("Above 3,000 ms were ")
     steady, _ = compare(first, same).findings()
     assert steady.startswith("The mean has not changed by more than chance explains: by ")
-    assert f"({same.mean_since(first, 0.995).cells[1]}, 99.5 % sure)" in steady
+    assert f"({mean_moved(first, same, 0.995).by.cells[1]}, 99.5 % sure)" in steady
+
+
+def test_exports_of_a_comparison_tell_how_each_figure_moved() -> None:
+    """Text, CSV and JSON have quartiles, mean and the share above, with limits added in squares."""
+    question = Question("t", Number(0, 5000, step=100, unit="ms"), epsilon=2.0)
+    rng = np.random.default_rng(3)
+    before, after = (
+        question.estimate(question.tally(question.privatize(x * rng.gamma(4, 0.25, 9000), rng)))
+        for x in (2000, 1500)
+    )
+    found = compare(before.asking(3000), after.asking(3000))
+    document, [row, *_] = json.loads(found.to_json()), csv.DictReader(io.StringIO(found.to_csv()))
+    a, b = (each.quantile(0.5) for each in (before, after))
+    lower = b.value - a.value - np.hypot(b.value - b.lower, a.upper - a.value)
+    upper = b.value - a.value + np.hypot(b.upper - b.value, a.value - a.lower)
+    for figures in (document["median"], {k: float(row[f"median_{k}"]) for k in document["median"]}):
+        assert figures == pytest.approx(
+            {"first": a.value, "second": b.value, "difference": b.value - a.value,
+             "lower": lower, "upper": upper})  # fmt: skip
+    shares = [each.above(3000).share for each in (before, after)]
+    assert [document["above"][k] for k in ("number", "first", "second")] == [3000, *shares]
+    assert float(row["above_difference"]) == pytest.approx(shares[1] - shares[0])
+    names = ["lower_quartile", "median", "upper_quartile", "mean", "above"]
+    assert [key for key in document if f"{key}_first" in row] == names
+    assert f"median: {a}, then {b}: changed by " in found.table(width=200)
+    assert len(found.shown(4)) <= 4 < len(found)
+
+
+@pytest.mark.long("a hundred pairs of collections")
+def test_intervals_of_changes_hold_the_truth() -> None:
+    """Of quartiles, the mean and the share above, as often as they say (seeded)."""
+    question = Question("t", Number(0, 8000, step=100, unit="ms"), epsilon=2.0)
+    rng, held = (
+        np.random.default_rng(11),
+        dict.fromkeys(("lower quartile", "median", "mean", "above"), 0),
+    )
+    many = [
+        np.clip(np.round(rng.lognormal(7.3, 0.6, 1_000_000) * x, -2), 0, 8000) for x in (1, 0.8)
+    ]
+    true = {
+        "lower quartile": np.subtract(*(np.quantile(x, 0.25) for x in many[::-1])),
+        "median": np.subtract(*(np.quantile(x, 0.5) for x in many[::-1])),
+        "mean": np.subtract(*(x.mean() for x in many[::-1])),
+        "above": 100 * np.subtract(*((x > 3000).mean() for x in many[::-1])),
+    }
+    for _ in range(100):
+        both = (
+            question.estimate(question.tally(question.privatize(rng.choice(x, 4000), rng)))
+            for x in many
+        )
+        found = moves(*(each.asking(3000) for each in both))
+        for name in held:
+            by = found[name].by
+            held[name] += by.lower - 1e-9 <= true[name] <= by.upper + 1e-9
+    assert min(held.values()) >= 90, held  # 90 of 100 by chance one time in 30 at 95 %
 
 
 def test_quantiles_and_mean_hold_the_truth(asked) -> None:

@@ -28,6 +28,7 @@ from typing import ClassVar
 import numpy as np
 
 from deniable.answers.distribution import NumberEstimates
+from deniable.answers.moved import moves, since
 from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
@@ -216,7 +217,7 @@ class Comparison(Presentable):
     def verdict(self) -> Verdict:
         """Return which answers have changed for sure, the largest first; for numbers, the mean."""
         if isinstance(self.first, NumberEstimates) and isinstance(self.second, NumberEstimates):
-            return self.second.since(self.first)
+            return since(self.first, self.second)
         return judge_changes(self.rows(alpha=ALPHA), self.total)
 
     def findings(self) -> tuple[str, ...]:
@@ -261,6 +262,7 @@ class Comparison(Presentable):
                     for place, each in (("first", first), ("second", second))
                     if each.repeats is not None
                 ),
+                *map(str, moves(first, second, level).values()),
             ),
             doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
             unknown=self.unknown,
@@ -269,6 +271,21 @@ class Comparison(Presentable):
             provenance=self.constants(),
             signed=True,
         )
+
+    def told(self, level: float = 0.95) -> dict[str, object]:
+        found = moves(self.first, self.second, level).items()
+        return {f"{name}_{end}": x for name, move in found for end, x in move.row.items()}
+
+    def shown(self, k: int | None = None) -> "Comparison":
+        """Return at most ``k`` rows to look at: the largest changes, or those of wider bins."""
+        if (
+            k is None
+            or k >= len(self)
+            or len(self) != self.total
+            or not moves(self.first, self.second)
+        ):
+            return self.top(k)
+        return compare(self.first.shown(k), self.second.shown(k))
 
     def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
         lower, upper = self.interval(level) or (None, None)
@@ -305,6 +322,10 @@ class Comparison(Presentable):
             "interval_of": "difference of the shares, the second less the first",
             "unknown": self.unknown,
             "alpha": alpha,
+            **{
+                name.replace(" ", "_"): m.row
+                for name, m in moves(self.first, self.second, level).items()
+            },
         }
 
     def title(self) -> str:
@@ -357,30 +378,16 @@ def _check_comparable(estimates: object) -> None:
 
 
 def _check_question(first: Estimates, second: Estimates) -> None:
-    one, other = (_asked(each) for each in (first, second))
+    sources = first.provenance, second.provenance
+    one, other = (each and each.asked for each in sources)
     if one != other:
+        origins = ("some of unknown origin" if each is None else each.origin for each in sources)
         raise IncompatibleTally(
             "expected estimates of one question, or of two that differ only in name, got "
-            f"{_origin(first)} and {_origin(second)}; compare what was asked with the same answers "
-            "and the same protocol",
+            f"{' and '.join(origins)}; compare what was asked with the same answers and the same "
+            "protocol",
             value=other,
         )
-
-
-def _asked(estimates: Estimates) -> views.Provenance | None:
-    """Return where estimates come from, without what may differ: the name, and the version."""
-    found = estimates.provenance
-    if found is None or found.substance is None:
-        return found and replace(found, version="")
-    return replace(found, question=None, digest=None, version="")
-
-
-def _origin(estimates: Estimates) -> str:
-    found = estimates.provenance
-    if found is None:
-        return "some of unknown origin"
-    asked = f"{brief(found.question)} ({found.digest}), " if found.digest else ""
-    return f"those of {asked}{found.protocol} at epsilon = {found.epsilon:.6g}"
 
 
 def _matching_rows(first: Estimates, second: Estimates) -> list[int]:

@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable.answers.distribution import NumberEstimates
+from deniable.answers.moved import mean_moved
 from deniable.comparison import Comparison, compare
 from deniable.errors import InvalidParameter, brief
 from deniable.estimates import Estimates
@@ -229,7 +230,7 @@ def _means(found: Mapping[str, Comparison], level: float) -> tuple[Difference, .
             isinstance(each.first, NumberEstimates) and isinstance(each.second, NumberEstimates)
         ):
             return None
-        by = each.second.mean_since(each.first)
+        by = mean_moved(each.first, each.second).by
         p = math.erfc(abs(by.value) / max(by.reach, 1e-300) * upper_normal(0.025) / math.sqrt(2))
         means = each.first.mean.value, each.second.mean.value
         rows.append(Difference(name, MEAN, *means, by.lower, by.upper, p, told=MEAN, unit=by.unit))

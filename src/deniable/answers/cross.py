@@ -67,6 +67,8 @@ class CrossEstimates(Estimates):
         joint = self.joint
         if not isinstance(joint, TableJoint):
             return None
+        if not len(self):  # the head of a page, which has no rows
+            return Within(*np.zeros((3, 0)))
         tables, target, z = joint.tables, joint.target, upper_normal((1 - level) / 2)
         size = tables.size(target)
         if size * len(self) > _MOST_CELLS:

@@ -22,7 +22,7 @@ from deniable.presentation import charts
 from deniable.presentation.histogram import Column, Histogram, Mark
 from deniable.presentation.parts import Beside, Part, Sentences, figure_fact
 from deniable.presentation.trend import Reading
-from deniable.presentation.verdict import ALPHA, Claim, Verdict
+from deniable.presentation.verdict import Claim, Verdict
 from deniable.presentation.view import Answer, Change, Figure, percent
 from deniable.protocols.levels import Levels
 from deniable.protocols.views import ViewEstimates, estimates_of, views_of
@@ -163,29 +163,6 @@ class NumberEstimates(InOrder):
             said = self._above(self.asked, 0.95)
             claims.append(told(f"{said[:1].upper()}{said[1:]}."))
         return Verdict(tuple(claims))
-
-    def since(self, before: "NumberEstimates", when: str = "") -> Verdict:
-        """Return how the mean has changed since other people were asked, and both medians."""
-        by, sure = (self.mean_since(before, level) for level in (0.95, 1 - ALPHA))
-        value, spread = by.cells
-        if sure.lower <= 0 <= sure.upper:
-            steady = "The mean has not changed by more than chance explains"
-            wide = f"{sure.cells[1]}, {percent(1 - ALPHA)} sure"
-            claims = [told(f"{steady}: by {value} ({wide}).", "steady")]
-        else:
-            ends = f"from {before.mean.cells[0]} to {self.mean.cells[0]}"
-            said = f"The mean changed by |{value}| ({spread}), {ends}{f' {when}' if when else ''}."
-            claims = [told(said, "changed")]
-        if self._tables.views and before._tables.views:
-            was, now = (each.quantile(0.5) for each in (before, self))
-            claims.append(told(f"The median was {was}, and is {now}."))
-        return Verdict(tuple(claims))
-
-    def mean_since(self, before: "NumberEstimates", level: float = 0.95) -> Figure:
-        """Return by how much the mean is larger than that of other people, with its interval."""
-        was, now = before.mean_at(level), self.mean_at(level)
-        by, reach = now.value - was.value, math.hypot(now.reach, was.reach)
-        return Figure(by, by - reach, by + reach, now.unit)
 
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         """Return the quartiles and the mean in words and figures, and a histogram."""

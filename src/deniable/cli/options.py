@@ -180,6 +180,15 @@ def candidates_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ))(command)  # fmt: skip
 
 
+def told_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _all_of((
+        click.option("--cross", metavar="NAMES",
+                     help="Of a record, the table over some attributes: country+plan."),
+        click.option("--above", type=float, metavar="NUMBER",
+                     help="Of numbers: also tell the share of people above this one."),
+    ))(command)  # fmt: skip
+
+
 def export_options(*, top: str, significant: str, alpha: str) -> Decorator:
     """Hand the options of a command that writes rows to it, as ``export``; the texts are help."""
     options = (

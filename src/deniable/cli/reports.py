@@ -186,10 +186,7 @@ def tally(
               "reports; 1 if everybody answered once.")  # fmt: skip
 @click.option("--by", metavar="DIMENSION", multiple=True,
               help="Estimate each value of this public dimension, from report files.")  # fmt: skip
-@click.option("--cross", metavar="NAMES",
-              help="Of a record, the table over some attributes: country+plan.")  # fmt: skip
-@click.option("--above", type=float, metavar="NUMBER",
-              help="Of numbers: also tell the share of people above this one.")  # fmt: skip
+@options.told_options
 @click.option("--sizes", is_flag=True,
               help="How many labels people chose, in place of the labels; for sets.")  # fmt: skip
 @options.candidates_options
@@ -236,14 +233,7 @@ def estimate(
             if not isinstance(found, SetEstimates):
                 raise click.UsageError("--sizes is for questions whose answers are sets of labels")
             found = found.sizes
-        if cross is not None:
-            if not isinstance(found, RecordEstimates):
-                raise click.UsageError("--cross is about records, whose attributes make tables")
-            found = found.cross(*cross.split("+"))
-        if above is not None:
-            if not isinstance(found, NumberEstimates):
-                raise click.UsageError("--above is for questions about a number")
-            found = found.asking(above)
+        found = _told(found, cross, above)
         adjusted = found if consistency == "none" else adjust(found, consistency, export.alpha)
         some = labels is not None and question.labels is not None and not sizes
         return adjusted.select(labels) if some and labels is not None else adjusted
@@ -258,12 +248,27 @@ def estimate(
     write_divided(question, files, by[0], make=make, export=export)
 
 
+def _told(found: Estimates, cross: str | None, above: float | None) -> Estimates:
+    """Return the table of a record, or what is told beside numbers, where that was asked for."""
+    if cross is not None:
+        if not isinstance(found, RecordEstimates):
+            raise click.UsageError("--cross is about records, whose attributes make tables")
+        return found.cross(*cross.split("+"))
+    if above is not None:
+        if not isinstance(found, NumberEstimates):
+            raise click.UsageError("--above is for questions about a number")
+        return found.asking(above)
+    return found
+
+
 @command(
     "deniable compare fruit.json monday.bin tuesday.bin",
     "deniable compare fruit.json monday.bin tuesday.bin --significant -o changes.csv",
     "deniable compare fruit.json monday.bin tuesday.bin --plot changes.png --top 10",
     "deniable compare old.json old.bin new.bin --second-question new.json",
     "deniable compare daily.json may.bin june.bin --rounds 31 30",
+    "deniable compare load.json monday.bin tuesday.bin --above 3000",
+    "deniable compare set-up.json monday.bin tuesday.bin --cross country+plan",
 )
 @options.question_argument
 @click.argument("first", metavar="FIRST", type=options.FILE)
@@ -282,6 +287,7 @@ def estimate(
 @click.option("--rounds", type=click.IntRange(1), nargs=2, metavar="N M",
               help="In how many rounds the reports of each came, such as days; 1 if everybody "
               "answered once.")  # fmt: skip
+@options.told_options
 @options.candidates_options
 def compare(
     question_file: Path,
@@ -292,13 +298,16 @@ def compare(
     second_question: Path | None,
     people: tuple[int, int] | None,
     rounds: tuple[int, int] | None,
+    cross: str | None,
+    above: float | None,
     candidates: Path | None,
     candidates_column: str | None,
 ) -> None:
     """Tell which answers to QUESTION changed their share from FIRST to SECOND.
 
     Both are tally files or report files, without a report in common: a week and one of its days
-    cannot be compared, one day and the next can. The largest change comes first.
+    cannot be compared, one day and the next can. The largest change comes first; of numbers the
+    quartiles and the mean are compared too.
 
     Where weeks, versions or groups were asked by questions of their own, name the other one with
     --second-question. The same people may have answered both: then the result is conservative.
@@ -317,14 +326,13 @@ def compare(
     asked = ((question, first), (other, second))
     tallies = [inputs.read_tally(each, [path]) for each, path in asked]
     if tallies[0] == tallies[1]:
-        names = [inputs.name_of(path) for path in (first, second)]
-        outputs.warn(
-            f"{names[1]} has the same content as {names[0]}; compare reports of different people"
-        )
-    export.write(comparison.compare(*(
+        one, other_one = (inputs.name_of(path) for path in (first, second))
+        outputs.warn(f"{other_one} has the same content as {one}; compare reports of other people")
+    found = (
         each.estimate(tally, labels, people=people and people[i], rounds=rounds and rounds[i])
         for i, ((each, _), tally) in enumerate(zip(asked, tallies, strict=True))
-    )))  # fmt: skip
+    )
+    export.write(comparison.compare(*(_told(each, cross, above) for each in found)))
 
 
 @command(
@@ -386,7 +394,7 @@ def experiment(
     if result.broken:
         return
     one = result.differences[0]
-    heads = ("arm", "answer", result.control, one.told, "lift", "95 % interval", "p")
+    heads = ("arm", "answer", result.control, "the arm", "lift", "95 % interval", "p")
     rows = [
         (row.arm, row.answer, *row.cells, f"{row.p_value:.2g}{'  *' if row.significant else ''}")
         for row in result.differences

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from deniable.answers.distribution import NumberEstimates
+from deniable.answers.moved import mean_moved, since
 from deniable.collector.breakdown import follow, group_parts
 from deniable.collector.jobs import Sums
 from deniable.collector.stores.records import EVER, Days, date_of, write_day
@@ -155,7 +156,7 @@ def _news(moved: Moved | None) -> tuple[Claim, ...]:
     if moved is None or not isinstance(now := moved.found.second, NumberEstimates):
         return ()
     was = moved.found.first
-    claims = now.since(was, moved.since).claims if isinstance(was, NumberEstimates) else ()
+    claims = since(was, now, moved.since).claims if isinstance(was, NumberEstimates) else ()
     return tuple(claim for claim in claims[:1] if claim.kind == "changed")
 
 
@@ -165,7 +166,7 @@ def _largest(moved: Moved | None, changes: Sequence[Change]) -> tuple[str, str]:
         return "", "still"
     was, now = moved.found.first, moved.found.second
     if isinstance(was, NumberEstimates) and isinstance(now, NumberEstimates):
-        by = now.mean_since(was)
+        by = mean_moved(was, now).by
         change, what, size = by.value, "Mean", by.cells[0].lstrip("-")
         sure = bool(_news(moved))
     else:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.errors import brief
 from deniable.version import __version__
 
 _DIGEST_SHOWN = 16
@@ -272,6 +273,19 @@ class Provenance:
         """All of it in one line, with the first digits of the digest."""
         question = "" if self.digest is None else f"question {self.digest[:_DIGEST_SHOWN]}, "
         return f"{self.protocol} at epsilon = {self.epsilon:.6g}, {question}deniable {self.version}"
+
+    @property
+    def asked(self) -> Provenance:
+        """What was asked, without what may differ between estimates that can be compared."""
+        if self.substance is None:
+            return replace(self, version="")
+        return replace(self, question=None, digest=None, version="")
+
+    @property
+    def origin(self) -> str:
+        """What was asked, as an error names it."""
+        asked = f"{brief(self.question)} ({self.digest}), " if self.digest else ""
+        return f"those of {asked}{self.protocol} at epsilon = {self.epsilon:.6g}"
 
 
 @dataclass(frozen=True)
