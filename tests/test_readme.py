@@ -47,9 +47,9 @@ ELSEWHERE = {
     "docs/api.md": "src/deniable",
     "docs/client.md": "tests/collector/test_product.py",
     "docs/collector.md": "tests/collector/test_commands.py",
-    "docs/scale.md": "tests/spark",
+    "docs/scale.md": "tests/spark/test_page.py",
 }
-"""Pages whose code needs something special, and what tests it; nothing runs the blocks of scale."""
+"""Pages whose code needs something special, and what tests it."""
 BROWSER = {"docs/answers.md", "clients/js/README.md"}
 """Pages with HTML or JavaScript, all of which tests/browser/test_examples.py runs."""
 NOT_RUN = {"", "sh", "text", "toml"}
