@@ -22,8 +22,7 @@ SERVED = "127.0.0.1:8000"
 ADDRESS = "https://counts.example.org"
 FILES = {
     "docs/answers.md": {
-        "set-up.toml": "country = ['DE', 'FR', 'PT', 'other']\nplan = ['free', 'pro']\n"
-        "age = { low = 0, high = 80, step = 20, unit = 'y' }\n",
+        "set-up.toml": dict(fences(ROOT / "docs/answers.md"))["toml"],
         "people.csv": "country,plan,age\n" + "DE,pro,41\nFR,free,23\n" * 500,
         "work.csv": "hours\n" + "38\n41\n" * 500,
     },
@@ -48,24 +47,12 @@ ELSEWHERE = {
     "docs/api.md": "src/deniable",
     "docs/client.md": "tests/collector/test_product.py",
     "docs/collector.md": "tests/collector/test_commands.py",
-    "docs/scale.md": "tests/spark",
+    "docs/scale.md": "tests/spark/test_page.py",
 }
-"""Pages whose code needs something special, and what tests it; nothing runs the blocks of scale."""
-NOT_RUN = {
-    "",
-    "css",
-    "dockerfile",
-    "html",
-    "ini",
-    "js",
-    "json",
-    "nginx",
-    "sh",
-    "sql",
-    "text",
-    "toml",
-    "yaml",
-}
+"""Pages whose code needs something special, and what tests it."""
+BROWSER = {"docs/answers.md", "clients/js/README.md"}
+"""Pages with HTML or JavaScript, all of which tests/browser/test_examples.py runs."""
+NOT_RUN = {"", "sh", "text", "toml"}
 """Languages of blocks that are not typed: files, output, and other programs' commands."""
 
 
@@ -175,6 +162,9 @@ def test_what_the_page_tells_to_type_works(
 def test_every_block_is_run_or_is_nothing_to_type(page: Path) -> None:
     """A command of ours never hides in a block that nobody runs."""
     for language, block in fences(page):
+        if language in ("html", "js"):
+            assert str(page.relative_to(ROOT)) in BROWSER
+            continue
         assert language in {"console", "pycon", "python", *NOT_RUN}, language
         if language == "console":
             assert lines_of(block), "a console block has a line with a dollar sign"

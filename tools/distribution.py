@@ -276,29 +276,61 @@ def build(output: Path, environment: Path) -> None:
     print("\n".join(sums))
 
 
+def pip_findings(name: str, said: str, trouble: str) -> list[str]:
+    """Return what pip-audit holds against a lock, and which packages of it could not be audited."""
+    try:
+        packages = json.loads(said)["dependencies"]
+    except ValueError:
+        return [f"{name} could not be audited: {trouble.strip()[-600:] or 'no answer'}"]
+    unknown = [one["name"] for one in packages if "skip_reason" in one]
+    wrong = [
+        f"{name}: {one['name']} {one['version']} has {each['id']}; mended in: "
+        f"{', '.join(each['fix_versions']) or 'no version yet'}"
+        for one in packages
+        for each in one.get("vulns", ())
+    ]
+    if unknown:
+        wrong.append(
+            f"{name}: {len(unknown)} of {len(packages)} packages could not be audited, since the "
+            f"service could not be reached or does not know them: {', '.join(unknown)}"
+        )
+    return wrong
+
+
+def npm_findings(said: str) -> list[str]:
+    """Return what npm holds against its lock, or that this could not be audited."""
+    name = "package-lock.json"
+    try:
+        answer = json.loads(said)
+    except ValueError:
+        answer = {}
+    if "vulnerabilities" not in answer:
+        return [f"{name} could not be audited: {answer.get('message', 'npm said nothing')}"]
+    return [
+        f"{name}: {package} has a vulnerability ({found['severity']}); npm audit says more"
+        for package, found in answer["vulnerabilities"].items()
+    ]
+
+
 def audit(environment: Path) -> int:
     """Print what is wrong with what the package needs, and return how much it is."""
     packages = shipped()
     wrong = refused(licences(environment, [one.name for one in packages]), packages)
+    allowed = f"all {len(packages)} packages have licences that are allowed"
+    print(f"{len(wrong)} of {len(packages)} packages: see below" if wrong else allowed)
     for name in AUDITED:
-        lock = ROOT / "requirements" / name
         asked = subprocess.run(
-            [sys.executable, "-m", "pip_audit", "--strict", "--require-hashes", "--disable-pip",
-             "--progress-spinner", "off", "--requirement", lock],
+            [sys.executable, "-m", "pip_audit", "--require-hashes", "--disable-pip", "--format",
+             "json", "--progress-spinner", "off", "--requirement", ROOT / "requirements" / name],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        if asked.returncode:
-            last = (asked.stdout + asked.stderr).strip().splitlines()
-            wrong.append(f"{lock.name}: " + "\n  ".join(last[-20:]))
+        wrong += pip_findings(name, asked.stdout, asked.stderr)
     npm = shutil.which("npm", path=f"{environment.parent}{os.pathsep}{os.environ['PATH']}")
-    if npm is None:
-        wrong.append("package-lock.json: there is no npm to ask with")
-    else:
-        asked = subprocess.run([npm, "audit", "--audit=true"], cwd=ROOT / "clients" / "js",
-                               capture_output=True, text=True, check=False)  # fmt: skip
-        if asked.returncode:
-            wrong.append(f"package-lock.json: {(asked.stdout + asked.stderr).strip()[-600:]}")
-    print("\n".join(wrong) or f"{len(packages)} packages: no known vulnerability, licences allowed")
+    command = [npm or "false", "audit", "--audit=true", "--json"]
+    asked = subprocess.run(command, cwd=ROOT / "clients" / "js", capture_output=True, text=True,
+                           check=False)  # fmt: skip
+    wrong += npm_findings(asked.stdout)
+    print("\n".join(wrong) or "No known vulnerability")
     return len(wrong)
 
 

@@ -205,7 +205,7 @@ def exponential_bounds(exponent: Fraction | float) -> tuple[Fraction, Fraction]:
     power = _CONTEXT.exp(
         _CONTEXT.divide(Decimal(fraction.numerator), Decimal(fraction.denominator))
     )
-    slack = Fraction(1, 10**70)  # the quotient and the power are each off by at most 1e-77 of it
+    slack = Fraction(1, 10**70)  # the power is off by at most (1 + |exponent|) 1e-79 of it
     return Fraction(power) * (1 - slack), Fraction(power) * (1 + slack)
 
 

@@ -17,7 +17,17 @@ from pathlib import Path
 import pytest
 
 from tests.components import ABSENT_HISTORY
-from tools.distribution import ROOT, Locked, licences, read_lock, refused, shipped, validate
+from tools.distribution import (
+    ROOT,
+    Locked,
+    licences,
+    npm_findings,
+    pip_findings,
+    read_lock,
+    refused,
+    shipped,
+    validate,
+)
 
 pytestmark = pytest.mark.long("builds and installs archives")
 
@@ -96,6 +106,27 @@ def test_licences_are_known_and_allowed() -> None:
         "a 1: AGPL-3.0-only is not allowed",
         "b 2 (only where sys_platform == 'win32'): its licence is not known",
     ]
+
+
+def test_an_audit_names_what_it_could_not_ask() -> None:
+    """A vulnerability, packages that a service does not know, and no service are all failures."""
+    known = {"name": "a", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2"]}]}
+    packages = [known, {"name": "b", "skip_reason": "not found"}, {"name": "c", "skip_reason": ""}]
+    assert pip_findings("dev.txt", json.dumps({"dependencies": packages}), "") == [
+        "dev.txt: a 1 has PYSEC-1; mended in: 2",
+        "dev.txt: 2 of 3 packages could not be audited, since the service could not be reached or "
+        "does not know them: b, c",
+    ]
+    sound = {"dependencies": [{"name": "a", "version": "1", "vulns": []}]}
+    assert pip_findings("dev.txt", json.dumps(sound), "") == []
+    assert pip_findings("dev.txt", "", "no route\n") == ["dev.txt could not be audited: no route"]
+    refusal = json.dumps({"message": "405 Method Not Allowed", "statusCode": 405})
+    start = "package-lock.json could not be audited: "
+    assert npm_findings(refusal) == [f"{start}405 Method Not Allowed"]
+    assert npm_findings("") == [f"{start}npm said nothing"]
+    assert npm_findings('{"vulnerabilities": {}}') == []
+    found = npm_findings('{"vulnerabilities": {"esbuild": {"severity": "high"}}}')
+    assert found == ["package-lock.json: esbuild has a vulnerability (high); npm audit says more"]
 
 
 def test_locks_are_read_with_what_demands_each_package() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable.collector.settings import Settings
+from deniable.collector.settings import Settings, read_settings
 from tests.faults import proxies, rolling
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -80,6 +80,22 @@ def test_collectors_are_where_the_proxy_looks(services: dict[str, dict]) -> None
     places = dict(volume.split(":")[:2] for volume in services["proxy"]["volumes"])
     assert (DEPLOY / "nginx.conf").name == Path(next(iter(places))).name
     assert f"ssl_certificate {places['./certificates']}/fullchain.pem;" in proxy
+
+
+def test_settings_of_the_image_leave_room_for_those_of_a_service(
+    services: dict[str, dict], tmp_path: Path
+) -> None:
+    """A collector reads what the image and the compose file set together."""
+    secret = tmp_path / "store"
+    secret.write_text("postgresql://deniable:word@database/deniable")
+    image = (DEPLOY / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (line,) = re.findall(r"^ENV (.*)", image, re.MULTILINE)
+    of_image = dict(setting.split("=", 1) for setting in line.split())
+    assert read_settings({}, of_image).host == "0.0.0.0"
+    for name in ("one", "two"):
+        given = {key: str(value) for key, value in services[name]["environment"].items()}
+        found = of_image | given | {"DENIABLE_STORE_FILE": str(secret)}
+        assert read_settings({}, found).store == secret.read_text()
 
 
 def test_services_wait_only_for_what_has_a_health(services: dict[str, dict]) -> None:

@@ -80,6 +80,8 @@ class Visitors:
                 writer.close()
                 return None, status
         except (OSError, EOFError, TimeoutError):
+            if connection:
+                connection[1].close()
             return None, 0
         return connection, status
 

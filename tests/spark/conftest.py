@@ -16,7 +16,8 @@ from tests.walkthrough.package import installed
 
 # Without pyspark only what needs no session is collected: `make test-spark` runs the others.
 NEEDS_SPARK = ("test_errors.py", "test_example.py", "test_frames.py", "test_kinds.py",
-               "test_privatize.py", "test_row_frames.py", "test_streaming.py")  # fmt: skip
+               "test_page.py", "test_privatize.py", "test_row_frames.py",
+               "test_streaming.py")  # fmt: skip
 collect_ignore = [] if find_spec("pyspark") else list(NEEDS_SPARK)
 
 
