@@ -46,12 +46,12 @@ def test_rounds_and_groups_from_the_form(visit):  # noqa: F811 - a fixture
     fill(page, AGAIN)
     page.click("summary:text('Compare groups')")
     fill(page, GROUPS)
-    until(page, "/A round, one of 4.*group, one of 6/s.test("
+    until(page, "/A round, one of 4.*group by platform, one of 3/s.test("
                 "document.querySelector('[data-plan-text]').innerText)")  # fmt: skip
     assert "ε = 2, for ever" in page.inner_text("[data-plan-text]")
     assert violations(page) == []
     page.goto(f"{visit.collector.address}/new")
-    until(page, "/group, one of 6/.test(document.querySelector('[data-plan-text]').innerText)")
+    until(page, "/group by platform/.test(document.querySelector('[data-plan-text]').innerText)")
     for name, text in (AGAIN | GROUPS).items():
         assert page.is_visible(f"[name={name}]")
         assert page.input_value(f"[name={name}]") == text
