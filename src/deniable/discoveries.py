@@ -40,7 +40,6 @@ Asked = TypeVar("Asked")
 
 LEVEL = 0.95
 """The level of all intervals of sure texts."""
-_OTHER = "(other)"
 _NAMED = 3
 """How many texts that are too long are named in a note."""
 
@@ -311,10 +310,10 @@ class Discoveries(Presentable, Generic[Asked]):
         if first is not None:
             name = one_line(first.label, 60)
             name = name if name.startswith('"') else f"“{name}”"
-            many = views.counted(int(whole.sure.sum()), "text")
-            are = "is" if whole.sure.sum() == 1 else "are"
+            many = int(whole.sure.sum())
             share = rough(min(1.0, first.share))
-            said.append((Span(many, "figure"), Span(f" {are} sure: "),
+            said.append((Span(views.counted(many, "text"), "figure"),
+                         Span(f" {'is' if many == 1 else 'are'} sure: "),
                          Span(name, "name"),
                          Span(" has " if longer else " leads with "),
                          Span(share, "figure"), Span(" of the people.")))  # fmt: skip
@@ -386,19 +385,16 @@ def discover(
     found = verification.find(protocol, code, tally, listed, Limits(alpha, rate))
     planted, size = verification.crafted(protocol, max(1, found.n), alpha), protocol.layout.length
     floor = smallest_share(protocol, found.n, size, tested=ALPHA / found.level)
-    least = verification.fewest_reports(protocol)
-    origin, ask = subject.provenance, subject.ask
+    least, origin, ask = verification.fewest_reports(protocol), subject.provenance, subject.ask
     return Discoveries(found, found, alpha, rate, planted, least, floor, origin, ask)
 
 
 def _known(ends: Floats) -> npt.NDArray[np.generic]:
     """Return the ends of intervals, None where there is none."""
-    known = ends.astype(object)
-    known[np.isnan(ends)] = None
-    return known
+    return np.where(np.isnan(ends), np.array(None), ends.astype(object))
 
 
 def _names() -> Iterator[str]:
     """Yield labels for all other texts; at least one of them is no text itself."""
-    yield _OTHER
+    yield "(other)"
     yield from (f"(other {number})" for number in count(2))
