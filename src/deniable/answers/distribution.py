@@ -260,7 +260,8 @@ class NumberEstimates(InOrder):
         each, width = self._ranges()
         within = self._averages(np.array([inside], dtype=np.float64), width)
         # Of a range that is inside in part the interval leaves open how many people are.
-        name, some = [f"{low:g} to {high:g}"], (within, np.floor(within), np.ceil(within))
+        name = [f"{low:,.12g} to {high:,.12g} {self.scale.unit}".strip()]
+        some = (within, np.floor(within), np.ceil(within))
         row, least, most = (self._by_lot(each.combined(x, name)).rows(level=level)[0] for x in some)
         lower, upper = min(row.ends[0], least.ends[0]), max(row.ends[1], most.ends[1])
         return replace(row, lower=lower, upper=upper, significant=least.significant)
@@ -270,7 +271,9 @@ class NumberEstimates(InOrder):
         scale = self.scale
         if not scale.numbers[0] <= check_number("the number", number) < scale.numbers[-1]:
             ends = f"{scale.written(0)} to below {scale.written(-1)}"
-            raise OutOfDomain.expected(f"a number from {ends}", number)
+            raise OutOfDomain.expected(
+                f"a number from {ends}, to tell the share above it", number, came=f"{number:.12g}"
+            )
         first = next(each for each in scale.numbers if each > number)
         found = self.between(first, scale.numbers[-1], level=level)
         return replace(found, label=f"above {number:,.12g} {scale.unit}".strip())

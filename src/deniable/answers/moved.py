@@ -38,10 +38,9 @@ class Move:
     @property
     def row(self) -> dict[str, float]:
         by, whole = self.by, 1 if self.number is None else 100
-        found = {"first": self.first.value, "second": self.second.value, "difference": by.value}
-        found = {
-            key: x / whole for key, x in (found | {"lower": by.lower, "upper": by.upper}).items()
-        }
+        names = ("first", "second", "difference", "lower", "upper")
+        values = (self.first.value, self.second.value, by.value, by.lower, by.upper)
+        found = {name: value / whole for name, value in zip(names, values, strict=True)}
         return found if self.number is None else {"number": self.number, **found}
 
 
@@ -58,14 +57,15 @@ def moves(before: object, after: object, level: float = 0.95) -> dict[str, Move]
     found = {name: Move(name, was[name], now[name]) for name in was if name in now}
     if after.asked is not None and "median" in found:
         row = after.above(after.asked)
-        ends = (_in_percent(each, after.asked, level) for each in (before, after))
-        found["above"] = Move(row.label, *ends, after.asked)
+        first, second = (_in_percent(each, after.asked, level) for each in (before, after))
+        found["above"] = Move(row.label, first, second, after.asked)
     return found
 
 
 def _in_percent(found: NumberEstimates, number: float, level: float) -> Figure:
     row = found.above(number, level=level)
-    return Figure(*(100 * each / found.n for each in (row.count, *row.ends)), "%")
+    value, lower, upper = (100 * each / found.n for each in (row.count, *row.ends))
+    return Figure(value, lower, upper, "%")
 
 
 def since(before: NumberEstimates, after: NumberEstimates, when: str = "") -> Verdict:
