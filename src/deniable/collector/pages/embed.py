@@ -11,6 +11,7 @@ are left to the page.
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from html import escape
 from textwrap import indent
@@ -113,16 +114,20 @@ class Snippet:
 def make(call: Call, question: Question) -> Snippet:
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form, address = f"deniable-{question.digest[:8]}", f"{base}/try/{question.digest}"
-    file = "people.csv" if question.answers.kind == "record" else "answers.txt"
+    names, record = [each.name for each in question.segments], question.answers.kind == "record"
+    file = "people.csv" if record or names else "answers.txt"
+    columns = ["--column", "answer"] if names and not record else []
+    columns += [x for name in names for x in ("--segment-column", name)]
+    stated = f", segment={dict.fromkeys(names, '?')}" if names else ""
     return Snippet(
         f"{_form(form, question, address)}{_tag(form, base, question)}",
         _lines(base, question),
         _wanted(question.answers),
         address,
-        f"deniable send {base} {file} --question {question.digest}",
+        shlex.join(["deniable", "send", base, file, *columns, "--question", question.digest]),
         "from deniable.client import Client\n\n"
         f'client = Client("{base}", "ledger.db")\n'
-        f'client.answer("{question.digest}", answer)',
+        f'client.answer("{question.digest}", answer{stated})',
         BUILT.get(question.answers.build, CLIENT),
         unknown(question),
         refusal(question.total_epsilon, "Browsers"),
