@@ -94,8 +94,10 @@ class NumberEstimates(InOrder):
         return tuple(read)
 
     def caption(self) -> str:
-        """Return where half of the people are, and the middle half."""
-        return " ".join(self.findings()[: 2 if self._tables.views else 1])
+        """Return where half of the people are, the middle half, and the share that was asked for."""
+        said = self.findings()
+        above = said[-1:] if self.asked is not None else ()
+        return " ".join((*said[: 2 if self._tables.views else 1], *above))
 
     def brief(self, rows: int, like: Estimates | None = None) -> Estimates:
         """Return at most ``rows`` bins; none where only the mean was asked for."""

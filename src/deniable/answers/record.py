@@ -104,8 +104,8 @@ class Record(Answers):
                 raise InvalidParameter.expected("each attribute of a table once", table)
         missing = [name for name in self.names if not any(name in table for table in found)]
         if missing or len(set(found)) != len(found):
-            listed = ",".join("+".join(table) for table in (*found, missing[:1]))
-            came = f"{brief(missing[0])} in none; add it, as in {listed}" if missing else ""
+            every = ",".join("+".join(table) for table in (*found, missing[:1]))
+            came = f"{brief(missing[0])} in none; add it, as in {every}" if missing else ""
             raise InvalidParameter.expected(
                 "each table once and every attribute in one", found, came=came or "a table twice"
             )
