@@ -94,7 +94,7 @@ class NumberEstimates(InOrder):
         return tuple(read)
 
     def caption(self) -> str:
-        """Return where half of the people are, the middle half, and the share that was asked for."""
+        """Return where half of the people are, the middle half, and the share asked for."""
         said = self.findings()
         above = said[-1:] if self.asked is not None else ()
         return " ".join((*said[: 2 if self._tables.views else 1], *above))
