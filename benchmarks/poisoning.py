@@ -1,4 +1,4 @@
-"""``python -m benchmarks.poisoning [DAYS] [--honest]``: how often alarms are raised, and falsely.
+"""``python -m benchmarks.poisoning [DAYS] [--crafted N] [--honest]``: how often alarms are raised.
 
 Ten sources have 5,000 honest reports each on a day, of one population of 32 answers. On poisoned
 days one of them has 250 more, crafted for one answer: each supports it and is like an honest report
@@ -90,8 +90,14 @@ def found(
     return (source, target) in named
 
 
-def measure(
-    protocol: Pure, kind: str, number: int, *, targets: tuple[int, ...], seed: int = 1
+def measure(  # noqa: PLR0913 - what is poisoned, and how
+    protocol: Pure,
+    kind: str,
+    number: int,
+    *,
+    targets: tuple[int, ...],
+    seed: int = 1,
+    crafted: int = CRAFTED,
 ) -> tuple[list[float], int]:
     """Return for each target the power, and on how many honest days there was an alarm.
 
@@ -105,19 +111,19 @@ def measure(
             false += bool(suspects(day, earlier=earlier))
             for place, target in enumerate(targets):
                 for source in day:
-                    poisoned = poison(day, target, CRAFTED, rng, source)
+                    poisoned = poison(day, target, crafted, rng, source)
                     hits[place] += found(poisoned, target, source, earlier)
         past.append(day)
     return [hit / (number * SOURCES) for hit in hits], false
 
 
-def bound(protocol: Pure, kind: str, target: int) -> float:
+def bound(protocol: Pure, kind: str, target: int, crafted: int = CRAFTED) -> float:
     """Return the power of the most powerful test of one day's counts, which knows the answer.
 
     Of c crafted reports beside m honest ones, and n of the others, c (1 - s) more support the
     answer than m + c honest ones would.
     """
-    known, n, m, c = protocol.parameters, (SOURCES - 1) * REPORTS, REPORTS, CRAFTED
+    known, n, m, c = protocol.parameters, (SOURCES - 1) * REPORTS, REPORTS, crafted
     supports = known.q + known.gap * population(kind)
     part = float(_division(supports, ALPHA / SOURCES)[0][target])
     s = float(supports[target])
@@ -142,10 +148,13 @@ def main() -> None:
     """Print a row for each protocol, epsilon, population and answer, and all false alarms."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("days", nargs="?", type=int, default=100)
+    parser.add_argument("--crafted", type=int, default=CRAFTED)
     parser.add_argument("--sizes", action="store_true")
     parser.add_argument("--honest", action="store_true")
     chosen = parser.parse_args()
-    print(f"{chosen.days} days each; {CRAFTED} crafted reports beside {REPORTS:,} honest ones")
+    print(
+        f"{chosen.days} days each; {chosen.crafted} crafted reports beside {REPORTS:,} honest ones"
+    )
     print(f"{'protocol':<17}{'epsilon':>8}  {'population, answer':<20}{'power':>7}{'bound':>7}")
     alarms = honest = 0
     names = {7: "any", 31: "rarest", 0: "commonest"}
@@ -156,7 +165,8 @@ def main() -> None:
             kinds: dict[str, tuple[int, ...]] = {"uniform": (7,), "Zipf": (31, 0)}
             for kind, targets in kinds.items():
                 aims = () if chosen.honest else targets
-                powers, false = measure(protocol, kind, chosen.days, targets=aims)
+                powers, false = measure(protocol, kind, chosen.days, targets=aims,
+                                        crafted=chosen.crafted)  # fmt: skip
                 alarms, honest = alarms + false, honest + chosen.days
                 print(
                     f"{protocol.name:<17}{epsilon:>8g}  {kind:<20}{false:>7} false alarms",
@@ -164,7 +174,7 @@ def main() -> None:
                 )
                 for target, power in zip(aims, powers, strict=True):
                     row = f"{protocol.name:<17}{epsilon:>8g}  {kind + ', ' + names[target]:<20}"
-                    row += f"{power:>7.3f}{bound(protocol, kind, target):>7.3f}"
+                    row += f"{power:>7.3f}{bound(protocol, kind, target, chosen.crafted):>7.3f}"
                     if chosen.sizes:
                         row += "  {:>4} crafted: power {:.3f}".format(
                             *sized(protocol, kind, chosen.days, target)

@@ -39,6 +39,16 @@ def test_a_table_is_a_page_of_its_own() -> None:
         assert "of its country (95 % interval)" in table.to_html()
 
 
+def test_a_grid_is_printed_as_rows_and_columns() -> None:
+    """One line for each row, with the labels of columns above."""
+    grid = crossed(asked(), 3000, 1).grid()
+    head, *lines = str(grid).splitlines()
+    assert head.split() == ["free", "pro"]
+    assert [line.split()[0] for line in lines] == ["DE", "FR", "IT", "LU"]
+    assert lines[0].split()[1] == f"{100 * grid.shares[0, 0]:.1f}"
+    assert len({len(line) for line in (head, *lines)}) == 1
+
+
 @pytest.mark.parametrize("names", [("country", "plan"), ("plan", "country")])
 def test_shares_within_rows_are_cells_over_the_sums_of_their_rows(names: tuple[str, str]) -> None:
     """The attribute that is named first makes the rows."""

@@ -183,6 +183,7 @@ def test_a_comparison_of_numbers_tells_how_the_mean_changed() -> None:
         question.estimate(question.tally(question.privatize(x * rng.gamma(4, 0.25, 20_000), rng)))
         for x in (2200, 1700, 2200)
     )
+    assert first.asking(3000).caption() == f"{first.caption()} {first.asking(3000).findings()[-1]}"
     found = compare(first.asking(3000), less.asking(3000))
     mean, median, above = found.findings()
     by, reach = less.mean.value - first.mean.value, np.hypot(first.mean.reach, less.mean.reach)

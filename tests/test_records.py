@@ -359,3 +359,13 @@ def test_what_nobody_told_of_yet_is_not_what_nobody_is_asked() -> None:
         found.cross("a", "c")
     with pytest.raises(InvalidParameter, match="expected level between 0 and 1"):
         found.cross("b", told).within(1.0)
+
+
+def test_what_a_wrong_record_has_to_be_is_about_its_first_wrong_attribute() -> None:
+    """As an object or as JSON; of what is no such object it is the object."""
+    record = Record(country=["DE", "FR"], age=Number(0, 80, step=20, unit="y"))
+    wrong = {"country": "DE", "age": "old"}
+    for answer in (wrong, json.dumps(wrong)):
+        assert record.wanted_of(answer).endswith(" such as 40 (in 'age')")
+    for answer in ({"country": "DE"}, "DE", None):
+        assert record.wanted_of(answer) == "an object with 'country', 'age' and nothing else"

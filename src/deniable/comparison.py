@@ -67,10 +67,7 @@ def compare(first: Estimates, second: Estimates) -> "Comparison":
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Presentable):
-    """The changes of the shares from one estimate to another, the largest first.
-
-    ``compare`` makes them; both estimates have the same answers in the same order.
-    """
+    """The changes of shares between two estimates of the same rows, the largest first."""
 
     rows_name: ClassVar[str] = "changes"
 
@@ -246,30 +243,26 @@ class Comparison(Presentable):
             headline=f"changes of {views.some_of(len(self), self.total)} between {before} and "
             f"{second.sample}",
             source=None if first.provenance is None else first.provenance.line,
-            notes=(
-                self.unknown
-                or f"significant: changed (alpha = {alpha:g}, "
-                f"{views.counted(self.total, 'answer')})",
-                "first, second: shares of all people; change: the second less the first, in "
-                "percentage points",
-                *(
-                    (f"shares by {first.estimator}, which may be biased",)
-                    if first.estimator
-                    else ()
-                ),
-                *(
-                    f"{place}, {each.repeats.sentence}"
-                    for place, each in (("first", first), ("second", second))
-                    if each.repeats is not None
-                ),
-                *map(str, moves(first, second, level).values()),
-            ),
+            notes=self._notes(level, alpha),
             doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
             unknown=self.unknown,
             n=first.n + second.n,
             reports=first.reports + second.reports,
             provenance=self.constants(),
             signed=True,
+        )
+
+    def _notes(self, level: float, alpha: float) -> tuple[str, ...]:
+        tests, by = views.counted(self.total, "answer"), self.first.estimator
+        both = (("first", self.first.repeats), ("second", self.second.repeats))
+        again = (f"{place}, {each.sentence}" for place, each in both if each is not None)
+        return (
+            self.unknown or f"significant: changed (alpha = {alpha:g}, {tests})",
+            "first, second: shares of all people; change: the second less the first, in percentage "
+            "points",
+            *([f"shares by {by}, which may be biased"] if by else []),
+            *again,
+            *map(str, moves(self.first, self.second, level).values()),
         )
 
     def told(self, level: float = 0.95) -> dict[str, object]:

@@ -14,11 +14,13 @@ from typing import Unpack
 import numpy as np
 
 from deniable.advice.groups import CELL_ERROR, FEW_PEOPLE, cell_minimum
+from deniable.answers.base import Answers
 from deniable.answers.forecast import largest_variance
 from deniable.estimates import Estimates
 from deniable.presentation.exports import Limits
 from deniable.presentation.tables import csv_text, guarded
 from deniable.presentation.view import plain
+from deniable.protocol import Protocol
 from deniable.protocols.views import Views
 from deniable.question import Question
 from deniable.segments import NOT_STATED
@@ -159,8 +161,11 @@ def divide(  # noqa: PLR0913 - what is divided and how, each by name
 
 def least_reports(question: Question, minimum: int = 1) -> int:
     """Return the fewest reports with which a segment is shown: its error is 5 points at most."""
-    protocol = question.protocol
+    return max(minimum, fewest(question.answers, question.protocol))
+
+
+def fewest(answers: Answers, protocol: Protocol) -> int:
+    """Return the fewest reports with which a segment of these answers is shown."""
     if not isinstance(protocol, Views):
-        return max(minimum, cell_minimum(protocol) or 1)
-    variance = largest_variance(question.answers, protocol)
-    return max(minimum, math.ceil((variance or 0.0) / CELL_ERROR**2))
+        return cell_minimum(protocol) or 1
+    return math.ceil((largest_variance(answers, protocol) or 0.0) / CELL_ERROR**2)

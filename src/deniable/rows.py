@@ -19,6 +19,7 @@ from deniable.law import Joint
 from deniable.law.normal import Floats, Law
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Column
+from deniable.presentation.text import columns_of, printable
 from deniable.presentation.view import Answer
 
 
@@ -73,6 +74,21 @@ class Grid(NamedTuple):
     shares: Floats
     lower: Floats
     upper: Floats
+
+    def __str__(self) -> str:
+        """Return the shares in percent, as rows and columns."""
+        heads = ["", *map(printable, self.columns)]
+        lines = [
+            [printable(name), *(f"{100 * share:z.1f} %" for share in row)]
+            for name, row in zip(self.rows, self.shares.tolist(), strict=True)
+        ]
+        wide = [max(map(columns_of, column)) for column in zip(heads, *lines, strict=True)]
+        shown = []
+        for name, *cells in (heads, *lines):
+            padded = name + " " * (wide[0] - columns_of(name))
+            rest = (" " * (w - columns_of(x)) + x for x, w in zip(cells, wide[1:], strict=True))
+            shown.append("  ".join([padded, *rest]))
+        return "\n".join(shown)
 
 
 class Rows(Presentable, Generic[Result]):

@@ -142,3 +142,60 @@ def test_tables_are_repeated_or_put_between_commas(shell) -> None:
     assert (
         "expected attributes of the record, 'country', 'plan', 'age', got ('plan', 'sex')" in said
     )
+
+
+def test_two_weeks_of_a_cross_table_are_compared(survey) -> None:
+    """The cells are, in place of the margins; of anything else a table is refused."""
+    survey.write("people.csv", CSV)
+    for week in ("a", "b"):
+        survey("privatize", "set-up.json", "people.csv", "-o", f"{week}.bin")
+    files = ("compare", "set-up.json", "a.bin", "b.bin")
+    found = json.loads(survey(*files, "--cross", "country+plan", "--json").text)
+    assert {row["label"] for row in found["changes"]} >= {"DE / pro", "other / free"}
+    assert "--above is for questions about a number" in survey.fails(*files, "--above", 3)
+    survey("estimate", "set-up.json", "a.bin", "--cross", "country+plan", "-o", "table.html")
+
+
+def test_what_was_wrong_says_what_to_write(shell) -> None:
+    """A unit in a number, blanks in a label, an attribute without a table, far too fine steps."""
+    shell.write("set-up.toml", ATTRIBUTES)
+    record = ("--record", "set-up.toml", "--epsilon", 1, "-o", "set-up.json")
+    said = shell.fails("question", "create", "a", *record, "--tables", "country+plan")
+    assert "'age' in none; add it, as in country+plan,age" in said
+    shell("question", "create", "a", *record)
+    shell.write("people.csv", "country,plan,age\nDE, free,41\n")
+    said = shell.fails("privatize", "set-up.json", "people.csv", "-o", "b.bin")
+    assert "not one of the 2 labels (in 'plan'); correct it; capitals and blanks count" in said
+    number = ("--number", 0, 1000, "--unit", "ms", "--epsilon", 1)
+    made = shell("question", "create", "load", *number, "-o", "load.json")
+    assert "a number from 0 to 1000 ms" in made.err + made.text
+    shell.write("load.csv", "load\n200 ms\n")
+    said = shell.fails("privatize", "load.json", "load.csv", "-o", "b.bin")
+    assert "not a number of ms, without the unit, such as 500; correct it" in said
+    said = shell.fails("question", "create", "a", "--number", 0, 10**8, "--epsilon", 1)
+    assert "got 100,000,001 with steps of 1; use larger steps" in said
+
+
+def test_a_file_without_a_header_loses_nobody(shell) -> None:
+    """A first line that is an answer is refused, unless it is named as the column."""
+    shell("question", "create", "load", "--number", 0, 1000, "--epsilon", 1, "-o", "load.json")
+    shell("question", "create", "fruit", "--label", "kiwi", "--label", "fig", "--epsilon", 1,
+          "-o", "fruit.json")  # fmt: skip
+    for name, text in (("load", "200\n300\n"), ("fruit", "kiwi\nfig\n")):
+        shell.write("people.csv", text)
+        files = ("privatize", f"{name}.json", "people.csv", "-o", f"{name}.bin")
+        said = shell.fails(*files)
+        assert "people.csv:1: the first line is an answer" in said
+        assert text.split()[0] not in said
+        shell(*files, "--column", text.split()[0])
+        assert "2 reports" in shell(*files, "--input-format", "lines", "--force").err
+
+
+def test_a_plan_says_when_segments_are_shown_and_when_people_are_too_few(shell) -> None:
+    """A segment of 2,700 people has an error to live with, and yet is not shown."""
+    number = ("plan", "--number", 0, 12_000, "--step", 50, "--unit", "ms", "--epsilon", 2)
+    many = shell(*number, "--users", 8000, "--cells", 3).text
+    assert "It is shown from 4,190 reports on." in " ".join(many.split())
+    few = " ".join(shell(*number, "--users", 80).text.split())
+    assert "which tells next to nothing: ask more people." in few
+    assert "± 5,600 ms" in few

@@ -106,12 +106,12 @@ def test_the_tag_names_the_segments_and_the_form_the_rounds(collector: Collector
     found = Form(unescape(re.search('<code id="snippet">(.*?)</code>', page, re.DOTALL)[1]))
     (script,), (form,) = found.all("script"), found.all("form")
     assert parse_qs(script["data-segment"]) == {"app & os": ["?"], "arm": ["?"]}
+    said = unescape(page)
+    assert "people.csv --column answer --segment-column 'app & os' --segment-column arm" in said
+    assert "answer, segment={'app & os': '?', 'arm': '?'})" in said
     assert {"data-not-now", "data-finished"} <= set(form)
     assert "<b>arm</b> is A or B." in page
-    code = unescape(re.sub(r"</?code[^>]*>", "", page))
-    columns = "--column answer --segment-column 'app & os' --segment-column arm"
-    assert f"{question.digest} {columns}" in code
-    assert 'answer, segment={"app & os": "?", "arm": "?"})' in code
+    assert f"--segment-column arm --question {question.digest}" in said
     assert "data-segment" not in get(collector, f"/questions/{collector.ask().digest}/collect")
 
 

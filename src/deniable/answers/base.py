@@ -114,6 +114,11 @@ class Answers(ABC):
         except (ValueError, RecursionError):
             return None
 
+    def wanted_of(self, answer: object) -> str:
+        """Return what this answer, which is none, has to be."""
+        del answer
+        return self.wanted
+
     def takes(self, answer: object) -> bool:
         """Tell whether something is an answer that ``encode`` takes."""
         found = self.read(answer) if isinstance(answer, str) else answer

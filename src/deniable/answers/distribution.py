@@ -96,8 +96,10 @@ class NumberEstimates(InOrder):
         return tuple(read)
 
     def caption(self) -> str:
-        """Return where half of the people are, and the middle half."""
-        return " ".join(self.findings()[: 2 if self._tables.views else 1])
+        """Return where half of the people are, the middle half, and the share asked for."""
+        said = self.findings()
+        above = said[-1:] if self.asked is not None else ()
+        return " ".join((*said[: 2 if self._tables.views else 1], *above))
 
     def brief(self, rows: int, like: Estimates | None = None) -> Estimates:
         """Return at most ``rows`` bins; none where only the mean was asked for."""
@@ -259,7 +261,8 @@ class NumberEstimates(InOrder):
         each, width = self._ranges()
         within = self._averages(np.array([inside], dtype=np.float64), width)
         # Of a range that is inside in part the interval leaves open how many people are.
-        name, some = [f"{low:g} to {high:g}"], (within, np.floor(within), np.ceil(within))
+        name = [f"{low:,.12g} to {high:,.12g} {self.scale.unit}".strip()]
+        some = (within, np.floor(within), np.ceil(within))
         row, least, most = (each.combined(x, name).rows(level=level)[0] for x in some)
         lower, upper = min(row.ends[0], least.ends[0]), max(row.ends[1], most.ends[1])
         return replace(row, lower=lower, upper=upper, significant=least.significant)
@@ -269,7 +272,9 @@ class NumberEstimates(InOrder):
         scale = self.scale
         if not scale.numbers[0] <= check_number("the number", number) < scale.numbers[-1]:
             ends = f"{scale.written(0)} to below {scale.written(-1)}"
-            raise OutOfDomain.expected(f"a number from {ends}", number)
+            raise OutOfDomain.expected(
+                f"a number from {ends}, to tell the share above it", number, came=f"{number:.12g}"
+            )
         first = next(each for each in scale.numbers if each > number)
         found = self.between(first, scale.numbers[-1], level=level)
         return replace(found, label=f"above {number:,.12g} {scale.unit}".strip())

@@ -37,6 +37,8 @@ from deniable.protocols.views import Views
 from deniable.randomness import WORD
 from deniable.validation import check_epsilon, check_positive
 
+_HOPELESS = 0.2
+"""A range of the share, up or down, with which nothing is known of it."""
 _SURE = 1.96
 _PEOPLE, _THRESHOLDS = 1 << 40, 64
 
@@ -62,7 +64,7 @@ class Forecast(NamedTuple):
         reach = _SURE * self.error(users)
         if self.extent is None:
             return f"± {points(reach)}".replace("\u00a0", " ")
-        return f"± {reach * self.extent:.3g} {self.unit}".rstrip()
+        return f"± {float(f'{reach * self.extent:.3g}'):,.12g} {self.unit}".rstrip()
 
 
 def forecast(answers: Answers, protocol: Protocol) -> tuple[Forecast, ...]:
@@ -207,6 +209,8 @@ class AnswersPlan:
         if not self.reachable:
             return f"Out of reach: even with {said}{told}; accept a larger error."
         rest = ", and everything else is more exact." if len(planned) > 1 else "."
+        if _SURE * worst.error(self.users) > _HOPELESS:
+            rest = ", which tells next to nothing: ask more people."
         return f"{said}{told}{rest} {self.stands_out}".rstrip()
 
     def __str__(self) -> str:

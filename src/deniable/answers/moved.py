@@ -38,10 +38,9 @@ class Move:
     @property
     def row(self) -> dict[str, float]:
         by, whole = self.by, 1 if self.number is None else 100
-        found = {"first": self.first.value, "second": self.second.value, "difference": by.value}
-        found = {
-            key: x / whole for key, x in (found | {"lower": by.lower, "upper": by.upper}).items()
-        }
+        names = ("first", "second", "difference", "lower", "upper")
+        values = (self.first.value, self.second.value, by.value, by.lower, by.upper)
+        found = {name: value / whole for name, value in zip(names, values, strict=True)}
         return found if self.number is None else {"number": self.number, **found}
 
 

@@ -77,7 +77,10 @@ class Number(Answers):
         distance = (high - low) / step
         if not distance < MOST_STEPS - 0.5:
             raise InvalidParameter.expected(
-                f"at most {MOST_STEPS:,} values from low to high", self.step, "use larger steps"
+                f"at most {MOST_STEPS:,} values from low to high",
+                self.step,
+                "use larger steps",
+                came=f"{distance + 1:,.0f} with steps of {step:g}",
             )
         count = math.floor(distance + 0.5)
         if count < 1 or abs(distance - count) >= _DUST:
@@ -109,7 +112,8 @@ class Number(Answers):
 
     @property
     def wanted(self) -> str:
-        return f"a number, such as {self.scale.written(self.steps // 2)}"
+        of = f" of {self.unit}, without the unit" if self.unit else ""
+        return f"a number{of}, such as {self.scale.numbers[self.steps // 2]:.12g}"
 
     def read(self, text: str) -> object:
         """Return the number that a text is, written as people and programs write them."""

@@ -104,10 +104,10 @@ class Record(Answers):
                 raise InvalidParameter.expected("each attribute of a table once", table)
         missing = [name for name in self.names if not any(name in table for table in found)]
         if missing or len(set(found)) != len(found):
-            raise InvalidParameter(
-                f"expected each table once and every attribute in one, got "
-                f"{brief(missing[0]) + ' in none' if missing else 'a table twice'}",
-                value=len(found),
+            every = ",".join("+".join(table) for table in (*found, missing[:1]))
+            came = f"{brief(missing[0])} in none; add it, as in {every}" if missing else ""
+            raise InvalidParameter.expected(
+                "each table once and every attribute in one", found, came=came or "a table twice"
             )
         return tuple(found)
 
@@ -135,6 +135,15 @@ class Record(Answers):
     @property
     def wanted(self) -> str:
         return f"an object with {', '.join(map(brief, self.names))} and nothing else"
+
+    def wanted_of(self, answer: object) -> str:
+        """Return what the first attribute that is wrong has to be, or the record."""
+        found = self.read(answer) if isinstance(answer, str) else answer
+        if isinstance(found, Mapping) and set(found) == set(self.names):
+            for name, part in self.parts:
+                if not part.takes(found[name]):
+                    return f"{part.wanted} (in {brief(name)})"
+        return self.wanted
 
     def value(self, answer: object) -> int | None:
         if not isinstance(answer, Mapping) or set(answer) != set(self.names):

@@ -13,9 +13,10 @@ from deniable.answers.forecast import AnswersPlan
 from deniable.cli import inputs, options, outputs
 from deniable.cli.group import InputError, command
 from deniable.cli.labels import About, read_labels
+from deniable.division import fewest
 from deniable.presentation.verdict import points, rounded
 from deniable.presentation.view import counted
-from deniable.protocol import Goal
+from deniable.protocol import Goal, Protocol
 
 _SPARED = ("server", "client", "paper", "relative")
 """The columns that a narrow terminal does without, in this order."""
@@ -226,7 +227,8 @@ def plan(
         options.check_privacy(epsilon)
         told = plan_answers(kind, users=users, epsilon=epsilon, error=error)
         within = f"{told.worst.what} is right to {told.worst.shown(max(1, told.users // cells))}"
-        _say_answers(told, as_json, _of_cells(told.users, cells, within))
+        shown = fewest(kind, told.protocol) if cells > 1 else 0
+        _say_answers(told, as_json, _of_cells(told.users, cells, within, shown))
     elif discovered:
         others = (domain_size, error, significant, name, rounds, lifetime, arms, start, lift)
         stray = cells > 1 or any(each is not None for each in others)
@@ -285,15 +287,21 @@ def plan(
         if epsilon is None and found.reachable:
             options.check_privacy(found.epsilon)
         within = f"each share is right to ± {points(1.96 * (found.error or 0) * cells**0.5)}"
-        _say_found(found, epsilon, as_json, _of_cells(found.users, cells, within))
+        _say_found(found, epsilon, as_json, _of_cells(found.users, cells, within, _least(found)))
 
 
-def _of_cells(users: int | None, cells: int, within: str) -> list[str]:
+def _least(found: advice.Plan) -> int:
+    """Return from how many reports on a segment is shown, or 0 where that is not known."""
+    return (advice.cell_minimum(found.protocol) or 0) if isinstance(found.protocol, Protocol) else 0
+
+
+def _of_cells(users: int | None, cells: int, within: str, shown: int = 0) -> list[str]:
     """Say what is known of a segment, if there are any, and how many of its people look alike."""
     if cells == 1 or users is None:
         return []
     same = "One of {cells} segments of the same size has about {people} people: {within}."
     said = same.format(cells=cells, people=rounded(users / cells), within=within)
+    said += f" It is shown from {shown:,} reports on." if shown else ""
     return [said, advice.tells(users, cells=cells)]
 
 

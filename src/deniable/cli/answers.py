@@ -58,6 +58,8 @@ class Source:
     beside: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     """The columns that make an answer together, as those of a record do."""
+    listed: Callable[[str], bool] = lambda text: False
+    """Whether a text is an answer that the question lists, which a header is not."""
 
     @property
     def name(self) -> str:
@@ -340,6 +342,10 @@ def find_column(source: Source, head: list[str], delimiter: str | None = None) -
                 "if that is its name"
             )  # fmt: skip
     if source.column is None:
+        if len(head) == 1 and source.listed(head[0]):
+            raise source.wrong(1, "the first line is an answer, and a header has to name the "
+                               "column; add one, or read lines with --input-format lines, or "
+                               f"pass {source.option} if that is the name")  # fmt: skip
         if len(head) == 1:
             return 0
         raise source.wrong(1, f"the file has the columns {enumerate_names(head)}; choose one with "

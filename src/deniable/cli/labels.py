@@ -7,7 +7,7 @@ logs, where the answers of people must not be.
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, repeat
 from pathlib import Path
@@ -17,23 +17,13 @@ from unicodedata import normalize
 import click
 import numpy as np
 
-from deniable import (
-    Answers,
-    Choice,
-    Choices,
-    DeniableError,
-    Number,
-    OutOfDomain,
-    Question,
-    Record,
-)
+from deniable import Answers, Choice, Choices, DeniableError, Number, OutOfDomain, Question, Record
 from deniable.answers.number import WANTS
 from deniable.cli.answers import SUFFIXES, Batch, Source, as_text, read_answers
 from deniable.cli.group import InputError
 from deniable.cli.inputs import name_of, open_input, suffix_of
 from deniable.cli.outputs import shorten
 from deniable.documents import fault, read_file
-from deniable.errors import brief
 from deniable.presentation.tables import unguarded
 
 _REMEMBERED = 1 << 16
@@ -150,6 +140,12 @@ class Matcher:
         )
 
 
+_HINTS: dict[type, str] = {
+    Choices: ", with ; between labels or as a JSON list; capitals and blanks count",
+    Record: "; capitals and blanks count in labels",
+}
+
+
 def match(question: Question, form: Form | None = None) -> Matcher:
     chosen = isinstance(question.answers, Choice)
     return Matcher(question.labels or () if chosen else (), question.other, form)
@@ -159,7 +155,13 @@ def of_question(source: Source, question: Question) -> Source:
     """Return a source that is read as a question's answers: a record's are several columns."""
     record = question.answers if isinstance(question.answers, Record) else None
     columns = record.names if record and source.column is None else ()
-    return replace(source, textual=question.answers.textual, columns=columns)
+    listed: Callable[[str], bool] = question.answers.takes
+    if isinstance(question.answers, Choice):  # which may take other answers than its labels
+        listed = frozenset(question.answers.labels).__contains__
+    elif not isinstance(question.answers, Choices | Number):
+        listed = source.listed
+    textual = question.answers.textual
+    return replace(source, textual=textual, columns=columns, listed=listed)
 
 
 def read_record(path: Path, tables: str) -> Record:
@@ -244,19 +246,11 @@ def encode(
         places = {answer: i for i, answer in enumerate(once)}
         return values[list(map(places.__getitem__, batch.answers))]
     # Outside of the handler, so that no answer stands in the chain of errors.
-    line, wanted = _line_of(once[place], batch), _wanted(question.answers, once[place])
-    how = ", with ; between labels or as a JSON list" * isinstance(question.answers, Choices)
-    raise source.wrong(line, f"the answer is not {wanted}; correct it{how}")
-
-
-def _wanted(answers: Answers, text: str) -> str:
-    """Say what an answer should be; of a record, its first attribute that is wrong."""
-    found = answers.read(text) if isinstance(answers, Record) else None
-    if isinstance(answers, Record) and isinstance(found, dict) and set(found) == set(answers.names):
-        for name, part in answers.parts:
-            if not part.takes(found[name]):
-                return f"{part.wanted} (in {brief(name)})"
-    return answers.wanted
+    answers, line = question.answers, _line_of(once[place], batch)
+    wanted = answers.wanted_of(once[place])
+    raise source.wrong(
+        line, f"the answer is not {wanted}; correct it{_HINTS.get(type(answers), '')}"
+    )
 
 
 def _line_of(answer: str, batch: Batch) -> int:

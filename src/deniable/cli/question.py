@@ -356,6 +356,10 @@ def _settings(protocol: Protocol) -> str:
 
 def _headline(made: Question) -> str:
     answers = "any answer" if made.labels is None else f"{len(made.labels):,} answers"
+    if isinstance(made.answers, Number):
+        answers = _taken(made.answers)
+    if isinstance(made.answers, Record):
+        answers = counted(len(made.answers.parts), "attribute")
     if isinstance(made.protocol, Discovery):
         answers = _discovered(made.protocol)
     size = counted(made.protocol.report_dtype.itemsize, "byte")

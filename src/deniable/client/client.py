@@ -138,8 +138,8 @@ class Client:
         """Draw a report and put it into the ledger; errors say nothing about the answer."""
         if not question.takes(answer):
             raise OutOfDomain(
-                f"this answer to {question.name!r} is not {question.answers.wanted}; nothing was "
-                "drawn or sent"
+                f"this answer to {question.name!r} is not {question.answers.wanted_of(answer)}; "
+                "nothing was drawn or sent"
             )
         cell, turn = question.segments.encode(segment), self._turn(question)
         if isinstance(turn, Outcome):

@@ -114,34 +114,26 @@ class Snippet:
 def make(call: Call, question: Question) -> Snippet:
     base = call.services.settings.url.rstrip("/") or f"{call.request.url.scheme}://{_host(call)}"
     form, address = f"deniable-{question.digest[:8]}", f"{base}/try/{question.digest}"
-    columns, groups = _stated(question)
-    file = "people.csv" if columns or question.answers.kind == "record" else "answers.txt"
+    names, record = [each.name for each in question.segments], question.answers.kind == "record"
+    file = "people.csv" if record or names else "answers.txt"
+    columns = ["--column", "answer"] if names and not record else []
+    columns += [x for name in names for x in ("--segment-column", name)]
+    stated = f", segment={dict.fromkeys(names, '?')}" if names else ""
     return Snippet(
         f"{_form(form, question, address)}{_tag(form, base, question)}",
         _lines(base, question),
         _wanted(question.answers),
         address,
-        f"deniable send {base} {file} --question {question.digest}{columns}",
+        shlex.join(["deniable", "send", base, file, *columns, "--question", question.digest]),
         "from deniable.client import Client\n\n"
         f'client = Client("{base}", "ledger.db")\n'
-        f'client.answer("{question.digest}", answer{groups})',
+        f'client.answer("{question.digest}", answer{stated})',
         BUILT.get(question.answers.build, CLIENT),
         unknown(question),
         refusal(question.total_epsilon, "Browsers"),
         _often(question),
         tuple((each.name, " or ".join(each.values)) for each in question.segments),
     )
-
-
-def _stated(question: Question) -> tuple[str, str]:
-    """Return how a command and a program state the segment of a person, with ? for its values."""
-    names = [each.name for each in question.segments]
-    if not names:
-        return "", ""
-    column = "" if question.answers.kind == "record" else " --column answer"
-    options = "".join(f" --segment-column {shlex.quote(name)}" for name in names)
-    values = ", ".join(f'{json.dumps(name, ensure_ascii=False)}: "?"' for name in names)
-    return column + options, f", segment={{{values}}}"
 
 
 def _often(question: Question) -> str:
