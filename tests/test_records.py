@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from hashlib import sha256
 
 import numpy as np
@@ -121,6 +122,16 @@ def test_the_mean_of_a_number_among_the_attributes(asked) -> None:
     assert str(mean).split()[1] == "y"
     with pytest.raises(InvalidParameter, match="is a number"):
         found.mean("plan")
+
+
+def test_a_tie_names_its_attribute_once() -> None:
+    """The first answer says of which attribute all are."""
+    asked = Question("you", Record(plan=("free", "pro"), os=("a", "b", "c")), epsilon=1.0)
+    even = [{"plan": plan, "os": os} for plan in ("free", "pro") for os in "abc"] * 500
+    reports = asked.privatize(even, np.random.default_rng(3))
+    said = str(asked.estimate(asked.tally(reports)).verdict())
+    assert re.search("plan: (free and pro|pro and free) are too close to call", said)
+    assert re.search("os: [abc], [abc] and [abc] are too close to call", said)
 
 
 def test_independence_tells_what_depends(asked) -> None:

@@ -14,6 +14,7 @@ from deniable import DE, Choices, OpenLH, Record
 from deniable.collector.pages.languages import languages
 from deniable.collector.pages.templating import assets
 from deniable.collector.problems import PROBLEMS
+from deniable.presentation.trend import short_date
 from deniable.question import Question
 from tests.collector.conftest import Answer, Collector, today
 
@@ -360,6 +361,24 @@ def test_a_hopeless_plan_looks_like_one(collector: Collector, people: str, light
     text = post(collector, "/new", users=people, **fields).body.decode()
     assert f'class="light {light}"' in text
     assert ("more people make it good" in text) == (light != "good")
+
+
+def test_presets_keep_the_answers_that_were_named(collector: Collector) -> None:
+    """Who named answers to an open question, and wants seven days, does not name them again."""
+    digest = collector.ask(OpenLH(2.0), None).digest
+    shown = get(collector, f"/questions/{digest}?candidates=a%0Ab")
+    assert shown.count('&amp;candidates=a%0Ab"') == 2
+    assert shown.count(f'href="/questions/{digest}?candidates=a%0Ab"') == 1
+
+
+def test_a_question_says_when_its_last_report_came(collector: Collector) -> None:
+    """By the day, which is all that is stored."""
+    question, seen = collector.ask(), []
+    for day in (today(-1), today()):
+        assert collector.submit(question, bytes(1), day=day).status == 204
+        seen += re.findall("the last (.*?)</p>", get(collector, f"/questions/{question.digest}"))
+    first = short_date(today(-1)).replace(" ", "\u00a0")
+    assert seen == [f"on {first}", "today"]
 
 
 def test_no_margin_is_beyond_100_points(collector: Collector) -> None:

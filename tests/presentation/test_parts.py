@@ -1,9 +1,14 @@
 """Parts of results: how many digits they have, and what they say where little is known."""
 
 import re
+from datetime import date, timedelta
+from itertools import pairwise
+
+import pytest
 
 from deniable.presentation.charts import Bar, Bars, Grid
 from deniable.presentation.parts import figure_fact, moves
+from deniable.presentation.trend import Period, Reading, Trend, trend_svg
 from deniable.presentation.view import Change, Figure
 
 
@@ -66,3 +71,16 @@ def test_labels_of_a_cross_table_are_cut() -> None:
     html = Grid("cross", rows=(long,), columns=(long,), cells=cells).html()
     assert "y" * 20 in html
     assert len(html) < 2000
+
+
+@pytest.mark.parametrize(("days", "shown"), [(5, 3), (6, 2), (7, 4), (8, 2), (9, 3), (21, 4)])
+def test_dates_below_a_short_trend_are_evenly_spaced(days: int, shown: int) -> None:
+    """The first and the last day are labelled, and between them as many as leave even steps."""
+    numbers = range(days)
+    dates = [(date(2026, 10, 1) + timedelta(number)).isoformat() for number in numbers]
+    trend = Trend(tuple(Period(day, 100, (Reading("a", 0.5, 0.4, 0.6),)) for day in dates))
+    svg = trend_svg(trend, trend.series[0], "a")
+    labelled = [int(day) for day in re.findall(r">(\d+) Oct<", svg)]
+    steps = [second - first for first, second in pairwise(labelled)]
+    assert (labelled[0], labelled[-1], len(labelled)) == (1, days, shown)
+    assert max(steps) - min(steps) <= (1 if days > 12 else 0)
