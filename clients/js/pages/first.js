@@ -65,7 +65,7 @@ const showNamed = (all, said, vague = "") => {
 const showOdds = (own, odds, said) => {
   const bound = Number(dataset["bound"]);
   const [before, after] = odds ?? [0, bound / (1 + bound) - 0.25];
-  find("reveals").textContent = said[after > 0.5 && before < 0.4 ? "could_guess" : "hardly_tell"] ?? "";
+  find("reveals").textContent = said[after > 0.5 && after > before + 0.2 ? "could_guess" : "hardly_tell"] ?? "";
   find("before-after").textContent = odds
     ? fill(said["before_after"], { answer: inQuotes(own, said), before: plain(before), after: plain(after) })
     : fill(said["at_most_sure"], { most: dataset["most"] ?? "" });

@@ -343,11 +343,8 @@ def compare(
 @options.question_argument
 @click.argument("arms", metavar="ARM=TALLY...", nargs=-1, required=True)
 @click.option("--control", metavar="ARM", help="The arm to compare with. [default: the first]")
-@click.option(
-    "--primary",
-    metavar="ANSWER",
-    help="Test this answer alone. [default: all; of numbers the mean]",
-)
+@click.option("--primary", metavar="ANSWER",
+              help="Test this answer alone. [default: all; of numbers the mean]")  # fmt: skip
 @click.option("--weight", "weights", type=(str, float), metavar="ARM N", multiple=True,
               help="How many people an arm was planned to have, in proportion to the others; "
               "repeatable. [default: 1 for each]")  # fmt: skip
@@ -395,10 +392,8 @@ def experiment(
         return
     one = result.differences[0]
     heads = ("arm", "answer", result.control, "the arm", "lift", "95 % interval", "p")
-    rows = [
-        (row.arm, row.answer, *row.cells, f"{row.p_value:.2g}{'  *' if row.significant else ''}")
-        for row in result.differences
-    ]
+    rows = [(row.arm, row.answer, *row.cells, f"{row.p_value:.2g}{'  *' if row.significant else ''}")
+            for row in result.differences]  # fmt: skip
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
     tests = counted(result.tests, "test")
     said = f"* differs, with at most {percent(result.alpha)} for any false alarm in {tests}"
