@@ -392,8 +392,8 @@ def experiment(
         return
     one = result.differences[0]
     heads = ("arm", "answer", result.control, "the arm", "lift", "95 % interval", "p")
-    rows = [(row.arm, row.answer, *row.cells, f"{row.p_value:.2g}{'  *' if row.significant else ''}")
-            for row in result.differences]  # fmt: skip
+    rows = [(x.arm, x.answer, *x.cells, f"{x.p_value:.2g}{'  *' if x.significant else ''}")
+            for x in result.differences]  # fmt: skip
     outputs.print_columns(console, list(zip(heads, *rows, strict=True)), left=("arm", "answer"))
     tests = counted(result.tests, "test")
     said = f"* differs, with at most {percent(result.alpha)} for any false alarm in {tests}"
