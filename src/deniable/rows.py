@@ -19,7 +19,6 @@ from deniable.law import Joint
 from deniable.law.normal import Floats, Law
 from deniable.presentation.exports import Presentable
 from deniable.presentation.tables import Column
-from deniable.presentation.text import columns_of, printable
 from deniable.presentation.view import Answer
 
 
@@ -77,6 +76,8 @@ class Grid(NamedTuple):
 
     def __str__(self) -> str:
         """Return the shares in percent, as rows and columns."""
+        from deniable.presentation.text import columns_of, printable  # noqa: PLC0415 - few print it
+
         heads = ["", *map(printable, self.columns)]
         lines = [
             [printable(name), *(f"{100 * share:z.1f} %" for share in row)]

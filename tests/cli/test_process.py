@@ -127,6 +127,7 @@ def examples(gallery, tmp_path_factory):
     (directory / "tools.txt").write_text("".join(f"tool {i}\n" for i in range(12)))
     (directory / "set-up.toml").write_text('plan = ["free", "pro"]\nsystem = ["linux", "mac"]\n')
     (directory / "survey.csv").write_text("plan,system\n" + "free,mac\npro,linux\n" * 200)
+    (directory / "times.txt").write_text("".join(f"{50 * i}\n" for i in range(120)))
     (directory / "pages.txt").write_text("".join(f"/fruit/{a}/{i}\n" for i in range(50) for a in
                                                  ("kiwi", "fig")))  # fmt: skip
     (directory / "words.txt").write_text("banana\nkiwi\npapaya\n")
@@ -145,8 +146,14 @@ def examples(gallery, tmp_path_factory):
         *(["privatize", f"{name}.json", "answers.txt", "-o", f"{name}.bin"]
           for name in ("old", "new")),
         *(["privatize", "fruit.json", "answers.txt", "-o", f"{arm}.bin"] for arm in "abc"),
-        ["question", "create", "set-up", "--record", "set-up.toml", "--epsilon", "1",
-         "-o", "set-up.json"],
+        ["question", "create", "set-up", "--record", "set-up.toml", "--tables", "pairs",
+         "--epsilon", "1", "-o", "set-up.json"],
+        *(["privatize", "set-up.json", "survey.csv", "-o", f"{season}.bin"]
+          for season in ("spring", "autumn")),
+        ["question", "create", "load", "--number", "0", "6000", "--step", "50", "--epsilon", "2",
+         "-o", "load.json"],
+        *(["privatize", "load.json", "times.txt", "-o", f"{when}.bin"]
+          for when in ("before", "after")),
         ["question", "create", "crashes", "--label", "kiwi", "--label", "fig", "--epsilon", "2",
          "--segment", "platform=linux,mac,windows", "-o", "crashes.json"],
         ["privatize", "crashes.json", "answers.txt", "--segment", "platform=mac",

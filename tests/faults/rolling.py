@@ -11,6 +11,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,7 +57,7 @@ class Visitors:
                 await asyncio.sleep(_PAUSE)
             await asyncio.sleep(_PAUSE)
         if connection:
-            connection[1].close()
+            await _close(connection[1])
 
     async def _send(self, connection, address: str, body: bytes):
         """Send a submission; return the connection that can be used again, and the status or 0."""
@@ -77,13 +78,20 @@ class Visitors:
                 if line.startswith(b"content-length:") and status != 204:
                     await reader.readexactly(int(line.partition(b":")[2]))
             if b"connection: close" in said.lower() or b"chunked" in said.lower():
-                writer.close()
+                await _close(writer)
                 return None, status
         except (OSError, EOFError, TimeoutError):
             if connection:
-                connection[1].close()
+                await _close(connection[1])
             return None, 0
         return connection, status
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Close a connection and wait for it: what is open when the loop ends is a warning later."""
+    writer.close()
+    with suppress(OSError, TimeoutError):
+        await asyncio.wait_for(writer.wait_closed(), 5)
 
 
 async def own_refusal(proxy: Proxy) -> bool:
@@ -93,7 +101,7 @@ async def own_refusal(proxy: Proxy) -> bool:
     )
     writer.write(f"GET /readyz HTTP/1.1\r\nHost: {_HOST}\r\nConnection: close\r\n\r\n".encode())
     said = (await reader.read()).decode()
-    writer.close()
+    await _close(writer)
     head, _, body = said.partition("\r\n\r\n")
     names = {line.partition(":")[0].lower() for line in head.splitlines()}
     problem = json.loads(body[body.index("{") : body.rindex("}") + 1])

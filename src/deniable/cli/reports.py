@@ -267,8 +267,8 @@ def _told(found: Estimates, cross: str | None, above: float | None) -> Estimates
     "deniable compare fruit.json monday.bin tuesday.bin --plot changes.png --top 10",
     "deniable compare old.json old.bin new.bin --second-question new.json",
     "deniable compare daily.json may.bin june.bin --rounds 31 30",
-    "deniable compare load.json monday.bin tuesday.bin --above 3000",
-    "deniable compare set-up.json monday.bin tuesday.bin --cross country+plan",
+    "deniable compare load.json before.bin after.bin --above 3000",
+    "deniable compare set-up.json spring.bin autumn.bin --cross plan+system",
 )
 @options.question_argument
 @click.argument("first", metavar="FIRST", type=options.FILE)
