@@ -1,7 +1,8 @@
 """The pictures of the README: a question in the dashboard, and the page on which it can be tried.
 
 ``python -m tools pictures`` starts the demonstration, opens it in Chromium, and writes
-``docs/images/dashboard.png`` and ``try.png``, light and dark.
+``docs/images/dashboard.png`` and ``try.png``, light and dark, and ``try.webp``, which rolls the
+dice for six seconds, again and again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 import numpy as np
@@ -29,10 +30,16 @@ if TYPE_CHECKING:  # Playwright starts slowly
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 _SIZE = {"width": 1280, "height": 800}
 _ANSWER, _SENT = "Tea", "“Cola” or “Lemonade”"
-"""What is said, and what is sent: the README names them."""
+"""What is said, and what is sent, where the page does not move."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_DAYS = "section.part:has(.curves)"
+_DAYS, _LIFE = "section.part:has(.curves)", "#life > summary"
 _MARGIN = 24
+_SCHEMES: dict[Literal["light", "dark"], str] = {"light": "", "dark": "-dark"}
+"""What ends the name of a picture."""
+_LOOP = (1_000, 1_500, 1_500, 2_000)
+"""For how many milliseconds the page is shown before an answer is chosen, and each of its rolls."""
+_WITH = (False, True, False, True)
+"""Whether what is sent includes the answer: a loop has to show both."""
 
 
 class _Demo(NamedTuple):
@@ -63,7 +70,7 @@ def _demo() -> Iterator[_Demo]:
 
 def _smaller(picture: Image.Image) -> Image.Image:
     """Keep the 256 most frequent colours exactly: a third of the size, and nobody sees it."""
-    pixels = np.asarray(picture.convert("RGB"), dtype=np.int64)
+    pixels = np.asarray(picture, dtype=np.int64)
     colours, where, counts = np.unique(
         pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True
     )
@@ -74,19 +81,59 @@ def _smaller(picture: Image.Image) -> Image.Image:
     return found
 
 
+def _height(page: Page, last: str) -> int:
+    """Return where a part of the page ends."""
+    where = "(last) => document.querySelector(last).getBoundingClientRect().bottom + scrollY"
+    return round(float(page.evaluate(where, last))) + _MARGIN
+
+
+def _take(page: Page, scheme: Literal["light", "dark"], height: int) -> Image.Image:
+    """Take a picture of the top of a page."""
+    page.emulate_media(color_scheme=scheme)
+    page.wait_for_timeout(500)
+    taken = page.screenshot(
+        full_page=True, clip={"x": 0, "y": 0, "width": _SIZE["width"], "height": height}
+    )
+    return Image.open(BytesIO(taken)).convert("RGB")
+
+
 def _keep(page: Page, name: str, last: str, folder: Path) -> None:
     """Keep a page down to its last part, light and dark."""
-    for scheme, end in (("light", ""), ("dark", "-dark")):
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        page.wait_for_timeout(500)
-        bottom = page.evaluate(
-            "(last) => document.querySelector(last).getBoundingClientRect().bottom + scrollY", last
-        )
-        clip = {"x": 0, "y": 0, "width": _SIZE["width"], "height": round(bottom) + _MARGIN}
+    height = _height(page, last)
+    for scheme, end in _SCHEMES.items():
         path = folder / f"{name}{end}.png"
-        taken = page.screenshot(full_page=True, clip=clip)  # type: ignore[arg-type]
-        _smaller(Image.open(BytesIO(taken))).save(path, optimize=True)
-        click.echo(f"{path.name}: {clip['width']} x {clip['height']}")
+        _smaller(_take(page, scheme, height)).save(path, optimize=True)
+        click.echo(f"{path.name}: {_SIZE['width']} x {height}")
+
+
+def _rolls(page: Page, height: int) -> Iterator[dict[str, Image.Image]]:
+    """Yield pictures of the page before an answer is chosen and of each roll, as _LOOP says."""
+    page.reload()
+    page.wait_for_selector("#try:not([hidden])")
+    for k in range(len(_LOOP)):
+        if k == 1:
+            page.get_by_role("button", name=_ANSWER, exact=True).click()
+        elif k:
+            page.click("#again")
+        page.mouse.move(0, 0)
+        page.evaluate("document.activeElement.blur()")
+        if k and (_ANSWER in page.inner_text("#sent-words")) != _WITH[k]:
+            return
+        yield {end: _take(page, scheme, height) for scheme, end in _SCHEMES.items()}
+
+
+def _loop(page: Page, last: str, folder: Path) -> None:
+    """Keep a page down to its last part as a loop, light and dark."""
+    for _ in _LOOP:
+        page.click("#again")
+    height, taken = _height(page, last), list[dict[str, Image.Image]]()
+    while len(taken) < len(_LOOP):
+        taken = list(_rolls(page, height))
+    for end in _SCHEMES.values():
+        first, *others = [_smaller(frames[end]) for frames in taken]
+        path = folder / f"try{end}.webp"
+        first.save(path, save_all=True, append_images=others, duration=_LOOP, loop=0, lossless=True)
+        click.echo(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 @command("python -m tools pictures")
@@ -112,5 +159,6 @@ def pictures(folder: Path) -> None:
             page.get_by_role("button", name=_ANSWER, exact=True).click()
         page.mouse.move(0, 0)
         page.evaluate("document.activeElement.blur()")
-        _keep(page, "try", "#life > summary", folder)
+        _keep(page, "try", _LIFE, folder)
+        _loop(page, _LIFE, folder)
         chromium.close()

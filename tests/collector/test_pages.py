@@ -195,6 +195,9 @@ def test_public_results_are_shown_and_framed_where_allowed(collector: Collector)
     page = collector.request("GET", path, headers=HTML)
     framed = collector.request("GET", f"{path}/embed", headers=HTML)
     assert "give or take" in page.body.decode() or "too close" in page.body.decode()
+    head, _, body = page.body.decode().partition("</head>")
+    (shared,) = re.findall('<meta property="og:description" content="(.+)">', head)
+    assert shared.partition(". ")[0] in re.sub("<[^>]*>", "", body)
     usual, own = (each.headers["content-security-policy"] for each in (page, framed))
     assert "frame-ancestors 'none'" in usual
     assert own == usual.replace("'none'", "https://a.example https://b.example").replace(

@@ -46,36 +46,38 @@ async def _results(call: Call) -> dict[str, object]:
         raise NotFound("not public", page=words["not_public"])
     digest = known.asked.digest
     standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
-    content, waiting = await content_of(call, known)
+    content, said, waiting = await _content_of(call, known)
     return {
         "digest": digest,
         "often": how_often(known.question, words),
         "name": one_line(known.question.name, NAME_WIDTH),
         "standing": standing_sentence(known, standing),
         "content": content,
+        "said": said or waiting,
         "waiting": waiting,
         "answering": known.terms.collect and known.asked.state is State.OPEN,
         "words": words,
     }
 
 
-async def content_of(call: Call, known: Known) -> tuple[Markup, str]:
-    """Return the parts of the results, or why there are none yet."""
+async def _content_of(call: Call, known: Known) -> tuple[Markup, str, str]:
+    """Return the parts of the results and the verdict, or why there are none yet."""
     if known.is_open and not known.discovers:
-        return Markup(), "People answer in their own words: there is no list of shares to show."
+        return Markup(), "", "People answer in their own words: there is no list of shares to show."
     slices = (Slice(known.asked.digest),)
     wanted = Wanted(slices, daily=True, rounds=known.question.repeat)
     shown = await call.services.results.look(known, wanted, _ROWS)
     if shown.look is None and shown.searching:
-        return Markup(), "The answers are searched for at the moment. Look again in a minute."
+        return Markup(), "", "The answers are searched for at the moment. Look again in a minute."
     if shown.look is None and shown.problem is not None:
-        return Markup(), "There are no results that can be shown."
+        return Markup(), "", "There are no results that can be shown."
     if shown.look is None:
         return (
             Markup(),
+            "",
             f"{shown.n:,} of {shown.minimum:,} reports. Results appear at {shown.minimum:,}.",
         )
-    return shown.look.content, ""
+    return shown.look.content, shown.look.said, ""
 
 
 async def check(call: Call) -> Response:
