@@ -37,7 +37,7 @@ from deniable.presentation import view as views
 from deniable.presentation.exports import Presentable
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.tables import Columns
-from deniable.presentation.verdict import ALPHA, Verdict, judge_changes
+from deniable.presentation.verdict import ALPHA, Verdict, disagreements, judge_changes, some_of
 from deniable.validation import check_probability
 
 _FEW_PEOPLE = 50
@@ -240,11 +240,11 @@ class Comparison(Presentable):
                 truth="true change",
             ),
             name=self._name,
-            headline=f"changes of {views.some_of(len(self), self.total)} between {before} and "
+            headline=f"changes of {some_of(len(self), self.total)} between {before} and "
             f"{second.sample}",
             source=None if first.provenance is None else first.provenance.line,
             notes=self._notes(level, alpha),
-            doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
+            doubts=disagreements(rows, level, alpha, self.total),
             unknown=self.unknown,
             n=first.n + second.n,
             reports=first.reports + second.reports,

@@ -328,6 +328,7 @@ class Estimates(Rows["Estimates"]):
         threshold = self.threshold(alpha)
         rows = self._rows(level, threshold, truth)
         adjusted, origin = self.adjusted, self.provenance
+        some = presentation.verdict.some_of(len(rows), self.total)
         interval = f"{views.percent(level)} interval"
         plain = f"count by {self.estimator}" if self.estimator else "unbiased count"
         return views.View(
@@ -342,10 +343,10 @@ class Estimates(Rows["Estimates"]):
                 limit=f"threshold of significance (alpha = {alpha:g})",
             ),
             name=None if origin is None else origin.question,
-            headline=f"{views.some_of(len(rows), self.total)}, estimated from {self.sample}",
+            headline=f"{some}, estimated from {self.sample}",
             source=None if origin is None else origin.line,
             notes=(*self._notes(level, alpha, threshold), *_moved(rows)),
-            doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
+            doubts=presentation.verdict.disagreements(rows, level, alpha, self.total),
             unknown=self.unknown,
             n=self.n,
             reports=self.reports,

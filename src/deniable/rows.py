@@ -91,6 +91,9 @@ class Grid(NamedTuple):
             shown.append("  ".join([padded, *rest]))
         return "\n".join(shown)
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 class Rows(Presentable, Generic[Result]):
     """Rows with labels or values, and with sums whose errors hold."""

@@ -32,8 +32,15 @@ class Within(NamedTuple):
     lower: Floats
     upper: Floats
 
+    def __str__(self) -> str:
+        """Return a line for each cell, in the order of the table's own rows."""
+        return "\n".join(map(_written, *(column.tolist() for column in self)))
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
 class _Cell(Answer):
     """A cell with its share within its row, as people read it."""
 

@@ -24,7 +24,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from deniable.presentation.text import one_line
-from deniable.presentation.view import Change
+from deniable.presentation.view import Change, Row, Shown, counted, percent
 
 ALPHA = 0.005
 """The largest chance with which a claim is false."""
@@ -67,8 +67,8 @@ class Judged(Protocol):
     def significant(self, alpha: float = ...) -> np.typing.NDArray[np.bool_] | None: ...
 
 
-@dataclass(frozen=True)
-class Claim:
+@dataclass(frozen=True, repr=False)
+class Claim(Shown):
     """One thing that is said: its kind, about which answers, the sentence, and its figures."""
 
     kind: str
@@ -141,8 +141,8 @@ def _unsure(answers: tuple[str, ...]) -> Claim:
     return Claim("unsure", answers, (_name(answers[0]), largest))
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """What can be said, the most important first."""
 
     claims: tuple[Claim, ...]
@@ -196,6 +196,25 @@ def judge_changes(changes: Sequence[Change], total: int) -> Verdict:
     moved = [change for change in changes if change.significant]
     moved.sort(key=lambda change: -abs(change.difference))
     return Verdict(tuple(map(changed, moved[:_CHANGES])) or (_steady(total),))
+
+
+def disagreements(rows: Sequence[Row], level: float, alpha: float, total: int) -> tuple[str, ...]:
+    """Explain why an interval and a verdict seem to disagree, if any of them do."""
+    known = [row for row in rows if row.lower is not None]
+    pairs = {(row.significant, row.ends[0] > 0 or row.ends[1] < 0) for row in known}
+    said = []
+    if (False, True) in pairs:
+        said.append(
+            "an interval that leaves out 0 need not be significant: it is about one answer by "
+            f"itself, significance about all {total:,} at once"
+        )
+    if (True, False) in pairs:
+        said.append(
+            "a significant answer can have 0 in its interval: the interval leaves "
+            f"{percent((1 - level) / 2)} on either side, significance {percent(alpha)} over all "
+            "answers"
+        )
+    return tuple(said)
 
 
 def _leaders(
@@ -276,6 +295,15 @@ def points(difference: float) -> str:
         return "less than 0.01\u00a0points"
     text = f"{size:.2g}" if size < 10 else f"{size:.0f}"
     return f"{text}\u00a0point{'' if text == '1' else 's'}"
+
+
+def some_of(shown: int, total: int) -> str:
+    """Return the number of answers, after the number shown where that is smaller.
+
+    >>> some_of(5, 30), some_of(30, 30)
+    ('5 of 30 answers', '30 answers')
+    """
+    return f"{f'{shown:,} of ' if shown != total else ''}{counted(total, 'answer')}"
 
 
 def rounded(number: float) -> str:
