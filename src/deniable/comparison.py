@@ -215,7 +215,7 @@ class Comparison(Presentable):
         """Return which answers have changed for sure, the largest first; for numbers, the mean."""
         if isinstance(self.first, NumberEstimates) and isinstance(self.second, NumberEstimates):
             return since(self.first, self.second)
-        return judge_changes(self.rows(alpha=ALPHA), self.total)
+        return judge_changes(self.rows(alpha=ALPHA), self.total, self.first.noun)
 
     def findings(self) -> tuple[str, ...]:
         return tuple(map(str, self.verdict().claims))
@@ -240,11 +240,11 @@ class Comparison(Presentable):
                 truth="true change",
             ),
             name=self._name,
-            headline=f"changes of {some_of(len(self), self.total)} between {before} and "
-            f"{second.sample}",
+            headline=f"changes of {some_of(len(self), self.total, first.noun)} between {before} "
+            f"and {second.sample}",
             source=None if first.provenance is None else first.provenance.line,
             notes=self._notes(level, alpha),
-            doubts=disagreements(rows, level, alpha, self.total),
+            doubts=disagreements(rows, level, alpha, self.total, self.first.noun),
             unknown=self.unknown,
             n=first.n + second.n,
             reports=first.reports + second.reports,
@@ -253,7 +253,7 @@ class Comparison(Presentable):
         )
 
     def _notes(self, level: float, alpha: float) -> tuple[str, ...]:
-        tests, by = views.counted(self.total, "answer"), self.first.estimator
+        tests, by = views.counted(self.total, self.first.noun), self.first.estimator
         both = (("first", self.first.repeats), ("second", self.second.repeats))
         again = (f"{place}, {each.sentence}" for place, each in both if each is not None)
         return (

@@ -122,6 +122,11 @@ class Rows(Presentable, Generic[Result]):
         return key in self._index
 
     @property
+    def noun(self) -> str:
+        """What one row is about, as headings and sentences call it."""
+        return "answer"
+
+    @property
     def keys(self) -> Column:
         """What the rows are about: labels, or values where there are none."""
         if self.labels is not None:

@@ -98,3 +98,25 @@ def test_a_row_of_unknown_error_says_so_once() -> None:
     row = Estimates(np.array([1.0]), None, 10, None, ("a\nb",)).rows()[0]
     assert str(row) == "a\\nb: 1 person, 10.00 % (interval not known)"
     assert str(replace(row, count=2.0)).startswith("a\\nb: 2 people")
+
+
+def test_rows_of_numbers_are_called_bins() -> None:
+    """In headings, notes and sentences: nobody listed them as answers."""
+    question = Question("age", Number(0, 90, step=10, unit="years"), epsilon=2.0)
+    first, second = (asked(question, [10] * 500, seed) for seed in (1, 2))
+    assert isinstance(first, NumberEstimates)
+    assert str(first.top(3)).startswith("age: 3 of 10 bins, estimated from 500 reports\n")
+    assert "(alpha = 0.05, 10 bins)" in str(first)
+    assert str(first.cdf()).startswith("age: 10 numbers, estimated from")
+    assert str(compare(first, second)).startswith("age: changes of 10 bins between 500 and 500")
+    assert "None of 3 bins has changed" in str(compare(first.bins(3), second.bins(3)).verdict())
+    assert asked(FRUIT, ["kiwi"]).noun == "answer"
+    record = Record({"plan": ("free", "pro"), "age": Number(0, 90, step=10)})
+    found = asked(Question("set-up", record, epsilon=2.0), [{"plan": "pro", "age": 10}] * 4000)
+    assert "age: 9 of 10 bins are too rare to tell from none" in str(found.verdict())
+
+
+def test_ends_are_what_a_mean_is_told_by() -> None:
+    """Where only the mean is wanted nobody told of bins."""
+    question = Question("age", Number(0, 90, want=("mean",)), epsilon=2.0)
+    assert str(asked(question, [10] * 500)).startswith("age: 2 ends, estimated from 500 reports")
