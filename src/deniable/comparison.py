@@ -27,9 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.answers.comparable import SIZES_NOTE, check_comparable, check_question, matching_rows
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.moved import moves, since
-from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
 from deniable.law.normal import Floats, Supports, upper_normal
@@ -38,6 +38,7 @@ from deniable.presentation.exports import Presentable
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.tables import Columns
 from deniable.presentation.verdict import ALPHA, Verdict, disagreements, judge_changes, some_of
+from deniable.protocols.sets import SetEstimates
 from deniable.validation import check_probability
 
 _FEW_PEOPLE = 50
@@ -58,9 +59,9 @@ def compare(first: Estimates, second: Estimates) -> "Comparison":
     True
     """
     for estimates in (first, second):
-        _check_comparable(estimates)
-    _check_question(first, second)
-    aligned = second.take(_matching_rows(first, second))
+        check_comparable(estimates)
+    check_question(first, second)
+    aligned = second.take(matching_rows(first, second))
     order = np.argsort(-np.abs(aligned.shares - first.shares), kind="stable")
     return Comparison(first.take(order), aligned.take(order))
 
@@ -262,6 +263,7 @@ class Comparison(Presentable):
             "points",
             *([f"shares by {by}, which may be biased"] if by else []),
             *again,
+            *([SIZES_NOTE] if isinstance(self.first, SetEstimates) else []),
             *map(str, moves(self.first, self.second, level).values()),
         )
 
@@ -355,46 +357,3 @@ def _noise_reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     errors = np.asarray(estimates.std_errors, dtype=np.float64)
     reach = upper_normal(tail) * np.maximum(errors, estimates.null_std_error or 0.0) / estimates.n
     return reach, reach
-
-
-def _check_comparable(estimates: object) -> None:
-    if not isinstance(estimates, Estimates):
-        raise InvalidParameter.expected(
-            "estimates to compare", estimates, "make them with question.estimate(tally)"
-        )
-    if estimates.adjusted is not None:
-        raise InvalidParameter(
-            f"the errors of counts adjusted by {estimates.adjusted} are not known; compare the "
-            "unbiased estimates of the tallies",
-            value=estimates.adjusted,
-        )
-
-
-def _check_question(first: Estimates, second: Estimates) -> None:
-    sources = first.provenance, second.provenance
-    one, other = (each and each.asked for each in sources)
-    if one != other:
-        origins = ("some of unknown origin" if each is None else each.origin for each in sources)
-        raise IncompatibleTally(
-            "expected estimates of one question, or of two that differ only in name, got "
-            f"{' and '.join(origins)}; compare what was asked with the same answers and the same "
-            "protocol",
-            value=other,
-        )
-
-
-def _matching_rows(first: Estimates, second: Estimates) -> list[int]:
-    if len(first) != len(second) or first.total != second.total:
-        raise InvalidParameter(
-            f"expected the same answers in both estimates, got {len(first)} of {first.total} and "
-            f"{len(second)} of {second.total}; compare all answers and take the top afterwards",
-            value=len(second),
-        )
-    try:
-        return [second.place(key) for key in first.keys]
-    except OutOfDomain as error:
-        raise InvalidParameter(
-            f"expected the same answers in both estimates, got {brief(error.value)} only in the "
-            "first; compare all answers, or select the same ones of both",
-            value=error.value,
-        ) from error
