@@ -269,6 +269,15 @@ def test_sizes_are_shown_in_their_order(found: Estimates) -> None:
     assert np.array_equal(np.stack(taken.interval()), ends[:, [2, 0]])
 
 
+def test_sizes_are_not_compared(found: Estimates) -> None:
+    """A size is a difference of two counts, which the law of one would call changed too often."""
+    with pytest.raises(InvalidParameter, match="a difference of two counts"):
+        compare(found.sizes, found.sizes)
+    assert "how many answers people gave is not compared" in " ".join(
+        str(compare(found, found)).split()
+    )
+
+
 def test_some_answers_are_estimated_by_themselves() -> None:
     """Candidates are labels; the threshold is theirs, the counts are those among all."""
     for count in (6, 5000):

@@ -27,9 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from deniable.answers.comparable import SIZES_NOTE, check_comparable, check_question, matching_rows
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.moved import moves, since
-from deniable.errors import IncompatibleTally, InvalidParameter, OutOfDomain, brief
 from deniable.estimates import Estimates
 from deniable.law.difference import fisher_tail, upper_limits, with_drawn
 from deniable.law.normal import Floats, Supports, upper_normal
@@ -37,7 +37,8 @@ from deniable.presentation import view as views
 from deniable.presentation.exports import Presentable
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.tables import Columns
-from deniable.presentation.verdict import ALPHA, Verdict, judge_changes
+from deniable.presentation.verdict import ALPHA, Verdict, disagreements, judge_changes, some_of
+from deniable.protocols.sets import SetEstimates
 from deniable.validation import check_probability
 
 _FEW_PEOPLE = 50
@@ -58,9 +59,9 @@ def compare(first: Estimates, second: Estimates) -> "Comparison":
     True
     """
     for estimates in (first, second):
-        _check_comparable(estimates)
-    _check_question(first, second)
-    aligned = second.take(_matching_rows(first, second))
+        check_comparable(estimates)
+    check_question(first, second)
+    aligned = second.take(matching_rows(first, second))
     order = np.argsort(-np.abs(aligned.shares - first.shares), kind="stable")
     return Comparison(first.take(order), aligned.take(order))
 
@@ -215,7 +216,7 @@ class Comparison(Presentable):
         """Return which answers have changed for sure, the largest first; for numbers, the mean."""
         if isinstance(self.first, NumberEstimates) and isinstance(self.second, NumberEstimates):
             return since(self.first, self.second)
-        return judge_changes(self.rows(alpha=ALPHA), self.total)
+        return judge_changes(self.rows(alpha=ALPHA), self.total, self.first.noun)
 
     def findings(self) -> tuple[str, ...]:
         return tuple(map(str, self.verdict().claims))
@@ -240,11 +241,11 @@ class Comparison(Presentable):
                 truth="true change",
             ),
             name=self._name,
-            headline=f"changes of {views.some_of(len(self), self.total)} between {before} and "
-            f"{second.sample}",
+            headline=f"changes of {some_of(len(self), self.total, first.noun)} between {before} "
+            f"and {second.sample}",
             source=None if first.provenance is None else first.provenance.line,
             notes=self._notes(level, alpha),
-            doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
+            doubts=disagreements(rows, level, alpha, self.total, self.first.noun),
             unknown=self.unknown,
             n=first.n + second.n,
             reports=first.reports + second.reports,
@@ -253,7 +254,7 @@ class Comparison(Presentable):
         )
 
     def _notes(self, level: float, alpha: float) -> tuple[str, ...]:
-        tests, by = views.counted(self.total, "answer"), self.first.estimator
+        tests, by = views.counted(self.total, self.first.noun), self.first.estimator
         both = (("first", self.first.repeats), ("second", self.second.repeats))
         again = (f"{place}, {each.sentence}" for place, each in both if each is not None)
         return (
@@ -262,6 +263,7 @@ class Comparison(Presentable):
             "points",
             *([f"shares by {by}, which may be biased"] if by else []),
             *again,
+            *([SIZES_NOTE] if isinstance(self.first, SetEstimates) else []),
             *map(str, moves(self.first, self.second, level).values()),
         )
 
@@ -355,46 +357,3 @@ def _noise_reach(estimates: Estimates, tail: float) -> tuple[Floats, Floats]:
     errors = np.asarray(estimates.std_errors, dtype=np.float64)
     reach = upper_normal(tail) * np.maximum(errors, estimates.null_std_error or 0.0) / estimates.n
     return reach, reach
-
-
-def _check_comparable(estimates: object) -> None:
-    if not isinstance(estimates, Estimates):
-        raise InvalidParameter.expected(
-            "estimates to compare", estimates, "make them with question.estimate(tally)"
-        )
-    if estimates.adjusted is not None:
-        raise InvalidParameter(
-            f"the errors of counts adjusted by {estimates.adjusted} are not known; compare the "
-            "unbiased estimates of the tallies",
-            value=estimates.adjusted,
-        )
-
-
-def _check_question(first: Estimates, second: Estimates) -> None:
-    sources = first.provenance, second.provenance
-    one, other = (each and each.asked for each in sources)
-    if one != other:
-        origins = ("some of unknown origin" if each is None else each.origin for each in sources)
-        raise IncompatibleTally(
-            "expected estimates of one question, or of two that differ only in name, got "
-            f"{' and '.join(origins)}; compare what was asked with the same answers and the same "
-            "protocol",
-            value=other,
-        )
-
-
-def _matching_rows(first: Estimates, second: Estimates) -> list[int]:
-    if len(first) != len(second) or first.total != second.total:
-        raise InvalidParameter(
-            f"expected the same answers in both estimates, got {len(first)} of {first.total} and "
-            f"{len(second)} of {second.total}; compare all answers and take the top afterwards",
-            value=len(second),
-        )
-    try:
-        return [second.place(key) for key in first.keys]
-    except OutOfDomain as error:
-        raise InvalidParameter(
-            f"expected the same answers in both estimates, got {brief(error.value)} only in the "
-            "first; compare all answers, or select the same ones of both",
-            value=error.value,
-        ) from error

@@ -44,7 +44,7 @@ _NAMED = 3
 """How many texts that are too long are named in a note."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Discovered(views.Answer):
     """One text: sure ones have an interval that holds although they were selected."""
 

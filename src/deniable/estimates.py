@@ -328,6 +328,7 @@ class Estimates(Rows["Estimates"]):
         threshold = self.threshold(alpha)
         rows = self._rows(level, threshold, truth)
         adjusted, origin = self.adjusted, self.provenance
+        some = presentation.verdict.some_of(len(rows), self.total, self.noun)
         interval = f"{views.percent(level)} interval"
         plain = f"count by {self.estimator}" if self.estimator else "unbiased count"
         return views.View(
@@ -342,10 +343,10 @@ class Estimates(Rows["Estimates"]):
                 limit=f"threshold of significance (alpha = {alpha:g})",
             ),
             name=None if origin is None else origin.question,
-            headline=f"{views.some_of(len(rows), self.total)}, estimated from {self.sample}",
+            headline=f"{some}, estimated from {self.sample}",
             source=None if origin is None else origin.line,
             notes=(*self._notes(level, alpha, threshold), *_moved(rows)),
-            doubts=views.disagreements(rows, level=level, alpha=alpha, total=self.total),
+            doubts=presentation.verdict.disagreements(rows, level, alpha, self.total, self.noun),
             unknown=self.unknown,
             n=self.n,
             reports=self.reports,
@@ -359,7 +360,7 @@ class Estimates(Rows["Estimates"]):
             self.unknown or "significance is not known"
             if threshold is None
             else f"significant: above {threshold:,.0f}{own} (alpha = {alpha:g}, "
-            f"{views.counted(self.total, 'answer')})"
+            f"{views.counted(self.total, self.noun)})"
         ]
         if self.estimator is not None:
             said.append(f"counts by {self.estimator}, which may be biased")

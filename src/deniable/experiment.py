@@ -31,7 +31,7 @@ from deniable.estimates import Estimates
 from deniable.law.normal import upper_normal
 from deniable.law.samples import chi_square_tail
 from deniable.presentation.tables import csv_text
-from deniable.presentation.view import Figure
+from deniable.presentation.view import Figure, Shown
 from deniable.validation import check_number, check_probability, check_whole
 
 MEAN = "mean"
@@ -40,8 +40,8 @@ RATIO_ALARM = 0.001
 """Below this p-value of its sample ratio an experiment is broken."""
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(frozen=True, repr=False)
+class Difference(Shown):
     """What one arm and the control have of one answer, a share, or of numbers, their mean."""
 
     arm: str
@@ -92,8 +92,8 @@ class Difference:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Experiment:
+@dataclass(frozen=True, eq=False, repr=False)
+class Experiment(Shown):
     """The arms of a test against a control, answer by answer.
 
     >>> from deniable import DE, Question

@@ -91,6 +91,9 @@ class Grid(NamedTuple):
             shown.append("  ".join([padded, *rest]))
         return "\n".join(shown)
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 class Rows(Presentable, Generic[Result]):
     """Rows with labels or values, and with sums whose errors hold."""
@@ -117,6 +120,11 @@ class Rows(Presentable, Generic[Result]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._index
+
+    @property
+    def noun(self) -> str:
+        """What one row is about, as headings and sentences call it."""
+        return "answer"
 
     @property
     def keys(self) -> Column:

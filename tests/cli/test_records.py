@@ -199,3 +199,28 @@ def test_a_plan_says_when_segments_are_shown_and_when_people_are_too_few(shell) 
     few = " ".join(shell(*number, "--users", 80).text.split())
     assert "which tells next to nothing: ask more people." in few
     assert "± 5,600 ms" in few
+
+
+def test_a_terminal_shows_a_cross_table_as_rows_and_columns(survey, monkeypatch) -> None:
+    """Rows are of the attribute that is named first; programs, and narrow windows, get a list."""
+    survey.write("people.csv", CSV)
+    survey("privatize", "set-up.json", "people.csv", "-o", "a.bin")
+    crossed = ("estimate", "set-up.json", "a.bin", "--cross")
+    assert "a row for each" not in survey(*crossed, "country+plan").text
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    monkeypatch.setenv("NO_COLOR", "1")
+    for names, rows, columns in (
+        ("country+plan", ["DE", "FR", "other"], ["free", "pro"]),
+        ("plan+country", ["free", "pro"], ["DE", "FR", "other"]),
+    ):
+        said = survey(*crossed, names).text
+        caption = f"share of all people, a row for each {names.partition('+')[0]}\n"
+        heads, *lines = said.partition(caption)[2].partition("\n\n")[0].splitlines()
+        assert heads.split() == columns
+        assert [line.split()[0] for line in lines] == rows
+        assert all(line.count("%") == len(columns) for line in lines)
+        assert "DE / pro" in said
+    for options in (["--significant"], ["--consistency", "shrink"], []):
+        monkeypatch.setenv("COLUMNS", "30" if not options else "100")
+        shown = survey(*crossed, "country+plan", *options).text
+        assert ("a row for each" in shown) == (options == ["--significant"])

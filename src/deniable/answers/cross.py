@@ -18,7 +18,7 @@ from deniable.law.normal import Floats, upper_normal
 from deniable.law.samples import TableJoint
 from deniable.presentation.tables import Columns
 from deniable.presentation.view import NOT_KNOWN, Answer, View, percent
-from deniable.rows import SEPARATOR
+from deniable.rows import SEPARATOR, Grid
 from deniable.validation import check_probability
 
 _MOST_CELLS = 1 << 24
@@ -32,8 +32,15 @@ class Within(NamedTuple):
     lower: Floats
     upper: Floats
 
+    def __str__(self) -> str:
+        """Return a line for each cell, in the order of the table's own rows."""
+        return "\n".join(map(_written, *(column.tolist() for column in self)))
 
-@dataclass(frozen=True)
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
 class _Cell(Answer):
     """A cell with its share within its row, as people read it."""
 
@@ -81,6 +88,15 @@ class CrossEstimates(Estimates):
         found, spread = tables.figures(target, np.concatenate([cell, whole, cell + whole]))
         (n, d, _), (v_n, v_d, v_both) = found.reshape(3, -1), spread.reshape(3, -1)
         return _fieller(n, d, (z * z * v_n, z * z * (v_both - v_n - v_d) / 2, z * z * v_d))
+
+    def overview(self) -> str:
+        if len(self.axes) != 2 or len(self) < self.total or self.adjusted is not None:
+            return ""
+        grid = self.grid()
+        if self.row:
+            flipped = (each.T for each in (grid.shares, grid.lower, grid.upper))
+            grid = Grid(grid.columns, grid.rows, *flipped)
+        return f"share of all people, a row for each {self.row_name}\n{grid}"
 
     def columns(self, *, level: float = 0.95, alpha: float = 0.05) -> Columns:
         found = self.within(level) or (None, None, None)

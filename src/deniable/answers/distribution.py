@@ -62,6 +62,10 @@ class NumberEstimates(InOrder):
         held |= {"provenance": found.provenance}
         return cls(**held, scale=scale, tally=found.tally)
 
+    @property
+    def noun(self) -> str:
+        return "bin" if self._tables.views else "end"
+
     def figures(self, level: float = 0.95) -> dict[str, Figure]:
         quartiles = _QUARTILES if self._tables.views else ()
         found = {name: self.quantile(share, level=level) for name, share in quartiles}

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from deniable.answers.distribution import NumberEstimates
 from deniable.answers.scale import told
 from deniable.presentation.verdict import ALPHA, Verdict
-from deniable.presentation.view import Figure, percent
+from deniable.presentation.view import Figure, Shown, percent
 
 
-@dataclass(frozen=True)
-class Move:
+@dataclass(frozen=True, repr=False)
+class Move(Shown):
     """A figure of two groups of people, and by how much that of the second is larger."""
 
     name: str

@@ -74,6 +74,10 @@ class Scale:
 class InOrder(Estimates):
     """Estimates whose rows have an order of their own, in which they are shown."""
 
+    @property
+    def noun(self) -> str:
+        return "bin"
+
     def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
         """Return the places of the ``k`` largest rows, or of all, in their own order."""
         return np.sort(super().largest(k))
@@ -95,6 +99,10 @@ class Cumulated(Bins):
     """How many people are at or below each number."""
 
     about: str = "Share of people at or below each number."
+
+    @property
+    def noun(self) -> str:
+        return "number"
 
     def largest(self, k: int | None = None) -> np.typing.NDArray[np.integer]:
         """Return the places of ``k`` rows from the first to the last, or of all."""

@@ -21,7 +21,7 @@ from deniable.documents import synchronise
 from deniable.optional import load
 from deniable.policy import refusal
 from deniable.presentation.exports import MOST_ROWS, Presentable
-from deniable.presentation.text import Line, Span, one_line, printable, table_lines, wrapped
+from deniable.presentation.text import Line, Span, fitted, one_line, printable, table_lines, wrapped
 from deniable.presentation.view import View
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class Export:
     def write(self, found: Presentable) -> None:
         if self.plot is not None:
             self._draw(self.plot, found)
-        findings = found.findings()
+        findings, whole = found.findings(), found
         found = self.chosen(found)
         if self.form == "table" and str(self.output) == STDIO:
             console, view = open_console(), found.view(level=self.level, alpha=self.alpha)
@@ -219,6 +219,9 @@ class Export:
             print_line(console, (Span(printable(view.heading), "head"),))
             if view.source is not None:
                 print_line(console, (Span(printable(view.source), "dim"),))
+            if console.is_terminal:
+                for line in fitted(whole.overview(), console.width):
+                    print_line(console, (Span(line),))
             print_rows(console, view)
         else:
             write_atomically(self.output, self._encoded(found))

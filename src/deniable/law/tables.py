@@ -324,6 +324,9 @@ class Independence(NamedTuple):
         verdict = "depend on each other" if self.p_value <= 0.05 else "may be independent"
         return f"the two attributes {verdict} (p = {self.p_value:.3g}, {self.runs} runs)"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def independence(
     tables: Tables,

@@ -138,6 +138,10 @@ class Presentable(Sized, ABC):
         del level
         return {}
 
+    def overview(self) -> str:
+        """Return what a terminal shows above the rows: of two attributes their shares as a grid."""
+        return ""
+
     def only_significant(self, alpha: float = 0.05) -> Self:
         """Return the significant rows, or say why they are not known."""
         found = self.significant(alpha)

@@ -109,6 +109,16 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     return [*lines, line] if line.strip() else lines
 
 
+def fitted(text: str, width: int) -> list[str]:
+    r"""Return the lines of a table and an empty one; none if there is no table or no room for it.
+
+    >>> fitted("   a  b\nc  1  2", 7), fitted("   a  b\nc  1  2", 6), fitted("", 80)
+    (['   a  b', 'c  1  2', ''], [], [])
+    """
+    lines = text.splitlines()
+    return [*lines, ""] if lines and max(map(columns_of, lines)) <= width else []
+
+
 def _elided(text: str, width: int, *, must: bool = False) -> str:
     if not must and columns_of(text) <= width:
         return text

@@ -24,7 +24,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from deniable.presentation.text import one_line
-from deniable.presentation.view import Change
+from deniable.presentation.view import Change, Row, Shown, counted, percent
 
 ALPHA = 0.005
 """The largest chance with which a claim is false."""
@@ -63,12 +63,14 @@ class Judged(Protocol):
     def keys(self) -> Sequence[object] | np.typing.NDArray[np.generic]: ...
     @property
     def unknown(self) -> str | None: ...
+    @property
+    def noun(self) -> str: ...
     def interval(self, level: float = ...) -> tuple[Floats, Floats] | None: ...
     def significant(self, alpha: float = ...) -> np.typing.NDArray[np.bool_] | None: ...
 
 
-@dataclass(frozen=True)
-class Claim:
+@dataclass(frozen=True, repr=False)
+class Claim(Shown):
     """One thing that is said: its kind, about which answers, the sentence, and its figures."""
 
     kind: str
@@ -87,14 +89,14 @@ def _share_of(kind: str, answer: str, value: float, margin: float) -> Claim:
     return Claim(kind, (answer,), (_name(answer), Span(f" {verb} "), figure, Span(how)))
 
 
-def _too_close(answers: tuple[str, ...], total: int) -> Claim:
+def _too_close(answers: tuple[str, ...], total: int, noun: str) -> Claim:
     some = len(answers)
-    phrase: Phrase = (Span(f"{some:,} answers are too close to call, among them "),
+    phrase: Phrase = (Span(f"{some:,} {noun}s are too close to call, among them "),
                       _name(answers[0]), Span("."))  # fmt: skip
     if some <= _NAMED:
         phrase = *_listed(answers), Span(" are too close to call.")
     elif some == total:
-        phrase = (Span(f"All {some:,} answers are too close to call."),)
+        phrase = (Span(f"All {some:,} {noun}s are too close to call."),)
     return Claim("too close", answers, phrase)
 
 
@@ -109,22 +111,24 @@ def changed(change: Change, since: str = "") -> Claim:
     return Claim("changed", (change.label,), phrase, (change.first, change.second))
 
 
-def _steady(total: int) -> Claim:
-    of = "The answer has not" if total == 1 else f"None of {total:,} answers has"
+def _steady(total: int, noun: str) -> Claim:
+    of = f"The {noun} has not" if total == 1 else f"None of {total:,} {noun}s has"
     return Claim("steady", (), (Span(f"{of} changed by more than chance explains."),))
 
 
-def _too_rare(answers: tuple[str, ...], limit: float, total: int, more: int | None) -> Claim:
+def _too_rare(
+    answers: tuple[str, ...], limit: float, total: int, noun: str, more: int | None
+) -> Claim:
     some, under = len(answers), f"under {share(limit, up=True)}"
-    who = _listed(answers) if some < _NAMED else [Span(f"{some:,} of {total:,} answers")]
+    who = _listed(answers) if some < _NAMED else [Span(f"{some:,} of {total:,} {noun}s")]
     verb, each = ("is", "") if some == 1 else ("are", "each ")
     bound = f": {each}{under}." if more is None else f".{_needed(more)}"
     said = Span(f" {verb} too rare to tell from none{bound}")
     return Claim("too rare", answers, (*who, said), (limit,))
 
 
-def _nothing(total: int, more: int | None) -> Claim:
-    which = "this answer" if total == 1 else f"any of these {total:,} answers"
+def _nothing(total: int, noun: str, more: int | None) -> Claim:
+    which = f"this {noun}" if total == 1 else f"any of these {total:,} {noun}s"
     need = "" if more is None else _needed(more)
     return Claim("nothing", (), (Span(f"Too few reports to tell {which} from none.{need}"),))
 
@@ -141,8 +145,8 @@ def _unsure(answers: tuple[str, ...]) -> Claim:
     return Claim("unsure", answers, (_name(answers[0]), largest))
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """What can be said, the most important first."""
 
     claims: tuple[Claim, ...]
@@ -174,7 +178,7 @@ def judge(
     if not len(counts) or verdicts is None or ends is None:
         return Verdict((_unsure(tuple(names[i] for i in order[:1])),))
     if not verdicts.any():
-        return Verdict((_nothing(len(names), _more(found)),))
+        return Verdict((_nothing(len(names), found.noun, _more(found)),))
     claims = _leaders(found, names, order, alpha)
     moved = [change for change in changes if change.significant]
     if moved:
@@ -184,18 +188,41 @@ def judge(
     if rare:
         _, upper = _limits(found, alpha / len(names))
         limit = float(upper[rare].max()) / found.n
-        claims.append(_too_rare(tuple(names[i] for i in rare), limit, len(names), _more(found)))
+        claims.append(
+            _too_rare(tuple(names[i] for i in rare), limit, len(names), found.noun, _more(found))
+        )
     return Verdict(tuple(claims))
 
 
-def judge_changes(changes: Sequence[Change], total: int) -> Verdict:
+def judge_changes(changes: Sequence[Change], total: int, noun: str = "answer") -> Verdict:
     """Return the largest changes that are significant, or that there is none."""
     if any(change.significant is None for change in changes):
         largest = max(changes, key=lambda change: abs(change.difference))
         return Verdict((_unsure((largest.label,)),))
     moved = [change for change in changes if change.significant]
     moved.sort(key=lambda change: -abs(change.difference))
-    return Verdict(tuple(map(changed, moved[:_CHANGES])) or (_steady(total),))
+    return Verdict(tuple(map(changed, moved[:_CHANGES])) or (_steady(total, noun),))
+
+
+def disagreements(
+    rows: Sequence[Row], level: float, alpha: float, total: int, noun: str = "answer"
+) -> tuple[str, ...]:
+    """Explain why an interval and a verdict seem to disagree, if any of them do."""
+    known = [row for row in rows if row.lower is not None]
+    pairs = {(row.significant, row.ends[0] > 0 or row.ends[1] < 0) for row in known}
+    said = []
+    if (False, True) in pairs:
+        said.append(
+            f"an interval that leaves out 0 need not be significant: it is about one {noun} by "
+            f"itself, significance about all {total:,} at once"
+        )
+    if (True, False) in pairs:
+        said.append(
+            f"a significant {noun} can have 0 in its interval: the interval leaves "
+            f"{percent((1 - level) / 2)} on either side, significance {percent(alpha)} over all "
+            f"{noun}s"
+        )
+    return tuple(said)
 
 
 def _leaders(
@@ -214,7 +241,7 @@ def _leaders(
         rest = order[place:]
         close = rest[upper[rest] >= lower[rest].max(initial=-np.inf)].tolist()
         if len(close) > 1:
-            tied = _too_close(tuple(names[i] for i in close), len(names))
+            tied = _too_close(tuple(names[i] for i in close), len(names), found.noun)
             return claims if place else [tied]
         if close and len(rest) > 1:
             best = close[0]
@@ -276,6 +303,15 @@ def points(difference: float) -> str:
         return "less than 0.01\u00a0points"
     text = f"{size:.2g}" if size < 10 else f"{size:.0f}"
     return f"{text}\u00a0point{'' if text == '1' else 's'}"
+
+
+def some_of(shown: int, total: int, noun: str = "answer") -> str:
+    """Return the number of answers, or of other rows, after the number shown where that is smaller.
+
+    >>> some_of(5, 30), some_of(30, 30)
+    ('5 of 30 answers', '30 answers')
+    """
+    return f"{f'{shown:,} of ' if shown != total else ''}{counted(total, noun)}"
 
 
 def rounded(number: float) -> str:

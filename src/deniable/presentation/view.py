@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable import presentation
 from deniable.errors import brief
 from deniable.version import __version__
 
@@ -23,8 +24,15 @@ _DIGEST_SHOWN = 16
 NOT_KNOWN = "not known"
 
 
-@dataclass(frozen=True)
-class Figure:
+class Shown:
+    """What a session shows as it is printed, in words, and not with its fields."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Figure(Shown):
     """A number that was estimated, with its interval."""
 
     value: float
@@ -62,8 +70,8 @@ class Figure:
         return f"{value} {self.unit}".strip(), f"{low} to {high}"
 
 
-@dataclass(frozen=True)
-class Row(ABC):
+@dataclass(frozen=True, repr=False)
+class Row(Shown, ABC):
     """One row: what it is about, a value with its interval, and whether that is significant."""
 
     label: str
@@ -105,6 +113,22 @@ class Row(ABC):
             return self.value, self.value
         return self.lower, self.upper
 
+    def __str__(self) -> str:
+        """Return the row in words: "kiwi: 493 people, 49.30 % (460 to 527), significant"."""
+        spread = f"interval {NOT_KNOWN}" if self.lower is None else self.spread
+        sure = "" if self.significant is None else f", {self.verdict}"
+        return f"{presentation.text.one_line(self.label)}: {self.said} ({spread}){sure}"
+
+    @property
+    @abstractmethod
+    def said(self) -> str:
+        """The numbers in words, without the interval."""
+
+    @property
+    @abstractmethod
+    def spread(self) -> str:
+        """The interval as people read it."""
+
     @property
     def verdict(self) -> str:
         if self.significant is None:
@@ -112,7 +136,7 @@ class Row(ABC):
         return "significant" if self.significant else "not significant"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer(Row):
     """One answer: how many people gave it, as far as the reports can tell.
 
@@ -131,10 +155,18 @@ class Answer(Row):
     def cells(self) -> tuple[str, ...]:
         """The count, its share of all people and the interval, after the true count if known."""
         true = () if self.truth is None else (f"{self.truth:,.0f}",)
-        lower, upper = self.ends
-        interval = NOT_KNOWN if self.lower is None else f"{lower:z,.0f} to {upper:z,.0f}"
         mark = " †" if self.outside else ""
-        return (*true, f"{self.count:z,.0f}{mark}", f"{100 * self.share:z.2f} %", interval)
+        return (*true, f"{self.count:z,.0f}{mark}", f"{100 * self.share:z.2f} %", self.spread)
+
+    @property
+    def said(self) -> str:
+        some = f"{self.count:z,.0f} {'person' if round(self.count) == 1 else 'people'}"
+        return f"{some}, {100 * self.share:z.2f} %"
+
+    @property
+    def spread(self) -> str:
+        lower, upper = self.ends
+        return NOT_KNOWN if self.lower is None else f"{lower:z,.0f} to {upper:z,.0f}"
 
     @property
     def outside(self) -> bool:
@@ -143,7 +175,7 @@ class Answer(Row):
         return not lower <= self.count <= upper
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Change(Row):
     """How the share of one answer changed; the interval is that of the difference."""
 
@@ -166,8 +198,17 @@ class Change(Row):
             f"{100 * self.first:z.2f} %",
             f"{100 * self.second:z.2f} %",
             _points(self.difference),
-            NOT_KNOWN if self.lower is None else " to ".join(map(_points, self.ends)),
+            self.spread,
         )
+
+    @property
+    def said(self) -> str:
+        first, second, by, _ = self.cells
+        return f"{first}, then {second}: changed by {by} points"
+
+    @property
+    def spread(self) -> str:
+        return NOT_KNOWN if self.lower is None else " to ".join(map(_points, self.ends))
 
 
 def _points(share: float) -> str:
@@ -326,27 +367,6 @@ class Repeats:
         )
 
 
-def disagreements(
-    rows: Sequence[Row], *, level: float, alpha: float, total: int
-) -> tuple[str, ...]:
-    """Explain why an interval and a verdict seem to disagree, if any of them do."""
-    known = [row for row in rows if row.lower is not None]
-    pairs = {(row.significant, row.ends[0] > 0 or row.ends[1] < 0) for row in known}
-    said = []
-    if (False, True) in pairs:
-        said.append(
-            "an interval that leaves out 0 need not be significant: it is about one answer by "
-            f"itself, significance about all {total:,} at once"
-        )
-    if (True, False) in pairs:
-        said.append(
-            "a significant answer can have 0 in its interval: the interval leaves "
-            f"{percent((1 - level) / 2)} on either side, significance {percent(alpha)} over all "
-            "answers"
-        )
-    return tuple(said)
-
-
 def plain(column: Sequence[object] | npt.NDArray[np.generic] | None, size: int) -> list[object]:
     """Return a column as plain objects, whose text is exact; what is not known is None."""
     if column is None:
@@ -356,15 +376,6 @@ def plain(column: Sequence[object] | npt.NDArray[np.generic] | None, size: int) 
     if column.dtype.kind == "f" and np.isnan(column).any():
         return [None if math.isnan(value) else value for value in column.tolist()]
     return list(column.tolist())
-
-
-def some_of(shown: int, total: int) -> str:
-    """Return the number of answers, after the number shown where that is smaller.
-
-    >>> some_of(5, 30), some_of(30, 30)
-    ('5 of 30 answers', '30 answers')
-    """
-    return f"{f'{shown:,} of ' if shown != total else ''}{counted(total, 'answer')}"
 
 
 def counted(number: int, noun: str) -> str:

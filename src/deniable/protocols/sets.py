@@ -29,7 +29,7 @@ from deniable.mechanism import Values
 from deniable.presentation import charts
 from deniable.presentation.parts import Beside, Part, Sentences
 from deniable.presentation.verdict import Claim, Span, Verdict
-from deniable.presentation.view import Change, View, percent
+from deniable.presentation.view import Change, Shown, View, percent
 from deniable.protocol import Pure
 from deniable.randomness import WORD, Integers, exponential_bounds
 from deniable.tally import Tally
@@ -107,8 +107,8 @@ def check_at_most(at_most: object, domain_size: int) -> int:
     return validation.check_whole("at_most", at_most, 1, most, remedy)
 
 
-@dataclass(frozen=True)
-class Cut:
+@dataclass(frozen=True, repr=False)
+class Cut(Shown):
     """The share of people whose set may have been cut, and its interval at a level."""
 
     share: float
