@@ -239,17 +239,17 @@ class Discoveries(Presentable, Generic[Asked]):
             rows=rows,
             headings=("count", "share", interval),
             scale=views.Scale.over(rows),
-            words=views.Words("count from check reports", interval, axis, "true count"),
+            words=views.Words("count from check reports", interval, axis, "true count",
+                              bare="count of a likely text, which may be nobody's"),
             name=None if origin is None else origin.question,
             headline=f"{views.counted(int(self.whole.sure.sum()), 'sure text')} and "
             f"{views.counted(int((~self.whole.sure).sum()), 'likely one')} in "
             f"{views.counted(self.n, 'report')}",
             source=None if origin is None else origin.line,
             notes=self.notes(),
-            n=self.n,
-            reports=self.n,
+            n=self.n, reports=self.n,
             provenance=self.constants(),
-        )
+        )  # fmt: skip
 
     def parts(self, beside: Beside | None = None) -> tuple[Part, ...]:
         """Return the sure texts as bars; likely and cut ones are folded away, as is the rest."""

@@ -43,6 +43,36 @@ def test_a_page_shows_rounds_groups_and_a_verdict(collector: Collector) -> None:
     assert shown.count('class="multiple"') == 4
 
 
+def test_groups_that_are_all_too_small_are_said_in_words(collector: Collector) -> None:
+    """How many reports a group needs, how many the largest lacks, and no chart without bars."""
+    question = Question("small", ("never", "often"), DE(3.0, 2),
+                        segments={"os": ("linux", "mac", "beos")})  # fmt: skip
+    body = question.to_json().encode()
+    assert collector.request("POST", "/v1/questions", body, role="admin").status == 201
+    rng = np.random.default_rng(4)
+    for cell, n in ((0, 110), (1, 100), (2, 7)):
+        reports = question.protocol.privatize(rng.integers(0, 2, n), rng).tobytes()
+        sent = question.segments.join(cell, reports, 1)
+        assert collector.submit(question, sent, role="relay").status == 204
+    path = f"/questions/{question.digest}"
+    page = collector.request("GET", path, role="viewer").body.decode()
+    said = re.sub(r"<[^>]+>", "", page)
+    assert "No group can be shown yet: each needs 123 reports, since" in said
+    assert "The largest, linux, has 110, and 13 more are needed." in said
+    assert "fewer and coarser values" in said
+    assert "fewer than 20 reports, such as beos, nearly name a person" in said
+    assert 'class="multiple"' not in page  # nor all the small groups together, which are everybody
+    table = page.split("<summary>Reports by os</summary>")[1].split("</table>")[0]
+    assert re.findall(r'data-head="Reports">(\d+)<', table) == ["110", "100", "7"]
+    assert re.findall(r'data-head="More needed">(\d+)<', table) == ["13", "23", "116"]
+    reports = question.protocol.privatize(rng.integers(0, 2, 13), rng).tobytes()
+    sent = question.segments.join(0, reports, 1)
+    assert collector.submit(question, sent, role="relay").status == 204
+    page = collector.request("GET", path, role="viewer").body.decode()
+    assert "No group can be shown yet" not in page
+    assert 'class="multiple"' in page
+
+
 def test_all_panels_have_the_same_answers_in_one_order(collector: Collector) -> None:
     """They are the largest of all people, it is said of how many, and how values are compared."""
     labels = tuple(f"answer {i:02}" for i in range(16))

@@ -10,7 +10,7 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from deniable import Estimates, Question, compare
+from deniable import Code, Discovery, Estimates, Question, Text, compare
 from deniable.presentation.figure import choose_fonts, metadata
 
 HIEROGLYPH = "\U00013000"
@@ -103,6 +103,33 @@ def _png_texts(data: bytes) -> dict[str, str]:
             found[key.decode("latin-1")] = (zlib.decompress(text) if rest[0] else text).decode()
         place += 12 + size
     return found
+
+
+def test_a_figure_of_discoveries_says_what_its_marks_are() -> None:
+    """Sure texts have bars, likely ones a mark of their own, and the legend says so."""
+    protocol = Discovery(4.0, bucket_bits=6, piece_bits=8, salt=f"{6:016x}")
+    question = Question("words", Text(discover=Code.preset("english")), protocol)
+    given = {"hello": 6000, "coffee": 3000, "busy": 1200, "tea": 400, "milk": 250, "mate": 250}
+    people = [text for text, count in given.items() for _ in range(count)]
+    reports = question.privatize(people, np.random.default_rng(6))
+    found = question.discover(question.tally(reports))
+    sure, likely = len(found.sure), len(found) - len(found.sure)
+    assert min(sure, likely) > 0
+    figure = found.plot()
+    (marks,) = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert np.asarray(marks.get_ydata()).tolist() == list(range(sure, sure + likely))
+    assert np.asarray(marks.get_xdata()) == pytest.approx(
+        [row.count for row in found if not row.sure]
+    )
+    assert len(figure.axes[0].patches) == sure
+    assert {text.get_text() for text in figure.legends[0].get_texts()} == {
+        "count from check reports", "95 % interval",
+        "count of a likely text, which may be nobody's",
+    }  # fmt: skip
+    alone = found.take(np.arange(sure)).plot()
+    assert [text.get_text() for text in alone.legends[0].get_texts()] == [
+        "count from check reports", "95 % interval",
+    ]  # fmt: skip
 
 
 def test_figures_carry_their_provenance(question: Question, estimates: Estimates) -> None:

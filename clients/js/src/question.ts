@@ -96,7 +96,7 @@ export const reading = <Answer, Value>(known: Kind<Answer, Value>): Parse<Answer
       cell: (stated) => cellOf(segments, stated),
       async privatize(answer, source = system(crypto)) {
         const found = await value(answer, source);
-        expect(found != null, "no such answer");
+        expect(found != null, "no such answer of " + JSON.stringify(said));
         const made = perturb(found!, draw(limits, source));
         return codes ? numbers(made as bigint[], codes) : (made as Uint8Array);
       },

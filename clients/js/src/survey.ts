@@ -27,8 +27,14 @@ const attribute = ({ high, kind, labels, low, other, step, unit, want }: Said): 
   /** How many steps there are from low to a number, rounded; what lies outside is taken for the nearest end. */
   const place = (number: number): number => Math.floor((Math.min(Math.max(number, low!), high!) - low!) / step! + 0.5);
   const last = place(high!);
-  expect(kind === "number" && step! > 0 && whole(last, 65536) && Math.abs((high! - low!) / step! - last) < 1e-6);
-  expect(/^\P{Cs}{0,20}$/u.test(unit!) && want![0]);
+  expect(
+    kind === "number" &&
+      step! > 0 &&
+      whole(last, 65536) &&
+      Math.abs((high! - low!) / step! - last) < 1e-6 &&
+      /^\P{Cs}{0,20}$/u.test(unit!) &&
+      want![0],
+  );
   return {
     size: last + 1,
     says: {
@@ -56,17 +62,21 @@ export const survey: Kind<number | Held, bigint> = {
     const sizes = attributes.map(({ size }) => size);
     // In the order of the attributes.
     const wanted = tables!.map((table) => names.filter((name) => table.includes(name)));
-    expect(new Set(names).size === names.length && names.every((name) => /^\P{Cs}{1,80}$/u.test(name)));
-    expect(new Set(wanted.flat()).size === names.length && new Set(wanted.map(String).filter(Boolean)).size === wanted.length);
+    expect(
+      new Set(names).size === names.length &&
+        names.every((name) => /^\P{Cs}{1,80}$/u.test(name)) &&
+        new Set(wanted.flat()).size === names.length &&
+        new Set(wanted.map(String).filter(Boolean)).size === wanted.length,
+    );
     // Whether the views tell what is wanted protects nobody, and is checked where the question is made.
-    expect(single ? radices.reduce((a, b) => a * b) >= sizes[0]! : `${sizes}` === `${radices}` && Math.max(...sizes) <= 4096);
+    expect(single ? radices.reduce((a, b) => a * b) >= sizes[0]! : (`${sizes}` as never) == radices && Math.max(...sizes) <= 4096);
     return {
       labels: null,
       says: single ? attributes[0]!.says : { kind: said.kind, parts: names.map((name, i) => ({ answers: attributes[i]!.says, name })), tables: wanted },
       value(answer) {
         const held: Held = single ? { 0: answer as number } : { ...(answer as Held) };
         const places = names.map((name, i) => attributes[i]!.value(held[name]));
-        if (places.includes(undefined) || Object.keys(held).length > names.length) return;
+        if (places.includes(undefined) || names.length in Object.keys(held)) return;
         return places.reduce((sum, place, i) => sum * BigInt(sizes[i]!) + BigInt(place!), 0n);
       },
     };

@@ -63,11 +63,12 @@ const run = <Answer>(
     });
     const earlier = client.resume(digest!);
     const question = await client.load(digest!, url);
+    const stated = Object.fromEntries(new URLSearchParams(segment));
+    // A wrong one is told to whoever makes the page, before a person answers.
+    question.cell(stated);
     const turn = await client.turn(question);
     const send = (given: Answer, explicit: boolean) =>
-      client
-        .answer(question, given, { explicit, segment: Object.fromEntries(new URLSearchParams(segment)) })
-        .then(say, say);
+      client.answer(question, given, { explicit, segment: stated }).then(say, say);
     says = question.says;
     if (!turn) give = send;
     state = turn || "ready";

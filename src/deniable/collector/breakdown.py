@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from deniable.advice.groups import FEW_PEOPLE
 from deniable.answers.distribution import NumberEstimates
 from deniable.collector.jobs import Lacking, Sums
 from deniable.collector.stores.records import Slice, date_of
@@ -15,6 +16,7 @@ from deniable.experiment import Experiment, compare_arms
 from deniable.presentation import parts as shown
 from deniable.presentation.charts import Grid, Multiples, Panel, bars_of
 from deniable.presentation.tables import csv_text, json_text
+from deniable.presentation.text import one_line
 from deniable.presentation.trend import Period, Reading, Trend
 from deniable.presentation.verdict import Span
 from deniable.presentation.view import counted
@@ -160,7 +162,11 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
     for place, dimension in enumerate(sums.question.segments):
         control = dimension.values[0] if dimension.name.lower() in _ARMS else None
         division = Division(dimension.name, control)
-        found = parts_of(sums, division).parts
+        divided = parts_of(sums, division)
+        found, name, title = divided.parts, f"groups-{place}", f"By {dimension.name}"
+        if all(part.estimates is None for part in found if part.value != POOLED):
+            parts += _too_small(divided, name, title)
+            continue
         with suppress(DeniableError):  # errors that are not known cannot be compared
             if (experiment := experiment_of(found, division)) is not None:
                 phrase = (Span(str(experiment)),)
@@ -175,11 +181,34 @@ def group_parts(sums: Sums, overall: Estimates) -> list[shown.Part]:
             for part in found
         )  # fmt: skip
         only = " · only groups called arm, variant or experiment are tested against each other"
-        tested, title = "" if compared else only, f"By {dimension.name}"
-        name = f"groups-{place}"
+        tested = "" if compared else only
         parts.append(Multiples(name, title, note=note + tested, panels=panels,
                                every=_every(name, title, found, overall)))  # fmt: skip
     return parts
+
+
+def _too_small(divided: Parts, name: str, title: str) -> list[shown.Part]:
+    """Say that no group can be shown yet, how many reports it takes, and what helps; no chart."""
+    groups = [part for part in divided.parts if part.value not in (NOT_STATED, POOLED)]
+    largest = max(groups, key=lambda part: part.n)
+    few = [one_line(part.value, 60) for part in groups if part.warning]
+    rare = f" Groups with fewer than {FEW_PEOPLE} reports, such as {few[0]}, " if few else ""
+    names = "nearly name a person if it stays so." if few else ""
+    said = (
+        Span("No group can be shown yet: each needs "),
+        Span(counted(divided.minimum, "report"), "figure"),
+        Span(", since with fewer the error of its shares is too large. The largest, "),
+        Span(one_line(largest.value, 60), "name"),
+        Span(f", has {largest.n:,}, and {largest.missing:,} more are needed. Wait for more people "
+             "to answer; a next question fills its groups sooner with fewer and coarser values."
+             f"{rare}{names}"),
+    )  # fmt: skip
+    rows = tuple((part.value, f"{part.n:,}", f"{part.missing:,}") for part in groups)
+    table = shown.Table(
+        f"{name}-reports", f"Reports {title[:1].lower()}{title[1:]}",
+        headings=("Group", "Reports", "More needed"), rows=rows, folded=True,
+    )  # fmt: skip
+    return [shown.Sentences(name, title, phrases=(said,), small=True), table]
 
 
 def _every(name: str, title: str, found: Sequence[Part], overall: Estimates) -> Grid | None:

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from deniable import advice
 from deniable.advice.groups import sampled_variance
 from deniable.answers import Answers, Choices, Record, Text
-from deniable.answers.forecast import plan_answers
+from deniable.answers.forecast import AnswersPlan, plan_answers
 from deniable.division import least_reports
 from deniable.errors import InvalidParameter
 from deniable.presentation.charts import Bar, Bars
@@ -205,6 +206,8 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     listed = isinstance(answers, Choices | Record)
     significant = found.significant if listed else 3 * error
     light, judgement = _judge(error, users, significant, listed=listed)
+    tables = _tables(answers, found) if isinstance(answers, Record) else ()
+    several = len(found.forecasts) > 1 and not tables
     told = [f"{each.what}: {each.shown(users)}" for each in found.forecasts[:_FORECASTS]]
     size = counted(made.protocol.report_dtype.itemsize, "byte")
     details = (f"{made.protocol.name}; a report takes {size}.", advice.meaning(epsilon))
@@ -214,11 +217,24 @@ def _propose_kind(draft: Draft, answers: Answers) -> Proposal:
     title = title.replace("± ", "±\u00a0")
     labels = answers.labels if isinstance(answers, Choices) else ()
     sample = _sample(labels[: len(_SAMPLE)], error) if labels else ""
-    details = (*(told if len(told) > 1 else ()), *details)
+    details = (*(told if several else ()), *details)
     document = made.to_json() if draft.name else None
     parts = _parts(made, users, lambda n: f"{what} is right to {worst.shown(n)}")
     return Proposal(title, light, judgement, sample, details, users, epsilon, error, True, document,
-                    parts, made.total_epsilon)  # fmt: skip
+                    (*tables, *parts), made.total_epsilon)  # fmt: skip
+
+
+def _tables(answers: Record, found: AnswersPlan) -> tuple[str, ...]:
+    """Say of each table how many cells it has and how sure they are, the coarsest first."""
+    sizes = dict(zip(answers.names, answers.radices, strict=True))
+    every = sorted(zip(answers.tables, found.forecasts, strict=True), key=lambda x: -x[1].variance)
+    said = []
+    for table, told in every[:_FORECASTS]:
+        cells = counted(prod(map(sizes.__getitem__, table)), "cell" if table[1:] else "share")
+        reach = told.shown(found.users).replace("± ", "±\u00a0")
+        said.append(f"{' by '.join(table)}: {cells}, each right to {reach}.")
+    left = len(every) - len(said)
+    return (*said, f"{counted(left, 'more table')}, no less sure than these.") if left else (*said,)
 
 
 def _propose_discovery(draft: Draft, answers: Text) -> Proposal:

@@ -48,8 +48,8 @@ PROBLEMS: dict[type[Exception], Problem] = {
 class Refusal(errors.DeniableError):
     """A request that cannot be granted; ``extra`` goes into the problem document.
 
-    The message is for programs; ``page`` is the sentence that a person reads, if there is a better
-    one than for all errors of the kind.
+    The message is for programs; ``page`` is the sentence that a person reads and ``heading`` what
+    stands over it, if there are better ones than for all errors of the kind.
     """
 
     def __init_subclass__(cls, problem: Problem | None = None) -> None:
@@ -57,10 +57,11 @@ class Refusal(errors.DeniableError):
             PROBLEMS[cls] = problem
 
     def __init__(
-        self, message: str, *, value: object = None, page: str = "", **extra: str | int
-    ) -> None:
+        self, message: str, *, value: object = None, page: str = "", heading: str = "",
+        **extra: str | int,
+    ) -> None:  # fmt: skip
         super().__init__(message, value=value)
-        self.page, self.extra = page, extra
+        self.page, self.heading, self.extra = page, heading, extra
 
 
 class InvalidRequest(Refusal, problem=_INVALID):

@@ -140,14 +140,22 @@ def metadata(view: View, kind: str) -> dict[str, str]:
 
 
 def _draw_bars(axes: Axes, view: View) -> None:
-    """Draw a faint bar to each value with its interval; what may be none has a grey one alone."""
+    """Draw a faint bar to each value with its interval; what may be none has a grey one alone.
+
+    What may be none and has no interval, though others have one, has a grey mark at its value.
+    """
     places = np.arange(len(view.rows))
     lower, upper, value = (_numbers(view.rows, name) for name in ("lower", "upper", "value"))
     rare = np.array([row.significant is False for row in view.rows], dtype=bool)
     if not rare.all():
         axes.barh(places[~rare], value[~rare], height=0.62, color=LIGHT.bar, label=view.words.value)
     if view.unknown is None:
-        for some, colour, what in ((~rare, _BLUE, ""), (rare, _GREY, _RARE[view.signed])):
+        bare = rare & np.isnan(lower)
+        if bare.any():
+            axes.plot(value[bare], places[bare], "o", ms=7, mfc="none", mew=2, color=_GREY,
+                      label=view.words.bare)  # fmt: skip
+        known = rare & ~bare
+        for some, colour, what in ((~rare, _BLUE, ""), (known, _GREY, _RARE[view.signed])):
             if some.any():
                 axes.hlines(places[some], lower[some], upper[some], color=colour, lw=5,
                             label=f"{view.words.interval}{what}")  # fmt: skip

@@ -251,6 +251,8 @@ class Words:
     axis: str
     truth: str
     limit: str | None = None
+    bare: str = "value of what may be none"
+    """Values without an interval, in a result where others have one."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ a further kind adds an entry, and a file of its own if it needs one.
 
 import csv
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from re import compile
@@ -132,7 +132,9 @@ class Attributes(Kind):
             if label not in used:
                 said = f"“{label[:60]}” is no answer of an attribute. List it there as well"
                 raise Wrong(f"{said}, for example country: DE, FR, elsewhere", "others")
-        return draft._replace(answers=_made("parts", Record, parts, fields["tables"]))
+        tables = _tables(fields["tables"], fields["crossed"], list(parts))
+        field = "parts" if isinstance(tables, str) else "crossed"
+        return draft._replace(answers=_made(field, Record, parts, tables))
 
 
 class Discovered(Kind):
@@ -204,6 +206,30 @@ def _attribute(name: str, text: str) -> Choice | Number:
         said = f"“{name[:60]}” has “{twice[:60]}” twice. Remove one of them."
         raise Wrong(said, "parts")
     return _made("parts", Choice, labels, about=name)
+
+
+def _tables(which: str, named: str, names: Sequence[str]) -> str | list[tuple[str, ...]]:
+    """Return which tables are wanted: those that are named, and each attribute that is in none.
+
+    >>> _tables("named", "plan + os", ["plan", "os", "age"])
+    [('plan', 'os'), ('age',)]
+    """
+    given = _cells(named)
+    if which != "named":
+        if given:
+            said = "Choose “Only the cross tables that I name” above, or leave this empty."
+            raise Wrong(said, "crossed")
+        return which
+    if not given:
+        some = "+".join(names[:2])
+        raise Wrong(f"Name at least one cross table, for example {some[:120]}.", "crossed")
+    tables = [tuple(map(str.strip, each.split("+"))) for each in given]
+    for table in tables:
+        for unknown in set(table).difference(names):
+            said = f"“{unknown[:60]}” is no attribute. There are {', '.join(names)[:200]}."
+            raise Wrong(said, "crossed")
+    used = {name for table in tables for name in table}
+    return [*tables, *((name,) for name in names if name not in used)]
 
 
 def _cells(text: str) -> tuple[str, ...]:
@@ -317,8 +343,15 @@ KINDS: dict[str, Kind] = {
                     options=(
                         ("margins", "Each attribute by itself"),
                         ("pairs", "Every two of them crossed as well"),
+                        ("named", "Only the cross tables that I name"),
                     ),
                     initial="margins",
+                ),
+                Field(
+                    "crossed",
+                    "Cross tables by name",
+                    "For the last choice above, such as “country+plan, plan+age”. Each table costs "
+                    "the others precision, so name those that you will look at.",
                 ),
             ),
         ),

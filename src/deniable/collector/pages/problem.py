@@ -26,7 +26,7 @@ def show(error: Exception, scope: Scope) -> Response:
     shown = page(
         "problem.html",
         found.status,
-        title=words[f"{PROBLEM}{found.type}"],
+        title=getattr(error, "heading", "") or words[f"{PROBLEM}{found.type}"],
         sentence=getattr(error, "page", "") or words[f"{PROBLEM}{found.type}_advice"],
         status=found.status,
         again=_again(scope, found.status),

@@ -43,7 +43,7 @@ async def _results(call: Call) -> dict[str, object]:
     query, known = call.query("lang"), await call.known()
     words = words_for(call, query.get("lang", ""))
     if not known.terms.public_results:
-        raise NotFound("not public", page=words["not_public"])
+        raise NotFound("not public", page=words["not_public"], heading=words["not_public_title"])
     digest = known.asked.digest
     standing = await call.services.readers.run(lambda store: store.standing(Slice(digest)))
     content, said, waiting = await _content_of(call, known)
