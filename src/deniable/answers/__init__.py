@@ -29,5 +29,5 @@ def __dir__() -> list[str]:
 
 
 _HOMES = {each: each for each in ("choice", "choices", "number", "record", "text")}
-_OTHERS = ("base", "cross", "distribution", "forecast", "moved", "scale", "survey")
+_OTHERS = ("base", "comparable", "cross", "distribution", "forecast", "moved", "scale", "survey")
 Answers.registry.expect(__name__, __path__, {**_HOMES, **dict.fromkeys(_OTHERS, "")})
