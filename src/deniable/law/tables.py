@@ -11,10 +11,9 @@ intersection of views, and there are few of these, as many as views for a tree o
 is thus a sum of margins of views with known coefficients, and its variance that of each view's sum
 (``deniable.law.pairs``), with the nearest possible shares put in for the true ones.
 
-Whether two digits are independent is tested by a parametric bootstrap of the protocol itself. The
-distance of their table from the product of its margins is larger than 0 by noise alone. How large
-it comes out where they are independent is found by letting people for whom they are, with the same
-margins, answer the same views, by the same number of people each.
+Whether two digits are independent is tested by a parametric bootstrap of the protocol itself: the
+distance of their table from the product of its margins is held against the distances of people for
+whom they are independent, with the same margins, and as many of them in each view.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,15 +28,13 @@ from deniable.law.normal import Floats, nearest_shares
 from deniable.law.pairs import Pairs
 
 Digits = tuple[int, ...]
-_MOST_CELLS = 1 << 22
-"""How many coefficients are held at once."""
+_MOST_CELLS, _AT_ONCE = 1 << 22, 1 << 21
+"""How many coefficients are held at once, and how many cells and reports."""
 _FITTING_STEPS = 400
 _EXACT = 5000
 """Up to this many reports of a view they are drawn one by one, above that by their normal law."""
 _SOME = 1e-6
 """The least share of people who can still move to a cell."""
-_AT_ONCE = 1 << 21
-"""How many cells and reports are held at once."""
 
 Draw = Callable[[Floats, int, int, "np.random.Generator"], np.typing.NDArray[np.int64]]
 """Supports of the cells of a view, a row for each crowd, from shares, people and crowds."""

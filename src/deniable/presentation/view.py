@@ -335,9 +335,8 @@ class Provenance:
 class Repeats:
     """Reports of people who may have answered again, and the number of people assumed.
 
-    With ``rounds`` that is the number in an average round. This errs on the safe side however
-    often each person answered, as long as nobody answered twice in one round. Without ``rounds``
-    the number of people was given.
+    With ``rounds`` that is the number in an average round, which errs on the safe side however
+    often each person answered, if never twice in one. Otherwise the number was given.
     """
 
     reports: int
