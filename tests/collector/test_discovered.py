@@ -329,6 +329,7 @@ def test_a_process_for_long_work_ends_after_each_call() -> None:
     worker = Worker(60, 1 << 30)
     try:
         assert asyncio.run(worker.run(os.nice, 0)) == 19
+        assert asyncio.run(worker.run(os.sched_getscheduler, 0)) == os.SCHED_IDLE
         assert worker.pid is None
         limit = asyncio.run(worker.run(resource.getrlimit, resource.RLIMIT_AS))
         assert limit == (1 << 30, 1 << 30)
@@ -341,6 +342,17 @@ def test_a_process_for_long_work_ends_after_each_call() -> None:
         worker.close()
 
 
+def test_estimates_give_way_to_submissions() -> None:
+    """The process for estimates has less priority than this one, and all cores."""
+    worker = Worker(60)
+    try:
+        assert asyncio.run(worker.run(os.nice, 0)) == max(10, os.nice(0))
+        assert asyncio.run(worker.run(os.sched_getscheduler, 0)) == os.sched_getscheduler(0)
+        assert asyncio.run(worker.run(os.sched_getaffinity, 0)) == os.sched_getaffinity(0)
+    finally:
+        worker.close()
+
+
 @pytest.mark.parametrize("lacks", ["a call", "a permission"])
 def test_long_work_is_done_where_a_system_has_fewer_limits(
     lacks: str, monkeypatch: pytest.MonkeyPatch
@@ -349,10 +361,11 @@ def test_long_work_is_done_where_a_system_has_fewer_limits(
     refused = {"side_effect": PermissionError} if lacks == "a permission" else {}
     monkeypatch.setattr(os, "setpriority", Mock(**refused))
     monkeypatch.setattr(os, "sched_setaffinity", Mock(**refused))
+    monkeypatch.setattr(os, "sched_setscheduler", Mock(**refused))
     monkeypatch.setattr(resource, "setrlimit", Mock(side_effect=ValueError))
     if lacks == "a call":
         monkeypatch.delattr(os, "sched_getaffinity")
-    _let_others_go_first(12345)
+    _let_others_go_first(12345, entirely=True)
     _limit_memory(1 << 30)
     os.setpriority.assert_called_once_with(os.PRIO_PROCESS, 12345, 19)
     resource.setrlimit.assert_called_once()

@@ -305,8 +305,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 env=os.environ | one,
             )
-            if self._memory:
-                _let_others_go_first(self._process.pid)
+            _let_others_go_first(self._process.pid, entirely=bool(self._memory))
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -328,15 +327,19 @@ class Worker:
         self._thread.shutdown(cancel_futures=True)
 
 
-def _let_others_go_first(pid: int) -> None:
-    """Give a process that has just begun the least priority and one core, as far as a system can.
+def _let_others_go_first(pid: int, *, entirely: bool) -> None:
+    """Give a process that has just begun less priority than those who submit reports.
 
-    It does not do so itself: it would have imported everything before.
+    Entirely: it runs on one core, while nobody else wants it, as far as a system can do that. It
+    does not do so itself: it would have imported everything before.
     """
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, 19)
-    with suppress(AttributeError, OSError):
-        os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
+        os.setpriority(os.PRIO_PROCESS, pid, 19 if entirely else 10)
+    if entirely:
+        with suppress(AttributeError, OSError):
+            os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+        with suppress(AttributeError, OSError):
+            os.sched_setaffinity(pid, {max(os.sched_getaffinity(0))})
 
 
 def _limit_memory(memory: int) -> None:

@@ -29,7 +29,7 @@ SETTINGS = {
     "foreign_keys": 1,
     "busy_timeout": 5000,
     "cache_size": -32768,
-    "wal_autocheckpoint": 1000,
+    "wal_autocheckpoint": 4000,
     "journal_size_limit": 1 << 24,
     "cell_size_check": 1,  # damaged pages are found when they are read
 }
